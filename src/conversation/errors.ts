@@ -1,0 +1,91 @@
+/** The one error that crosses rooms; each protocol writes it in its own words. */
+
+export type ErrorKind =
+  | 'invalid_request'
+  | 'authentication'
+  | 'permission'
+  | 'not_found'
+  | 'too_large'
+  | 'context_overflow'
+  | 'rate_limit'
+  | 'quota'
+  | 'billing'
+  | 'overloaded'
+  | 'timeout'
+  | 'conflict'
+  | 'content_filter'
+  | 'upstream'
+  | 'internal';
+
+const STATUS: Readonly<Record<ErrorKind, number>> = {
+  invalid_request: 400,
+  authentication: 401,
+  billing: 402,
+  permission: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  context_overflow: 400,
+  rate_limit: 429,
+  quota: 429,
+  overloaded: 503,
+  timeout: 504,
+  content_filter: 400,
+  upstream: 502,
+  internal: 500,
+};
+
+export interface ErrorDetails {
+  /** HTTP status; the kind's own when left out. */
+  readonly status?: number;
+  /** The field at fault, as the client would spell it: `messages[3].content`. */
+  readonly param?: string;
+  /** A machine-readable code, e.g. `model_not_found`, `context_length_exceeded`. */
+  readonly code?: string;
+  /** Seconds. */
+  readonly retryAfter?: number;
+  /** Extra members of the error object, e.g. Messages `details`. */
+  readonly details?: unknown;
+  /** Made by the vendor, not by this gateway. */
+  readonly fromUpstream?: boolean;
+  /** The client should (not) try again; undefined leaves it to the status. */
+  readonly retryable?: boolean;
+  readonly cause?: unknown;
+}
+
+/** An error with everything a protocol needs to say it. The message must never hold a secret. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly kind: ErrorKind;
+  readonly status: number;
+  readonly param: string | undefined;
+  readonly code: string | undefined;
+  readonly retryAfter: number | undefined;
+  readonly details: unknown;
+  readonly fromUpstream: boolean;
+  readonly retryable: boolean | undefined;
+
+  constructor(kind: ErrorKind, message: string, more: ErrorDetails = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.kind = kind;
+    this.status = more.status ?? STATUS[kind];
+    this.param = more.param;
+    this.code = more.code;
+    this.retryAfter = more.retryAfter;
+    this.details = more.details;
+    this.fromUpstream = more.fromUpstream ?? false;
+    this.retryable = more.retryable;
+  }
+}
+
+/** A 400 that names the field. */
+export function invalid(message: string, param?: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}
+
+/** Any thrown thing as a GatewayError; what is not one becomes a 500 that tells nothing inner. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  return thrown instanceof GatewayError
+    ? thrown
+    : new GatewayError('internal', 'The gateway failed to handle this request.', { cause: thrown });
+}

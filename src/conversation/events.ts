@@ -1,0 +1,167 @@
+/** What a model says while it says it: the events that every stream is decoded into. */
+
+import type { Json, JsonObject } from '../lib/json.ts';
+import type { GatewayError } from './errors.ts';
+import type { Block, Citation, ExecutedBy, Sealed, ToolKind, Wire } from './types.ts';
+import type { Usage } from './usage.ts';
+
+/**
+ * Order, kept by every decoder and relied on by every encoder and interceptor:
+ *
+ *     start  (block-start delta* block-stop)*  finish  end
+ *
+ * One block is open at a time; `index` counts from 0 without gaps; `usage` may stand anywhere behind
+ * `start`, the last one counts, each one is complete in itself. `error` ends the stream in place of
+ * `finish end`. A stream that stops without `end` or `error` was cut.
+ */
+export type StreamEvent =
+  | StartEvent
+  | BlockStartEvent
+  | DeltaEvent
+  | SealedEvent
+  | CitationEvent
+  | LogprobsEvent
+  | BlockStopEvent
+  | UsageEvent
+  | FinishEvent
+  | EndEvent
+  | ErrorEvent
+  | OpaqueEvent;
+
+export interface StartEvent {
+  readonly type: 'start';
+  readonly id: string;
+  readonly model: string;
+  /** Seconds since 1970. */
+  readonly created?: number;
+  readonly usage?: Usage;
+  /** Vendor fields beside (system_fingerprint, service_tier, …), by their wire names. */
+  readonly rest?: JsonObject;
+}
+
+/** What is known of a block when it opens. `whole` blocks come complete and get no deltas. */
+export type BlockHead =
+  | { readonly type: 'text' }
+  | { readonly type: 'refusal' }
+  | { readonly type: 'reasoning'; readonly summary?: boolean }
+  | {
+      readonly type: 'tool-call';
+      readonly id: string;
+      readonly name: string;
+      readonly namespace?: string;
+      readonly kind: ToolKind;
+      readonly by: ExecutedBy;
+      readonly sealed?: Sealed;
+    }
+  /** Complete on arrival: hosted tools' results, redacted reasoning, media, opaque content. */
+  | { readonly type: 'whole'; readonly block: Block };
+
+export interface BlockStartEvent {
+  readonly type: 'block-start';
+  readonly index: number;
+  readonly head: BlockHead;
+}
+
+/** More of the open block: text, refusal or reasoning text, or raw input of a tool call. */
+export interface DeltaEvent {
+  readonly type: 'delta';
+  readonly index: number;
+  readonly text: string;
+  /** A new part of a reasoning summary begins with this delta (Responses `summary_index`). */
+  readonly newPart?: boolean;
+}
+
+/** The signature or encrypted payload of the open reasoning block; replaces an earlier one. */
+export interface SealedEvent {
+  readonly type: 'sealed';
+  readonly index: number;
+  readonly sealed: Sealed;
+}
+
+/**
+ * A source for the open text block. With offsets it speaks of text already sent; without, of the
+ * block as a whole.
+ */
+export interface CitationEvent {
+  readonly type: 'citation';
+  readonly index: number;
+  readonly citation: Citation;
+}
+
+/** Log-probabilities of the open text block's last delta: OpenAI's token objects. */
+export interface LogprobsEvent {
+  readonly type: 'logprobs';
+  readonly index: number;
+  readonly content: readonly Json[];
+}
+
+export interface BlockStopEvent {
+  readonly type: 'block-stop';
+  readonly index: number;
+}
+
+export interface UsageEvent {
+  readonly type: 'usage';
+  readonly usage: Usage;
+}
+
+/** stop: a natural end; pause: the vendor wants the same turn sent again (Messages pause_turn). */
+export type FinishReason =
+  | 'stop'
+  | 'stop-sequence'
+  | 'length'
+  | 'context-overflow'
+  | 'tool-calls'
+  | 'refusal'
+  | 'content-filter'
+  | 'pause';
+
+export interface FinishEvent {
+  readonly type: 'finish';
+  readonly reason: FinishReason;
+  readonly stopSequence?: string;
+  /** Messages `stop_details` and the like. */
+  readonly details?: Json;
+}
+
+/** The protocol's own terminal was seen: the stream is complete. */
+export interface EndEvent {
+  readonly type: 'end';
+}
+
+/** The vendor said, mid-stream, that it failed. */
+export interface ErrorEvent {
+  readonly type: 'error';
+  readonly error: GatewayError;
+}
+
+/** An event with no meaning here; only an encoder of the same protocol passes it on. */
+export interface OpaqueEvent {
+  readonly type: 'opaque';
+  readonly name: string;
+  readonly wire: Wire;
+}
+
+/** A whole answer: what a non-streaming reply says, or a stream folded up. */
+export interface Reply {
+  readonly id: string;
+  readonly model: string;
+  readonly created?: number;
+  readonly blocks: readonly Block[];
+  readonly finish: FinishReason;
+  readonly stopSequence?: string;
+  readonly details?: Json;
+  readonly usage?: Usage;
+  /** OpenAI's token objects of the answer's text. */
+  readonly logprobs?: readonly Json[];
+  readonly rest?: JsonObject;
+  readonly wire?: Wire;
+}
+
+/** Does this event carry something a user would miss? Until one has, a failed try can be repeated. */
+export function isSemantic(event: StreamEvent): boolean {
+  if (event.type === 'delta') return event.text !== '';
+  return (
+    event.type === 'block-start' && (event.head.type === 'tool-call' || event.head.type === 'whole')
+  );
+}

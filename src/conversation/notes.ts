@@ -1,0 +1,35 @@
+/** Notes: every change this gateway makes to a request or a response, by rule. */
+
+/**
+ * `name` is the rule (stable, documented: operators script against it), `where` a JSON pointer or a
+ * field name of the body that was changed, `what` words for a person.
+ */
+export interface Note {
+  readonly name: string;
+  readonly where?: string;
+  readonly what?: string;
+}
+
+/** Collects the notes of one exchange. Append-only. */
+export class Notes {
+  readonly #list: Note[] = [];
+
+  add(name: string, where?: string, what?: string): void {
+    this.#list.push({ name, where, what });
+  }
+
+  get all(): readonly Note[] {
+    return this.#list;
+  }
+
+  get size(): number {
+    return this.#list.length;
+  }
+
+  /** `name` or `name=count`, comma-separated, in order of first appearance; '' when nothing was changed. */
+  summary(): string {
+    const counts = new Map<string, number>();
+    for (const { name } of this.#list) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return [...counts].map(([name, count]) => (count === 1 ? name : `${name}=${count}`)).join(',');
+  }
+}

@@ -1,0 +1,47 @@
+/** Carries a vendor's seal through a client of another protocol, marked so that it finds its way home. */
+
+import type { ProtocolName, Sealed } from './types.ts';
+
+/** What a minted signature or encrypted payload begins with. Requests are scanned for it. */
+export const CARRIER_PREFIX = 'hopgate1.';
+
+const CODES: Readonly<Record<ProtocolName, string>> = {
+  'anthropic-messages': 'm',
+  'openai-chat': 'c',
+  'openai-responses': 'r',
+};
+const KINDS = { signature: 's', encrypted: 'e', redacted: 'r' } as const;
+
+/**
+ * A seal as text for a slot of another protocol (Messages `signature`, Responses
+ * `encrypted_content`): `hopgate1.<protocol><kind>.<provider>.<payload, base64url>`. Clients give it
+ * back verbatim; {@link openSeal} reads it.
+ */
+export function carrySeal(sealed: Sealed): string {
+  const provider = encodeURIComponent(sealed.provider ?? '').replaceAll('.', '%2E');
+  const payload = Buffer.from(sealed.value).toString('base64url');
+  return `${CARRIER_PREFIX}${CODES[sealed.protocol]}${KINDS[sealed.kind]}.${provider}.${payload}`;
+}
+
+/**
+ * For reasoning that came unsealed (Chat `reasoning_content`) but goes to a client whose protocol
+ * wants a signature: a carrier without payload that only says where the text was made.
+ */
+export function mintSeal(protocol: ProtocolName, provider?: string): string {
+  return carrySeal({ protocol, provider, kind: 'signature', value: '' });
+}
+
+/** The seal inside a carrier; undefined when the text is not one of ours (or is damaged). */
+export function openSeal(text: string): Sealed | undefined {
+  if (!text.startsWith(CARRIER_PREFIX)) return undefined;
+  const [code, provider, payload] = text.slice(CARRIER_PREFIX.length).split('.');
+  const protocol = (Object.keys(CODES) as ProtocolName[]).find((p) => CODES[p] === code?.[0]);
+  const kind = (Object.keys(KINDS) as Sealed['kind'][]).find((k) => KINDS[k] === code?.[1]);
+  if (protocol === undefined || kind === undefined || payload === undefined) return undefined;
+  return {
+    protocol,
+    kind,
+    value: Buffer.from(payload, 'base64url').toString(),
+    ...(provider ? { provider: decodeURIComponent(provider) } : {}),
+  };
+}

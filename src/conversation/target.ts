@@ -1,0 +1,78 @@
+/** Where a request goes, and what is known of the vendor there. */
+
+import type { ProtocolName } from './types.ts';
+
+/**
+ * Facts about a vendor, as data. Every fact may be left out; the default in each comment is what an
+ * upstream of unknown make is taken for. Codecs and features read facts, never a vendor's name.
+ */
+export interface Profile {
+  readonly name: string;
+
+  // Parameters of the target's own wire body, by top-level key.
+  /** Keys that the vendor refuses: dropped with the note `parameter_dropped`. Default: none. */
+  readonly dropParams?: readonly string[];
+  /** Keys that the vendor spells otherwise: renamed with the note `parameter_mapped`. */
+  readonly renameParams?: Readonly<Record<string, string>>;
+  /** Chat: the name of the output cap. Default `max_tokens`. */
+  readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
+  /** Messages wants an output cap; used when the client named none. Default 8192. */
+  readonly defaultMaxTokens?: number;
+  /** Tool choices that the vendor takes. Default: auto, none, required, tool. */
+  readonly toolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
+  /** Chat: asks for usage in streams with `stream_options.include_usage`. Default true. */
+  readonly streamUsage?: boolean;
+  /** Takes `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
+  readonly parallelToolsParam?: boolean;
+  /** Takes `strict` on function tools. Default true. */
+  readonly strictTools?: boolean;
+  /** Takes json_schema output formats. Default true. */
+  readonly jsonSchema?: boolean;
+
+  // Roles and content.
+  /** Chat: knows the role `developer`. Default false: it is sent as `system`. */
+  readonly developerRole?: boolean;
+  /** Messages: takes `role: "system"` inside `messages`. Default false: sent as user text. */
+  readonly systemTurns?: boolean;
+  /** Images can be sent. Default true. */
+  readonly images?: boolean;
+  /** Images can stand inside tool results. Default: true on Messages and Responses, false on Chat. */
+  readonly imagesInResults?: boolean;
+  /** PDF and other files can be sent. Default true. */
+  readonly documents?: boolean;
+
+  // Reasoning.
+  /**
+   * Chat: the field in which reasoning is sent back. Default `reasoning_content`; `none` drops it.
+   */
+  readonly reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
+  /** How reasoning is asked for on Chat. Default `reasoning_effort`. */
+  readonly reasoningParam?:
+    | 'reasoning_effort'
+    | 'thinking'
+    | 'enable_thinking'
+    | 'reasoning'
+    | 'none';
+  /** Messages: takes `thinking.type: adaptive` with `output_config.effort`. Default false: a budget. */
+  readonly adaptiveThinking?: boolean;
+
+  // Services of the vendor's own.
+  /** Hosted tools served natively, by canonical name. Default: none. */
+  readonly hostedTools?: readonly string[];
+  /** Responses: keeps responses, so `store` and `previous_response_id` may be left to it. Default false. */
+  readonly storesResponses?: boolean;
+  /** Messages: has `/v1/messages/count_tokens`. Default true; a 404 falls back to an estimate. */
+  readonly countTokens?: boolean;
+}
+
+export const NO_PROFILE: Profile = { name: 'none' };
+
+/** One place a request can be sent to. */
+export interface Target {
+  /** The provider's name in the configuration. */
+  readonly provider: string;
+  /** The model name that goes on the wire. */
+  readonly model: string;
+  readonly protocol: ProtocolName;
+  readonly profile: Profile;
+}

@@ -1,0 +1,54 @@
+/** The one usage model. Every count is of tokens, and every count excludes the others. */
+
+/**
+ * - `input`: prompt tokens neither read from nor written to a cache
+ * - `cacheRead`, `cacheWrite`: prompt tokens read from / written to the vendor's cache
+ * - `output`: generated tokens **without** reasoning
+ * - `reasoning`: generated tokens spent on reasoning
+ *
+ * Chat and Responses report prompt tokens with cache reads and writes included and output with
+ * reasoning included; Messages reports the prompt without cache tokens and output with reasoning.
+ * Each codec does that arithmetic on its own border and nowhere else. A vendor that does not say
+ * leaves the count out, which is not the same as 0.
+ */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+  readonly reasoning?: number;
+  /** Of `cacheWrite`, what was written for one hour. */
+  readonly cacheWrite1h?: number;
+  /** Calls of hosted tools: web_search_requests, web_fetch_requests. */
+  readonly hosted?: Readonly<Record<string, number>>;
+}
+
+/** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */
+export function totalInput(usage: Usage): number {
+  return usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+}
+
+/** All generated tokens: `completion_tokens`, and `output_tokens` of Responses and Messages. */
+export function totalOutput(usage: Usage): number {
+  return usage.output + (usage.reasoning ?? 0);
+}
+
+const sum = (a: number | undefined, b: number | undefined) =>
+  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+
+/** Usage of several hops as one. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const hosted: Record<string, number> = { ...a.hosted };
+  for (const [name, count] of Object.entries(b.hosted ?? {})) {
+    hosted[name] = (hosted[name] ?? 0) + count;
+  }
+  const total: Usage = {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: sum(a.cacheRead, b.cacheRead),
+    cacheWrite: sum(a.cacheWrite, b.cacheWrite),
+    cacheWrite1h: sum(a.cacheWrite1h, b.cacheWrite1h),
+    reasoning: sum(a.reasoning, b.reasoning),
+  };
+  return Object.keys(hosted).length > 0 ? { ...total, hosted } : total;
+}
