@@ -52,6 +52,8 @@ export type BlockHead =
       readonly kind: ToolKind;
       readonly by: ExecutedBy;
       readonly sealed?: Sealed;
+      /** The block's start on the wire, for fields that have no meaning here (Messages `caller`). */
+      readonly residue?: Wire;
     }
   /** Complete on arrival: hosted tools' results, redacted reasoning, media, opaque content. */
   | { readonly type: 'whole'; readonly block: Block };

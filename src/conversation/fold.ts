@@ -167,7 +167,9 @@ function* unfoldBlock(
       break;
     case 'tool-call': {
       const { type, id, name, namespace, kind, by, sealed } = block;
-      yield { type: 'block-start', index, head: { type, id, name, namespace, kind, by, sealed } };
+      const residue = block.wire ?? block.residue;
+      const head = { type, id, name, namespace, kind, by, sealed, ...(residue ? { residue } : {}) };
+      yield { type: 'block-start', index, head };
       if (block.input !== '') yield { type: 'delta', index, text: block.input };
       break;
     }

@@ -26,10 +26,16 @@ export class Notes {
     return this.#list.length;
   }
 
-  /** `name` or `name=count`, comma-separated, in order of first appearance; '' when nothing was changed. */
+  /** See {@link summarize}. */
   summary(): string {
-    const counts = new Map<string, number>();
-    for (const { name } of this.#list) counts.set(name, (counts.get(name) ?? 0) + 1);
-    return [...counts].map(([name, count]) => (count === 1 ? name : `${name}=${count}`)).join(',');
+    return summarize(this.#list);
   }
+}
+
+/** `name` or `name=count`, comma-separated, in order of first appearance; '' when nothing was changed. */
+export function summarize(notes: readonly Note[]): string {
+  if (notes.length === 0) return '';
+  const counts = new Map<string, number>();
+  for (const { name } of notes) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count === 1 ? name : `${name}=${count}`)).join(',');
 }

@@ -107,3 +107,6 @@ export interface Protocol {
   /** `GET /v1/models` in this protocol's dialect. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }
+
+/** Hands a request to the gateway; never rejects. What plugins are given for their routes. */
+export type Serve = (request: Request, protocol: Protocol) => Promise<Response>;

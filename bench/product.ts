@@ -1,0 +1,85 @@
+/** Starts the compiled product with authentication, routing, metrics and usage on. */
+
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { announcedPort, type Child, startChild } from './children.ts';
+import type { Bench, Target, TargetName } from './targets.ts';
+
+export const BINARY = new URL('../dist/hopgate', import.meta.url).pathname;
+const CLIENT_KEY = 'sk-bench-client-0123456789abcdef';
+
+/** Headers that every client of the product sends. */
+export const CLIENT_HEADERS = { authorization: `Bearer ${CLIENT_KEY}` };
+
+export interface ProductOptions {
+  readonly upstream: 'openai-chat' | 'anthropic-messages';
+  readonly name: string;
+  readonly arguments?: readonly string[];
+}
+
+// A first route that does not match and one that does: a request pays for walking the table.
+const configuration = (upstream: ProductOptions['upstream'], mockPort: number) => `
+listen: 127.0.0.1:0
+providers:
+  mock:
+    protocol: ${upstream}
+    base_url: http://127.0.0.1:${mockPort}${upstream === 'openai-chat' ? '/v1' : ''}
+    keys: ["sk-bench-upstream-0123456789abcdef"]
+    models: ["*"]
+routes:
+  - when: { model: "claude-*" }
+    to: [mock/never-asked]
+  - to: [mock/*]
+auth: { keys: ["${CLIENT_KEY}"] }
+samples: { mode: "off" }
+`;
+
+/** Writes the configuration of one instance and gives the command that serves it. */
+export function productCommand(
+  bench: Bench,
+  options: ProductOptions,
+): { command: string[]; env: Record<string, string> } {
+  if (!existsSync(BINARY)) throw new Error('dist/hopgate is missing (npm run build)');
+  const home = `${bench.dir}/${options.name}`;
+  mkdirSync(home, { recursive: true });
+  const config = `${home}/hopgate.yaml`;
+  writeFileSync(config, configuration(options.upstream, bench.mockPort));
+  const rest = options.arguments ?? ['--port', '0'];
+  return {
+    command: [BINARY, 'serve', '--config', config, ...rest],
+    env: { HOPGATE_HOME: home },
+  };
+}
+
+/** Starts one instance and waits until it says that it listens. */
+export async function startProduct(
+  bench: Bench,
+  options: ProductOptions,
+): Promise<{ child: Child; port: number }> {
+  const { command, env } = productCommand(bench, options);
+  const child = startChild(command, {
+    env,
+    logFile: `${bench.dir}/${options.name}.log`,
+    stdout: 'pipe',
+    cwd: bench.dir,
+  });
+  return { child, port: await announcedPort(child) };
+}
+
+/** One of the product's three ways, in a process of its own. */
+export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Target> {
+  const upstream = name === 'hopgate-c2m' ? 'anthropic-messages' : 'openai-chat';
+  const { child, port } = await startProduct(bench, { upstream, name });
+  const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();
+  const messages = { 'x-api-key': CLIENT_KEY, 'anthropic-version': '2023-06-01' };
+  return {
+    name,
+    child,
+    pid: child.pid,
+    port,
+    version: version || 'hopgate',
+    dialect: name === 'hopgate-m2c' ? 'messages' : 'chat',
+    headers: name === 'hopgate-m2c' ? messages : CLIENT_HEADERS,
+    tools: name === 'hopgate-armed',
+    model: (asked) => asked,
+  };
+}

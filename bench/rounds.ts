@@ -1,0 +1,136 @@
+/** Interleaved rounds: every scenario on every target in shuffled order, CPU by target, ratios to the relay within the round. */
+
+import { sleep } from './clock.ts';
+import type { Generator } from './generator.ts';
+import type { LoadResult } from './load-plan.ts';
+import { cpuBetween, cpuSample, peakResident, residentMegabytes } from './process-usage.ts';
+import { planFor, type Scenario, type ScenarioName, shortened } from './scenarios.ts';
+import { median, shuffled } from './statistics.ts';
+import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
+
+/** One scenario on one target, once. */
+export interface Cell {
+  readonly round: number;
+  readonly scenario: ScenarioName;
+  readonly target: TargetName;
+  /** Microseconds of CPU per request, stream or event. */
+  readonly cpu: number;
+  /** Answers per second within the time of the run. */
+  readonly rate: number;
+  readonly eventRate: number;
+  readonly residentPeak: number;
+  readonly result: LoadResult;
+}
+
+/** Whether a cell is worth its time: the peers cannot carry 500 streams and crawl through 50 long ones. */
+export function measured(scenario: Scenario, target: TargetName): boolean {
+  if (isPeer(target)) return scenario.name !== 'P500' && scenario.name !== 'B50';
+  if (target === 'direct') return scenario.name !== 'B1';
+  return true;
+}
+
+async function cell(
+  round: number,
+  scenario: Scenario,
+  target: Target,
+  generator: Generator,
+): Promise<Cell> {
+  const before = cpuSample(target.pid);
+  const [result, residentPeak] = await peakResident(
+    target.pid,
+    generator.run(planFor(scenario, target)),
+  );
+  await sleep(40);
+  const spent = cpuBetween(before, cpuSample(target.pid)) / 1000;
+  const units = scenario.unit === 'event' ? result.events : result.requests;
+  return {
+    round,
+    scenario: scenario.name,
+    target: target.name,
+    cpu: spent / units,
+    rate: (result.requestsInTime / result.elapsedMs) * 1000,
+    eventRate: (result.eventsInTime / result.elapsedMs) * 1000,
+    residentPeak,
+    result,
+  };
+}
+
+export interface Rounds {
+  readonly cells: readonly Cell[];
+  /** Resident megabytes of every target after its start, before any load. */
+  readonly idle: Readonly<Record<string, number>>;
+}
+
+/** Runs a warm-up round (not counted) and then `rounds` rounds; `share` shortens the closed loops. */
+export async function runRounds(
+  bench: Bench,
+  generator: Generator,
+  targets: readonly Target[],
+  scenarios: readonly Scenario[],
+  rounds: number,
+  share: number,
+): Promise<Rounds> {
+  await sleep(500);
+  const idle: Record<string, number> = {};
+  for (const target of targets) idle[target.name] = residentMegabytes(target.pid);
+  const cells: Cell[] = [];
+  const pairs = targets.flatMap((target) =>
+    scenarios.filter((s) => measured(s, target.name)).map((scenario) => ({ target, scenario })),
+  );
+  for (const { target, scenario } of pairs) {
+    if (!scenario.stamped) await cell(0, shortened(scenario, 0.4 * share), target, generator);
+  }
+  for (let round = 1; round <= rounds; round++) {
+    const began = Date.now();
+    for (const { target, scenario } of shuffled(pairs)) {
+      cells.push(await cell(round, shortened(scenario, share), target, generator));
+    }
+    bench.say(`round ${round} of ${rounds}: ${((Date.now() - began) / 1000).toFixed(0)} s`);
+  }
+  return { cells, idle };
+}
+
+/** The median of what `value` finds in the cells of a scenario on a target; NaN where there are none. */
+export function medianOf(
+  cells: readonly Cell[],
+  scenario: ScenarioName,
+  target: TargetName,
+  value: (cell: Cell) => number,
+): number {
+  const found = cells.filter((c) => c.scenario === scenario && c.target === target).map(value);
+  return median(found.filter(Number.isFinite));
+}
+
+/** The median over rounds of `value(a) / value(b)`, both from the same round. */
+export function medianRatio(
+  cells: readonly Cell[],
+  scenario: ScenarioName,
+  a: TargetName,
+  b: TargetName,
+  value: (cell: Cell) => number = (c) => c.cpu,
+): number {
+  const base = new Map(
+    cells.filter((c) => c.scenario === scenario && c.target === b).map((c) => [c.round, value(c)]),
+  );
+  const ratios = cells
+    .filter((c) => c.scenario === scenario && c.target === a)
+    .map((c) => value(c) / (base.get(c.round) ?? Number.NaN));
+  return median(ratios.filter(Number.isFinite));
+}
+
+/** Errors, lost events and unfinished answers of a target over all rounds of a scenario. */
+export function faults(cells: readonly Cell[], scenario: ScenarioName, target: TargetName) {
+  const mine = cells.filter((c) => c.scenario === scenario && c.target === target);
+  const kinds = new Map<string, number>();
+  for (const { result } of mine) {
+    for (const [kind, n] of Object.entries(result.errors)) {
+      kinds.set(kind, (kinds.get(kind) ?? 0) + n);
+    }
+  }
+  const sum = (value: (c: Cell) => number) => mine.reduce((total, c) => total + value(c), 0);
+  return {
+    errors: [...kinds].map(([kind, n]) => `${n} × ${kind}`),
+    lost: sum((c) => c.result.lost),
+    unfinished: sum((c) => c.result.unfinished),
+  };
+}

@@ -1,0 +1,77 @@
+/** Builds the executable: `bun build.ts [--target linux-x64 …]`; the host's own target by default. */
+
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import manifest from './package.json' with { type: 'json' };
+
+const TARGETS = [
+  'linux-x64',
+  'linux-arm64',
+  'linux-x64-musl',
+  'linux-arm64-musl',
+  'darwin-x64',
+  'darwin-arm64',
+] as const;
+type Target = (typeof TARGETS)[number];
+
+const root = import.meta.dir;
+
+function hostTarget(): string {
+  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } };
+  const musl = process.platform === 'linux' && report?.header?.glibcVersionRuntime === undefined;
+  return `${process.platform}-${process.arch}${musl ? '-musl' : ''}`;
+}
+
+function commit(): string {
+  const { success, stdout } = Bun.spawnSync(['git', 'rev-parse', 'HEAD'], { cwd: root });
+  return success ? stdout.toString().trim() : '';
+}
+
+/** Into `dist/<target>/hopgate`. The file's name is embedded in it: always `hopgate`, so that builds are reproducible. */
+async function build(target: Target, isHost: boolean): Promise<string> {
+  const outfile = join(root, 'dist', target, 'hopgate');
+  mkdirSync(dirname(outfile), { recursive: true });
+  rmSync(outfile, { force: true });
+  const result = await Bun.build({
+    entrypoints: [join(root, 'src/main.ts')],
+    root,
+    // keepNames: error and class names show in logs.
+    minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
+    bytecode: true,
+    format: 'esm',
+    sourcemap: 'linked',
+    // Without it NODE_ENV is baked as "development".
+    define: {
+      'process.env.NODE_ENV': '"production"',
+      HOPGATE_VERSION: JSON.stringify(manifest.version),
+      HOPGATE_COMMIT: JSON.stringify(commit()),
+    },
+    compile: {
+      // The host's own runtime needs no download.
+      ...(isHost ? {} : { target: `bun-${target}` as Bun.Build.CompileTarget }),
+      outfile,
+      // Neither the working directory's .env nor its bunfig.toml (whose preload is code) is read.
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+    },
+  });
+  if (!result.success) throw new AggregateError(result.logs, `building ${target} failed`);
+  return outfile;
+}
+
+const { values } = parseArgs({
+  options: { target: { type: 'string', multiple: true }, all: { type: 'boolean' } },
+});
+const host = hostTarget();
+const wanted = values.all ? [...TARGETS] : (values.target ?? [host]);
+for (const target of wanted) {
+  if (!TARGETS.includes(target as Target)) {
+    console.error(`Unknown target ${target}; known are ${TARGETS.join(', ')}.`);
+    process.exit(2);
+  }
+  const outfile = await build(target as Target, target === host);
+  if (target === host) copyFileSync(outfile, join(root, 'dist', 'hopgate'));
+  const size = (Bun.file(outfile).size / 1024 / 1024).toFixed(1);
+  console.log(`${outfile.slice(root.length + 1)}  ${size} MB`);
+}

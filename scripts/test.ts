@@ -1,0 +1,58 @@
+/** The test command: static checks, then every test; ends with one line `N passed, N failed, N skipped`. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runChecks } from './check.ts';
+import { type Outcome, readJunit, withRunErrors } from './junit.ts';
+
+const ROOT = join(import.meta.dir, '..');
+
+/** Passes a stream on as it comes, and gives its text in the end. */
+async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of stream) {
+    to.write(chunk);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+/** Runs `bun test` over what is named (all of test/ when nothing is). */
+async function runTests(which: readonly string[]): Promise<Outcome> {
+  const folder = await mkdtemp(join(tmpdir(), 'hopgate-junit-'));
+  const report = join(folder, 'junit.xml');
+  const child = Bun.spawn(
+    [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, ...which],
+    { cwd: ROOT, stdout: 'pipe', stderr: 'pipe', env: { ...process.env, NO_COLOR: '1' } },
+  );
+  const [, words, code] = await Promise.all([
+    passOn(child.stdout, process.stdout),
+    passOn(child.stderr, process.stderr),
+    child.exited,
+  ]);
+  const xml = await Bun.file(report)
+    .text()
+    .catch(() => '');
+  await rm(folder, { recursive: true, force: true });
+  return withRunErrors(readJunit(xml), words, code);
+}
+
+const checks = await runChecks();
+const tests = await runTests(process.argv.slice(2));
+
+if (tests.skips.length > 0) {
+  console.log(`\nSkipped:\n${tests.skips.map((name) => `  ${name}`).join('\n')}`);
+}
+if (tests.failures.length > 0) {
+  console.log('\nFailed:');
+  for (const { name, file, words } of tests.failures) {
+    console.log(`  ${name}${file === '' ? '' : `  (${file})`}`);
+    if (words !== '') console.log(words.replace(/^/gm, '      '));
+  }
+}
+const passed = checks.passed + tests.passed;
+const failed = checks.failed + tests.failed;
+console.log(`\n${passed} passed, ${failed} failed, ${tests.skipped} skipped`);
+process.exit(failed === 0 ? 0 : 1);

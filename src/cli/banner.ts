@@ -1,0 +1,52 @@
+/** What `serve` tells a person when it starts: whom it talks to, and three requests to try. */
+
+import type { Config } from '../config/config.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+import { modelNames, takes } from './served-models.ts';
+
+const quoted = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", `'\\''`)}'`;
+
+/** The name to try: one that the configuration says it takes. */
+function modelToTry(config: Config, protocol: ProtocolName): string {
+  const names = modelNames(config);
+  return names.find((name) => takes(config, name, protocol)) ?? 'MODEL';
+}
+
+/**
+ * Lines for stderr. The curl lines work as they stand, but where the gateway wants a key: they take
+ * it from $HOPGATE_KEY, since a key has no place in a log.
+ */
+export function banner(config: Config, url: string): string[] {
+  const lines: string[] = [];
+  const from =
+    config.source.kind === 'file'
+      ? config.source.path
+      : config.source.kind === 'discovered'
+        ? 'found in the environment'
+        : 'no configuration and no API keys found: the built-in demo answers';
+  lines.push(`Providers (${from}):`);
+  const providers = Object.values(config.providers);
+  const widest = Math.max(...providers.map(({ name }) => name.length));
+  for (const { name, protocol, baseUrl, models, keys } of providers) {
+    const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+    const where = baseUrl.startsWith('demo:') ? 'built in' : `${baseUrl}, ${count}`;
+    const some = models.slice(0, 4).join(', ') + (models.length > 4 ? ', …' : '');
+    lines.push(`  ${name.padEnd(widest)}  ${protocol}  ${where}${some && `  ${some}`}`);
+  }
+  const auth = config.auth.keys.length > 0 ? ' -H "authorization: Bearer $HOPGATE_KEY"' : '';
+  const curl = (path: string, body: unknown) =>
+    `  curl ${url}${path}${auth} -H 'content-type: application/json' -d ${quoted(body)}`;
+  const messages = [{ role: 'user', content: 'Say hello.' }];
+  lines.push(
+    'Try it, one line for each protocol:',
+    curl('/v1/chat/completions', { model: modelToTry(config, 'openai-chat'), messages }),
+    curl('/v1/responses', { model: modelToTry(config, 'openai-responses'), input: 'Say hello.' }),
+    curl('/v1/messages', {
+      model: modelToTry(config, 'anthropic-messages'),
+      max_tokens: 256,
+      messages,
+    }),
+    'Point a client at it: hopgate setup claude | codex | opencode',
+  );
+  return lines;
+}

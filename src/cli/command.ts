@@ -1,0 +1,123 @@
+/** What a command is: data for parsing, help and completions, and a function that runs it. */
+
+import type { Config } from '../config/config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { LoadOptions } from '../config/load.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface OptionSpec {
+  /** Without dashes: `config`. */
+  readonly name: string;
+  /** One letter. */
+  readonly short?: string;
+  /** The placeholder of its value, e.g. `FILE`; left out: a flag. */
+  readonly value?: string;
+  readonly summary: string;
+  readonly choices?: readonly string[];
+  /** In words, for the help; the command itself applies it. */
+  readonly default?: string;
+  /** A whole number in this range. */
+  readonly range?: readonly [least: number, most: number];
+}
+
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly summary: string;
+  readonly required?: boolean;
+  /** Takes all that are left. */
+  readonly many?: boolean;
+  readonly choices?: readonly string[];
+}
+
+export interface ExampleSpec {
+  readonly line: string;
+  readonly summary: string;
+}
+
+/** One entry of the command table. */
+export interface CommandSpec {
+  readonly name: string;
+  /** The heading it stands under in the general help. */
+  readonly group: string;
+  /** Half a line, for lists. */
+  readonly summary: string;
+  /** What one should know before using it; paragraphs. */
+  readonly description: readonly string[];
+  readonly arguments?: readonly ArgumentSpec[];
+  /** Besides the common ones. */
+  readonly options?: readonly OptionSpec[];
+  readonly examples: readonly ExampleSpec[];
+  /** Exit codes besides 2 (wrong usage) and what they mean. */
+  readonly exits: readonly (readonly [code: number, meaning: string])[];
+  readonly run: (invocation: Invocation) => Promise<number>;
+}
+
+/** A parsed command line, and the world it runs in. */
+export interface Invocation {
+  readonly arguments: readonly string[];
+  /** The value of an option that takes one. */
+  text(name: string): string | undefined;
+  number(name: string): number | undefined;
+  flag(name: string): boolean;
+  readonly io: Io;
+  readonly deps: Deps;
+  /** What people read on stdout. */
+  readonly out: Terminal;
+  /** What people read on stderr. */
+  readonly err: Terminal;
+}
+
+export interface Output {
+  write(text: string): void;
+  readonly isTTY: boolean;
+  /** Characters to a line; undefined when nobody can tell. */
+  readonly columns?: number;
+}
+
+/** The world outside, as a value, so that every command can be run in a test. */
+export interface Io {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly stdin: NodeJS.ReadableStream;
+  /** Somebody sits at stdin and can answer questions. */
+  readonly interactive: boolean;
+  readonly environment: Environment;
+  readonly cwd: string;
+  readonly fetch: typeof globalThis.fetch;
+}
+
+/** What `serve` needs to start: the configuration with the flags laid over it. */
+export interface ServeOptions {
+  readonly config: Config;
+  /** How it was loaded, for loading it again. */
+  readonly load: LoadOptions;
+  /** Lays the same flags over a configuration that was loaded again. */
+  withFlags(config: Config): Config;
+}
+
+/** What only `main.ts` can bring along. */
+export interface Deps {
+  /** Runs the server until it is told to stop; the exit code. */
+  serve(options: ServeOptions): Promise<number>;
+  /** The three protocols, by name. */
+  readonly protocols: Readonly<Record<Protocol['name'], Protocol>>;
+}
+
+/** Options that every command takes. */
+export const COMMON_OPTIONS: readonly OptionSpec[] = [
+  {
+    name: 'config',
+    short: 'c',
+    value: 'FILE',
+    summary: 'configuration file',
+    default: '$HOPGATE_CONFIG, ~/.config/hopgate/hopgate.yaml, /etc/hopgate/hopgate.yaml',
+  },
+  { name: 'no-color', summary: 'no colours, as NO_COLOR=1 does' },
+  { name: 'help', short: 'h', summary: 'show this help' },
+];
+
+/** Wrong usage: a message for people, told with exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

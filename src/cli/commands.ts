@@ -1,0 +1,255 @@
+/** The command table: parsing, help and whatever is generated later all read it. The first entry is the default. */
+
+import { runCheck } from './check.ts';
+import type { CommandSpec, OptionSpec } from './command.ts';
+import { runDoctor } from './doctor/index.ts';
+import { runInit } from './init/index.ts';
+import { runModels } from './models.ts';
+import { runServe } from './serve.ts';
+import { CLIENT_NAMES, runSetup } from './setup/index.ts';
+import { runVersion } from './version.ts';
+
+const json = (summary = 'print JSON, for scripts'): OptionSpec => ({ name: 'json', summary });
+const yes: OptionSpec = { name: 'yes', short: 'y', summary: 'do not ask' };
+const protocols = ['openai-chat', 'openai-responses', 'anthropic-messages'];
+
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'serve',
+    group: 'Run',
+    summary: 'run the gateway',
+    description: [
+      'Listens where the configuration says and prints one line on stdout once it can answer: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
+      'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again.',
+    ],
+    options: [
+      {
+        name: 'port',
+        short: 'p',
+        value: 'N',
+        summary: 'port to listen on; 0 picks a free one',
+        default: 'that of the configuration, else 5520',
+        range: [0, 65_535],
+      },
+      {
+        name: 'host',
+        value: 'ADDRESS',
+        summary: 'address to listen on',
+        default: 'that of the configuration, else 127.0.0.1',
+      },
+      {
+        name: 'log-level',
+        value: 'LEVEL',
+        summary: 'what is logged',
+        choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+      },
+      {
+        name: 'log-format',
+        value: 'FORMAT',
+        summary: 'how it is logged; auto: pretty on a terminal, else JSON lines',
+        choices: ['auto', 'json', 'pretty'],
+      },
+    ],
+    examples: [
+      {
+        line: 'hopgate',
+        summary: 'Serves on 127.0.0.1:5520 with the API keys of the environment.',
+      },
+      {
+        line: 'hopgate serve --config ./hopgate.yaml --port 0',
+        summary: 'A file of your own, and any free port.',
+      },
+    ],
+    exits: [
+      [0, 'stopped as asked'],
+      [1, 'the configuration cannot be used, or the port is taken'],
+    ],
+    run: runServe,
+  },
+  {
+    name: 'init',
+    group: 'Set up',
+    summary: 'write a configuration by answering a few questions',
+    description: [
+      'Vendors whose keys stand in the environment are preselected; keys are referred to, not copied. A file that exists is never written over without --force.',
+    ],
+    options: [
+      { ...yes, summary: 'ask nothing; take what the environment offers' },
+      { name: 'force', summary: 'write over a file that exists' },
+      { name: 'providers', value: 'NAMES', summary: 'vendors, separated by commas' },
+      {
+        name: 'listen',
+        value: 'HOST:PORT',
+        summary: 'address and port',
+        default: '127.0.0.1:5520',
+      },
+      { name: 'auth', summary: 'make up a key that clients must send' },
+    ],
+    examples: [
+      { line: 'hopgate init', summary: 'Asks, and writes ~/.config/hopgate/hopgate.yaml.' },
+      {
+        line: 'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml',
+        summary: 'For scripts: two vendors, a file of your own.',
+      },
+    ],
+    exits: [
+      [0, 'written'],
+      [1, 'not written: the file exists, or it was cancelled'],
+    ],
+    run: runInit,
+  },
+  {
+    name: 'setup',
+    group: 'Set up',
+    summary: 'point a client at this gateway, or back',
+    description: [
+      'Shows what would change in the settings of the client, asks, and writes. Everything else in the file stays; the bytes of before are kept, and --revert puts them back.',
+      'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json.',
+    ],
+    arguments: [
+      { name: 'client', summary: 'what to set up', required: true, choices: CLIENT_NAMES },
+    ],
+    options: [
+      {
+        name: 'model',
+        short: 'm',
+        value: 'NAME',
+        summary: 'the model to ask for',
+        default: 'claude: none where a route takes claude-*; else the first of the configuration',
+      },
+      { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
+      {
+        name: 'context',
+        value: 'N',
+        summary: 'context window of the model in tokens, where it is not known here',
+        range: [1000, 100_000_000],
+      },
+      {
+        name: 'protocol',
+        value: 'NAME',
+        summary: 'opencode: what it should speak',
+        choices: protocols,
+        default: 'openai-chat',
+      },
+      { name: 'url', value: 'URL', summary: 'where the gateway is, when not on this machine' },
+      { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
+      { name: 'show', summary: 'only show what would be written' },
+      { name: 'dry-run', summary: 'the same as --show' },
+      json('with --show: print JSON'),
+      { name: 'revert', summary: 'put back what was there before' },
+      yes,
+    ],
+    examples: [
+      { line: 'hopgate setup claude', summary: 'Claude Code asks this gateway from now on.' },
+      {
+        line: 'hopgate setup codex --model glm-4.7 --yes',
+        summary: 'Codex, with one model, unasked.',
+      },
+      { line: 'hopgate setup claude --revert', summary: 'Takes it back.' },
+    ],
+    exits: [
+      [0, 'written, or nothing to do'],
+      [1, 'not written'],
+    ],
+    run: runSetup,
+  },
+  {
+    name: 'check',
+    group: 'Look',
+    summary: 'say whether the configuration is right',
+    description: [
+      'Problems are told as FILE:LINE:COLUMN, with what was probably meant. --schema prints the JSON Schema of the file, for editors.',
+    ],
+    options: [json(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
+    examples: [
+      {
+        line: 'hopgate check --config ./hopgate.yaml',
+        summary: 'Checks a file before it is used.',
+      },
+      { line: 'hopgate check --schema > hopgate.schema.json', summary: 'Completion in an editor.' },
+    ],
+    exits: [
+      [0, 'it can be used'],
+      [1, 'it cannot'],
+    ],
+    run: runCheck,
+  },
+  {
+    name: 'doctor',
+    group: 'Look',
+    summary: 'try everything that can be wrong, and say what to do',
+    description: [
+      'Checks the configuration, this machine, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+    ],
+    options: [
+      { name: 'provider', value: 'NAME', summary: 'only this provider' },
+      {
+        name: 'model',
+        short: 'm',
+        value: 'NAME',
+        summary: 'try this model',
+        default: 'the first that the provider names',
+      },
+      { name: 'no-completion', summary: 'do not ask for an answer' },
+      {
+        name: 'timeout',
+        value: 'SECONDS',
+        summary: 'patience with each request',
+        default: '20',
+        range: [1, 600],
+      },
+      json(),
+    ],
+    examples: [
+      { line: 'hopgate doctor', summary: 'Everything.' },
+      {
+        line: 'hopgate doctor --provider glm --model glm-4.7',
+        summary: 'One model of one provider.',
+      },
+    ],
+    exits: [
+      [0, 'nothing failed'],
+      [1, 'something did'],
+    ],
+    run: runDoctor,
+  },
+  {
+    name: 'models',
+    group: 'Look',
+    summary: 'list models and where they go, or explain a request',
+    description: [
+      '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why.',
+    ],
+    options: [
+      { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
+      {
+        name: 'protocol',
+        value: 'NAME',
+        summary: 'with --explain: what the client speaks',
+        choices: protocols,
+        default: 'guessed from the body',
+      },
+      json(),
+    ],
+    examples: [
+      { line: 'hopgate models', summary: 'A table.' },
+      { line: 'hopgate models --explain claude-sonnet-4-5', summary: 'Where a name goes.' },
+      { line: 'hopgate models --explain @request.json', summary: 'Where a recorded request goes.' },
+    ],
+    exits: [
+      [0, 'told'],
+      [1, 'the configuration cannot be used, or nothing takes the request'],
+    ],
+    run: runModels,
+  },
+  {
+    name: 'version',
+    group: 'Look',
+    summary: 'print the version',
+    description: ['Version, commit (of a build), bun and platform.'],
+    options: [json()],
+    examples: [{ line: 'hopgate version --json', summary: 'For scripts and bug reports.' }],
+    exits: [[0, 'always']],
+    run: runVersion,
+  },
+];

@@ -1,0 +1,125 @@
+/** `hopgate doctor`: looks at everything that can be wrong, and says what and what to do. */
+
+import type { Environment } from '../../config/environment.ts';
+import { describeProblem } from '../../config/problem.ts';
+import { type Invocation, UsageError } from '../command.ts';
+import { nearest } from '../did-you-mean.ts';
+import { fileOf, load } from '../load-config.ts';
+import { wrap } from '../terminal.ts';
+import { type Finding, finding } from './finding.ts';
+import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import { probeProvider } from './provider.ts';
+
+/** Exit 0 when nothing failed (warnings may stand), else 1. */
+export async function runDoctor(invocation: Invocation): Promise<number> {
+  const findings = await examine(invocation);
+  const ok = findings.every(({ status }) => status !== 'fail');
+  if (invocation.flag('json')) {
+    invocation.out.line(JSON.stringify({ ok, findings }, null, 2));
+  } else tell(invocation, findings);
+  return ok ? 0 : 1;
+}
+
+async function examine(invocation: Invocation): Promise<readonly Finding[]> {
+  const { io, deps } = invocation;
+  const result = await load(invocation);
+  const file = fileOf(result);
+  const machine = [checkWritable('home', io.environment.home), checkOpenFiles()];
+  const warnings = result.warnings.map((w) => finding('config', 'warn', describeProblem(w, file)));
+  if (!result.ok) {
+    const problems = result.problems.map((p) =>
+      finding('config', 'fail', describeProblem(p, file)),
+    );
+    return [...problems, ...warnings, ...machine];
+  }
+  const { config } = result;
+  const source =
+    config.source.kind === 'file'
+      ? `${config.source.path} is right`
+      : config.source.kind === 'discovered'
+        ? 'no file names a provider; keys of the environment are used'
+        : 'no file and no keys found; only the built-in demo will answer';
+  const hint =
+    config.source.kind === 'demo'
+      ? 'Set a key such as ANTHROPIC_API_KEY, or run "hopgate init".'
+      : undefined;
+  const status = config.source.kind === 'demo' ? 'warn' : 'ok';
+  if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
+  const asked = providersAsked(invocation, Object.keys(config.providers));
+  const [port, ...providers] = await Promise.all([
+    checkPort(config.listen, io.fetch),
+    ...asked.map((name) => {
+      const provider = config.providers[name]!;
+      return probeProvider(provider, {
+        fetch: io.fetch,
+        upstreamPath: deps.protocols[provider.protocol].upstreamPath,
+        completion: !invocation.flag('no-completion'),
+        model: invocation.text('model'),
+        timeoutMs,
+        proxy: proxyFor(provider.baseUrl, io.environment),
+      });
+    }),
+  ]);
+  return [
+    finding('config', status, source, hint),
+    ...warnings,
+    ...machine,
+    port,
+    ...providers.flat(),
+  ];
+}
+
+function providersAsked({ text }: Invocation, names: readonly string[]): readonly string[] {
+  const only = text('provider');
+  if (only === undefined) return names;
+  if (names.includes(only)) return [only];
+  const near = nearest(only, names);
+  const meant = near === undefined ? `Configured: ${names.join(', ')}.` : `Did you mean "${near}"?`;
+  throw new UsageError(`There is no provider "${only}". ${meant}`);
+}
+
+/** The proxy that fetch takes from the environment for this URL. */
+function proxyFor(baseUrl: string, { variable }: Environment): string | undefined {
+  const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
+  if (!URL.canParse(baseUrl)) return undefined;
+  const { protocol, hostname } = new URL(baseUrl);
+  const spared = (either('NO_PROXY') ?? '')
+    .split(',')
+    .map((host) => host.trim().replace(/^\*?\./, ''));
+  if (spared.some((host) => host === '*' || (host !== '' && `.${hostname}`.endsWith(`.${host}`)))) {
+    return undefined;
+  }
+  return either(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+}
+
+const MARKS = {
+  ok: ['green', 'ok  '],
+  warn: ['yellow', 'warn'],
+  fail: ['red', 'FAIL'],
+  skip: ['dim', 'skip'],
+} as const;
+
+function tell({ out }: Invocation, findings: readonly Finding[]): void {
+  const widest = Math.max(...findings.map(({ about }) => about.length));
+  const indent = widest + 8;
+  for (const { about, status, message, hint } of findings) {
+    const [style, mark] = MARKS[status];
+    const lines = wrap(message, out.width, indent);
+    out.line(`${about.padEnd(widest)}  ${out.paint(style, mark)}  ${lines[0]!.trimStart()}`);
+    for (const line of lines.slice(1)) out.line(line);
+    if (hint !== undefined)
+      for (const line of wrap(`→ ${hint}`, out.width, indent)) out.line(out.paint('dim', line));
+  }
+  const count = (status: Finding['status']) => findings.filter((f) => f.status === status).length;
+  out.line();
+  const failed = count('fail');
+  const warned = count('warn');
+  if (failed === 0)
+    out.line(
+      warned === 0
+        ? 'Everything is fine.'
+        : `Fine, with ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`,
+    );
+  else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
+}

@@ -1,0 +1,268 @@
+/** A provider put to the test: name, connection, every key, the model list, and one token of an answer. */
+
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { ProviderConfig } from '../../config/config.ts';
+import { presetOf } from '../../config/presets.ts';
+import type { Secret } from '../../config/secret.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { isObject, type Json, tryParse } from '../../lib/json.ts';
+import { nearest } from '../did-you-mean.ts';
+import { networkFailure, refusal, vendorWords } from './failure-words.ts';
+import { type Finding, finding } from './finding.ts';
+
+export interface ProbeOptions {
+  readonly fetch: typeof globalThis.fetch;
+  /** Of a provider's protocol, e.g. `/chat/completions`. */
+  readonly upstreamPath: string;
+  /** Asks for a completion, which costs a token. */
+  readonly completion: boolean;
+  /** Tried in place of the provider's first model. */
+  readonly model?: string;
+  readonly timeoutMs: number;
+  /** The proxy that the environment names for this URL, if any. */
+  readonly proxy?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: Json | undefined;
+}
+
+const LIST_PATH: Readonly<Record<ProtocolName, string>> = {
+  'openai-chat': '/models',
+  'openai-responses': '/models',
+  'anthropic-messages': '/v1/models',
+};
+
+/** Runs the checks in order and stops where the next one could not tell anything new. */
+export async function probeProvider(
+  provider: ProviderConfig,
+  options: ProbeOptions,
+): Promise<readonly Finding[]> {
+  const about = `provider ${provider.name}`;
+  if (provider.baseUrl.startsWith('demo:')) {
+    return [finding(about, 'skip', 'built in; it answers without a vendor')];
+  }
+  if (!URL.canParse(provider.baseUrl)) {
+    return [finding(about, 'fail', `base_url is no URL: ${provider.baseUrl}`)];
+  }
+  const url = new URL(provider.baseUrl);
+  const proxy = provider.transport.proxy ?? options.proxy;
+  if (proxy === undefined) {
+    const unknown = await unresolved(url);
+    if (unknown !== undefined) return [finding(about, 'fail', unknown.message, unknown.hint)];
+  }
+  const missing = missingKey(provider, about);
+  if (missing !== undefined) return [missing];
+
+  const found: Finding[] = [];
+  const keys: readonly (Secret | undefined)[] =
+    provider.keys.length > 0 ? provider.keys : [undefined];
+  let good: { key: Secret | undefined; listed: readonly string[] | undefined } | undefined;
+  for (const key of keys) {
+    const list = await ask(provider, LIST_PATH[provider.protocol], undefined, key, options);
+    if ('failure' in list)
+      return [...found, finding(about, 'fail', list.failure.message, list.failure.hint)];
+    const { status, text, json } = list.answer;
+    if (status === 401 || status === 403) {
+      const words = refusal(status, text, key?.label);
+      found.push(finding(about, 'fail', words.message, words.hint));
+      continue;
+    }
+    const listed = status === 200 ? idsOf(json) : undefined;
+    good ??= { key, listed };
+    const what =
+      listed === undefined ? `no model list (${status})` : `${listed.length} models listed`;
+    const who = key === undefined ? '' : `, ${key.label} taken`;
+    found.push(finding(about, 'ok', `${url.host} answered in ${list.ms} ms${who}, ${what}`));
+  }
+  if (good === undefined) return found;
+  found.push(...unlisted(provider, good.listed, about));
+  if (options.completion)
+    found.push(await complete(provider, good.key, good.listed, about, options));
+  return found;
+}
+
+async function unresolved(url: URL) {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0) return undefined;
+  try {
+    await lookup(host);
+    return undefined;
+  } catch (thrown) {
+    return networkFailure(thrown, url, 0, undefined);
+  }
+}
+
+function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, about: string) {
+  const local = /^(localhost|127\.|\[?::1\]?$|.*\.local$)/.test(new URL(baseUrl).hostname);
+  const own = Object.keys(headers).some((header) =>
+    /^(authorization|x-api-key|api-key)$/i.test(header),
+  );
+  if (auth === 'none' || keys.length > 0 || local || own) return undefined;
+  const variable = presetOf(name)?.variables[0];
+  const hint =
+    variable === undefined
+      ? `Put one under providers.${name}.keys, best as a reference: keys: ["\${MY_KEY}"].`
+      : `Set ${variable}, or put keys: ["\${${variable}}"] under providers.${name}.`;
+  return finding(about, 'fail', 'there is no API key', hint);
+}
+
+function unlisted(
+  provider: ProviderConfig,
+  listed: readonly string[] | undefined,
+  about: string,
+): Finding[] {
+  if (listed === undefined || listed.length === 0) return [];
+  return provider.models
+    .filter((model) => !/[*?]/.test(model) && !listed.includes(model))
+    .map((model) => {
+      const near = nearest(model, listed);
+      const hint = near === undefined ? undefined : `Did you mean "${near}"?`;
+      return finding(about, 'warn', `the vendor does not list the model "${model}"`, hint);
+    });
+}
+
+async function complete(
+  provider: ProviderConfig,
+  key: Secret | undefined,
+  listed: readonly string[] | undefined,
+  about: string,
+  options: ProbeOptions,
+): Promise<Finding> {
+  const model =
+    options.model ??
+    provider.models.find((name) => !/[*?]/.test(name) && (listed?.includes(name) ?? true)) ??
+    provider.models.find((name) => !/[*?]/.test(name)) ??
+    listed?.[0];
+  if (model === undefined) {
+    return finding(about, 'skip', 'no completion tried: no model is named', 'Pass --model NAME.');
+  }
+  const result = await ask(provider, options.upstreamPath, bodyFor(provider, model), key, options);
+  if ('failure' in result)
+    return finding(about, 'fail', result.failure.message, result.failure.hint);
+  const { status, text, json } = result.answer;
+  if (status === 200 && isObject(json)) {
+    const answered = ['choices', 'output', 'content'].some((member) => Array.isArray(json[member]));
+    return answered
+      ? finding(about, 'ok', `${model} answered in ${result.ms} ms`)
+      : finding(
+          about,
+          'fail',
+          `${model}: 200 without a completion: "${vendorWords(text)}"`,
+          WRONG_DOOR,
+        );
+  }
+  if (status === 200) {
+    return finding(
+      about,
+      'fail',
+      `${provider.baseUrl} answers with something that is no JSON`,
+      WRONG_DOOR,
+    );
+  }
+  const said = vendorWords(text);
+  // Reasoning models that get no further within one token say so: the model is there and willing.
+  if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(said)) {
+    return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
+  }
+  if ((status === 404 || status === 400) && /model/i.test(said)) {
+    const near = nearest(model, listed ?? []);
+    const hint =
+      near === undefined ? "Look at the vendor's model list." : `Did you mean "${near}"?`;
+    return finding(
+      about,
+      'fail',
+      `the model "${model}" is not served (${status}): "${said}"`,
+      hint,
+    );
+  }
+  if (status === 404 || status === 405) {
+    return finding(
+      about,
+      'fail',
+      `nothing is at ${provider.baseUrl}${options.upstreamPath} (${status})`,
+      WRONG_DOOR,
+    );
+  }
+  const words = refusal(status, text, key?.label);
+  return finding(about, status === 429 ? 'warn' : 'fail', `${model}: ${words.message}`, words.hint);
+}
+
+const WRONG_DOOR =
+  'base_url or protocol is wrong: OpenAI kinds take the address before /chat/completions or /responses (mostly ending in /v1), anthropic-messages the one before /v1/messages.';
+
+function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  if (protocol === 'anthropic-messages') return { model, max_tokens: 1, messages };
+  // OpenAI refuses fewer than 16 here.
+  if (protocol === 'openai-responses')
+    return { model, max_output_tokens: 16, input: 'Hi', store: false };
+  return { model, [profile.maxTokensParam ?? 'max_tokens']: 1, messages };
+}
+
+function headersFor({ auth, headers, protocol }: ProviderConfig, key: Secret | undefined): Headers {
+  const out = new Headers({ accept: 'application/json', 'content-type': 'application/json' });
+  if (protocol === 'anthropic-messages') out.set('anthropic-version', '2023-06-01');
+  if (key !== undefined && auth !== 'none') {
+    const value = key.reveal();
+    out.set(
+      auth === 'bearer' ? 'authorization' : auth,
+      auth === 'bearer' ? `Bearer ${value}` : value,
+    );
+  }
+  for (const [name, value] of Object.entries(headers)) out.set(name, value.reveal());
+  return out;
+}
+
+type Asked =
+  | { readonly answer: Answer; readonly ms: number }
+  | { readonly failure: { readonly message: string; readonly hint?: string } };
+
+async function ask(
+  provider: ProviderConfig,
+  path: string,
+  body: Json | undefined,
+  key: Secret | undefined,
+  { fetch, timeoutMs, proxy }: ProbeOptions,
+): Promise<Asked> {
+  const url = new URL(provider.baseUrl + path);
+  for (const [name, value] of Object.entries(provider.query))
+    url.searchParams.set(name, value.reveal());
+  const { tls, proxy: own } = provider.transport;
+  const started = performance.now();
+  try {
+    const response = await fetch(url.href, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: headersFor(provider, key),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(own !== undefined && { proxy: own.reveal() }),
+      tls: {
+        rejectUnauthorized: tls.verify,
+        ...(tls.caFile !== undefined && { ca: Bun.file(tls.caFile) }),
+        ...(tls.certFile !== undefined && { cert: Bun.file(tls.certFile) }),
+        ...(tls.keyFile !== undefined && { key: Bun.file(tls.keyFile) }),
+      },
+    });
+    const text = await response.text();
+    const ms = Math.round(performance.now() - started);
+    return { answer: { status: response.status, text, json: tryParse(text) }, ms };
+  } catch (thrown) {
+    return {
+      failure: networkFailure(thrown, url, Math.round(timeoutMs / 1000), own?.reveal() ?? proxy),
+    };
+  }
+}
+
+function idsOf(json: Json | undefined): readonly string[] | undefined {
+  const data = isObject(json) ? json.data : json;
+  if (!Array.isArray(data)) return undefined;
+  return data.flatMap((entry: Json) => {
+    const id = isObject(entry) ? entry.id : undefined;
+    return typeof id === 'string' ? [id] : [];
+  });
+}

@@ -1,0 +1,126 @@
+/** The help, generated from the command table. */
+
+import { COMMON_OPTIONS, type CommandSpec, type OptionSpec } from './command.ts';
+import { definitions, type Terminal, wrap } from './terminal.ts';
+
+/** How one types an option: `-c, --config FILE`. */
+function spelled({ name, short, value }: OptionSpec): string {
+  const dashes = short === undefined ? `    --${name}` : `-${short}, --${name}`;
+  return value === undefined ? dashes : `${dashes} ${value}`;
+}
+
+function explained({ summary, choices, default: standard }: OptionSpec): string {
+  const more = [
+    choices === undefined ? undefined : `one of ${choices.join(', ')}`,
+    standard === undefined ? undefined : `default: ${standard}`,
+  ].filter((part) => part !== undefined);
+  return more.length === 0 ? summary : `${summary} (${more.join('; ')})`;
+}
+
+/** `hopgate setup CLIENT [options]` */
+export function usage(command: CommandSpec): string {
+  const words = (command.arguments ?? []).map(({ name, required, many }) => {
+    const word = name.toUpperCase() + (many === true ? '...' : '');
+    return required === true ? word : `[${word}]`;
+  });
+  return ['hopgate', command.name, ...words, '[options]'].join(' ');
+}
+
+function section(
+  terminal: Terminal,
+  title: string,
+  items: readonly (readonly [string, string])[],
+  termWidth = 30,
+): void {
+  if (items.length === 0) return;
+  terminal.line();
+  terminal.line(terminal.paint('bold', title));
+  for (const line of definitions(items, terminal.width, { termWidth })) terminal.line(line);
+}
+
+/** Everything that the program can do, on one page. */
+export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal): void {
+  const { paint, width } = terminal;
+  terminal.line(
+    `${paint('bold', 'hopgate')} - one gateway between coding agents or chat apps and any LLM vendor`,
+  );
+  terminal.line();
+  for (const line of wrap(
+    'Speaks OpenAI Chat Completions, OpenAI Responses and Anthropic Messages on both sides. Without a configuration it uses the API keys of the environment.',
+    width,
+  )) {
+    terminal.line(line);
+  }
+  terminal.line();
+  terminal.line(
+    `${paint('bold', 'Usage')}  hopgate [COMMAND] [options]    (no command: ${commands[0]!.name})`,
+  );
+  for (const group of new Set(commands.map((command) => command.group))) {
+    section(
+      terminal,
+      group,
+      commands
+        .filter((command) => command.group === group)
+        .map((command) => [
+          [command.name, ...(command.arguments ?? []).map(({ name }) => name.toUpperCase())].join(
+            ' ',
+          ),
+          command.summary,
+        ]),
+      20,
+    );
+  }
+  section(terminal, 'Options of every command', [
+    ...COMMON_OPTIONS.map((option) => [spelled(option), explained(option)] as const),
+    ['-V, --version', 'same as "hopgate version"'],
+  ]);
+  section(terminal, 'First steps', [
+    ['hopgate', 'serve with what the environment offers'],
+    ['hopgate init', 'write a configuration by answering a few questions'],
+    ['hopgate setup claude', 'point Claude Code at it; --revert undoes that'],
+    ['hopgate doctor', 'when something does not work'],
+  ]);
+  terminal.line();
+  terminal.line('"hopgate COMMAND --help" tells more about each command.');
+}
+
+/** One command in full. */
+export function commandHelp(command: CommandSpec, terminal: Terminal): void {
+  const { paint, width } = terminal;
+  terminal.line(`${paint('bold', `hopgate ${command.name}`)} - ${command.summary}`);
+  terminal.line();
+  terminal.line(`${paint('bold', 'Usage')}  ${usage(command)}`);
+  for (const paragraph of command.description) {
+    terminal.line();
+    for (const line of wrap(paragraph, width)) terminal.line(line);
+  }
+  section(
+    terminal,
+    'Arguments',
+    (command.arguments ?? []).map(({ name, summary, choices }) => [
+      name.toUpperCase(),
+      choices === undefined ? summary : `${summary} (one of ${choices.join(', ')})`,
+    ]),
+  );
+  section(
+    terminal,
+    'Options',
+    [...(command.options ?? []), ...COMMON_OPTIONS].map((option) => [
+      spelled(option),
+      explained(option),
+    ]),
+  );
+  if (command.examples.length > 0) {
+    terminal.line();
+    terminal.line(paint('bold', 'Examples'));
+    for (const { line, summary } of command.examples) {
+      terminal.line(`  ${paint('cyan', line)}`);
+      for (const words of wrap(summary, width, 6)) terminal.line(words);
+    }
+  }
+  section(
+    terminal,
+    'Exit codes',
+    [...command.exits, [2, 'wrong usage'] as const].map(([code, words]) => [String(code), words]),
+  );
+}

@@ -1,0 +1,75 @@
+/** The command line's front door: picks a command, shows help, and turns failures into exit codes. */
+
+import { type CommandSpec, type Deps, type Io, UsageError } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { commandHelp, generalHelp } from './help.ts';
+import { type ParsedLine, parseLine } from './parse.ts';
+import { createTerminal } from './terminal.ts';
+
+export { banner } from './banner.ts';
+export type { Deps, Io, ServeOptions } from './command.ts';
+export { processIo } from './process-io.ts';
+export { version } from './version.ts';
+
+/**
+ * Runs one command line (without the program's name). Returns the exit code: the command's own, 2 for
+ * wrong usage, 70 when the program itself failed. Never throws.
+ */
+export async function run(
+  argv: readonly string[],
+  io: Io,
+  deps: Deps,
+  commands: readonly CommandSpec[] = COMMANDS,
+): Promise<number> {
+  const colours = !argv.includes('--no-color');
+  const out = terminalOf(io, 'stdout', colours);
+  const err = terminalOf(io, 'stderr', colours);
+  try {
+    const parsed = parseLine(argv, commands);
+    const { command, values } = parsed;
+    if (command === undefined) {
+      generalHelp(commands, out);
+      return 0;
+    }
+    if (values.help === true) {
+      commandHelp(command, out);
+      return 0;
+    }
+    return await command.run({ ...access(parsed), io, deps, out, err });
+  } catch (thrown) {
+    if (thrown instanceof UsageError) {
+      err.line(`hopgate: ${thrown.message}`);
+      return 2;
+    }
+    // EX_SOFTWARE of sysexits.h: nothing that the user did. The stack is what a bug report needs.
+    const words = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+    err.line(`hopgate: internal error: ${words}`);
+    return 70;
+  }
+}
+
+function access({ values, arguments: words }: ParsedLine) {
+  const text = (name: string) => {
+    const value = values[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  return {
+    arguments: words,
+    text,
+    number: (name: string) => {
+      const value = text(name);
+      return value === undefined ? undefined : Number(value);
+    },
+    flag: (name: string) => values[name] === true,
+  };
+}
+
+function terminalOf(io: Io, which: 'stdout' | 'stderr', colours: boolean) {
+  const output = io[which];
+  const { environment } = io;
+  const forced = environment.variable('FORCE_COLOR') !== undefined;
+  return createTerminal((text) => output.write(text), {
+    colour: colours && environment.color && (output.isTTY || forced),
+    columns: output.columns,
+  });
+}

@@ -1,0 +1,70 @@
+/** What changes between two texts, line by line, as people read it. */
+
+export interface DiffLine {
+  readonly sign: ' ' | '+' | '-';
+  readonly text: string;
+}
+
+const linesOf = (text: string) => (text === '' ? [] : text.replace(/\n$/, '').split(/\r?\n/));
+
+/**
+ * The changed lines with up to `context` unchanged ones around each; a gap between two places is
+ * one line `…`.
+ */
+export function lineDiff(before: string, after: string, context = 2): DiffLine[] {
+  const a = linesOf(before);
+  const b = linesOf(after);
+  const all = longestCommon(a, b);
+  const near = new Set<number>();
+  all.forEach(({ sign }, i) => {
+    if (sign === ' ') return;
+    for (let j = i - context; j <= i + context; j++) near.add(j);
+  });
+  const out: DiffLine[] = [];
+  let last = -1;
+  all.forEach((line, i) => {
+    if (!near.has(i)) return;
+    if (last >= 0 && last !== i - 1) out.push({ sign: ' ', text: '…' });
+    out.push(line);
+    last = i;
+  });
+  return out;
+}
+
+/** Every line of both, by the textbook table over what their common ends leave over. */
+function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
+  let head = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  let tail = 0;
+  while (
+    tail < a.length - head &&
+    tail < b.length - head &&
+    a[a.length - 1 - tail] === b[b.length - 1 - tail]
+  ) {
+    tail++;
+  }
+  const x = a.slice(head, a.length - tail);
+  const y = b.slice(head, b.length - tail);
+  const lengths = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1));
+  for (let i = x.length - 1; i >= 0; i--) {
+    for (let j = y.length - 1; j >= 0; j--) {
+      lengths[i]![j] =
+        x[i] === y[j]
+          ? lengths[i + 1]![j + 1]! + 1
+          : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!);
+    }
+  }
+  const out: DiffLine[] = a.slice(0, head).map((text) => ({ sign: ' ', text }));
+  let i = 0;
+  let j = 0;
+  while (i < x.length || j < y.length) {
+    if (i < x.length && j < y.length && x[i] === y[j]) {
+      out.push({ sign: ' ', text: x[i++]! });
+      j++;
+    } else if (j >= y.length || (i < x.length && lengths[i + 1]![j]! >= lengths[i]![j + 1]!)) {
+      out.push({ sign: '-', text: x[i++]! });
+    } else out.push({ sign: '+', text: y[j++]! });
+  }
+  for (const text of a.slice(a.length - tail)) out.push({ sign: ' ', text });
+  return out;
+}

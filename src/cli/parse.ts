@@ -1,0 +1,135 @@
+/** Command lines: words to a command, its options and arguments, or a message that says what was wrong. */
+
+import { parseArgs } from 'node:util';
+import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, UsageError } from './command.ts';
+import { nearest } from './did-you-mean.ts';
+
+export interface ParsedLine {
+  /** Undefined for the general help. */
+  readonly command: CommandSpec | undefined;
+  readonly values: Readonly<Record<string, string | boolean | undefined>>;
+  readonly arguments: readonly string[];
+}
+
+const optionsOf = (command: CommandSpec) => [...(command.options ?? []), ...COMMON_OPTIONS];
+
+const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
+  const name = nearest(typed, names);
+  return name === undefined ? '' : ` Did you mean "${show(name)}"?`;
+};
+
+/**
+ * Parses the words behind the program's name. With no command the first of the table is meant, so
+ * `hopgate --port 0` serves.
+ * @throws UsageError
+ */
+export function parseLine(argv: readonly string[], commands: readonly CommandSpec[]): ParsedLine {
+  const [first, ...rest] = argv;
+  if (first === '--help' || first === '-h') {
+    return { command: undefined, values: { help: true }, arguments: [] };
+  }
+  if (first === '--version' || first === '-V') {
+    return parseFor(find('version', commands), rest);
+  }
+  if (first === 'help') {
+    const command = rest[0] === undefined ? undefined : find(rest[0], commands);
+    return { command, values: { help: true }, arguments: [] };
+  }
+  if (first === undefined || first.startsWith('-')) return parseFor(commands[0]!, argv);
+  return parseFor(find(first, commands), rest);
+}
+
+function find(name: string, commands: readonly CommandSpec[]): CommandSpec {
+  const command = commands.find((entry) => entry.name === name);
+  if (command !== undefined) return command;
+  const names = commands.map((entry) => entry.name);
+  throw new UsageError(
+    `Unknown command "${name}".${hint(name, names)} See "hopgate --help" for all of them.`,
+  );
+}
+
+function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
+  const options = optionsOf(command);
+  const { tokens } = parseArgs({
+    args: [...words],
+    options: Object.fromEntries(
+      options.map(({ name, short, value }) => [
+        name,
+        {
+          type: value === undefined ? ('boolean' as const) : ('string' as const),
+          ...(short && { short }),
+        },
+      ]),
+    ),
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+  });
+  const values: Record<string, string | boolean> = {};
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const option = options.find(({ name }) => name === token.name);
+    if (option === undefined) {
+      const names = options.map(({ name }) => name);
+      const meant = hint(token.name, names, (name) => `--${name}`);
+      throw new UsageError(
+        `Unknown option "${token.rawName}" for "${command.name}".${meant} See "hopgate ${command.name} --help".`,
+      );
+    }
+    values[option.name] = valueGiven(option, token.rawName, token.value);
+  }
+  if (values.help !== true) checkArguments(command, positionals);
+  return { command, values, arguments: positionals };
+}
+
+function valueGiven(
+  option: OptionSpec,
+  typed: string,
+  value: string | undefined,
+): string | boolean {
+  if (option.value === undefined) {
+    if (value !== undefined) throw new UsageError(`Option "${typed}" takes no value.`);
+    return true;
+  }
+  if (value === undefined || value === '') {
+    throw new UsageError(`Option "${typed}" needs a value: ${typed} ${option.value}.`);
+  }
+  checkChoice(value, option.choices, `Option "${typed}"`);
+  if (option.range !== undefined) {
+    const [least, most] = option.range;
+    if (!/^\d{1,15}$/.test(value) || Number(value) < least || Number(value) > most) {
+      throw new UsageError(
+        `Option "${typed}" needs a whole number from ${least} to ${most}, not "${value}".`,
+      );
+    }
+  }
+  return value;
+}
+
+function checkChoice(value: string, choices: readonly string[] | undefined, what: string): void {
+  if (choices === undefined || choices.includes(value)) return;
+  throw new UsageError(
+    `${what} is one of ${choices.join(', ')}, not "${value}".${hint(value, choices)}`,
+  );
+}
+
+function checkArguments(command: CommandSpec, given: readonly string[]): void {
+  const specs = command.arguments ?? [];
+  specs.forEach((spec, i) => {
+    const value = given[i];
+    if (value === undefined) {
+      if (spec.required !== true) return;
+      const choices = spec.choices === undefined ? '' : ` (${spec.choices.join(', ')})`;
+      throw new UsageError(
+        `"hopgate ${command.name}" needs ${spec.name.toUpperCase()}: ${spec.summary}${choices}.`,
+      );
+    }
+    checkChoice(value, spec.choices, spec.name.toUpperCase());
+  });
+  const extra = given[specs.length];
+  if (extra !== undefined && specs.at(-1)?.many !== true) {
+    throw new UsageError(`Unexpected argument "${extra}". See "hopgate ${command.name} --help".`);
+  }
+}

@@ -1,0 +1,82 @@
+/** Text for people: colours where they are welcome, tables, and lines that fit. */
+
+import { styleText } from 'node:util';
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+export interface Terminal {
+  /** Characters to a line, at most 100 so that prose stays readable. */
+  readonly width: number;
+  paint(style: Style, text: string): string;
+  line(text?: string): void;
+}
+
+/** A terminal on an output. Without `colour` nothing but the text is written. */
+export function createTerminal(
+  write: (text: string) => void,
+  options: { readonly colour: boolean; readonly columns?: number },
+): Terminal {
+  return {
+    width: Math.max(40, Math.min(options.columns ?? 100, 100)),
+    paint: (style, text) =>
+      options.colour ? styleText(style, text, { validateStream: false }) : text,
+    line: (text = '') => write(`${text}\n`),
+  };
+}
+
+/** Columns that a text takes: escapes none, wide characters two. */
+export const widthOf = (text: string) => Bun.stringWidth(text);
+
+const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)));
+
+/** Words in lines of at most `width` columns, each behind `indent` spaces; a longer word stands alone. */
+export function wrap(text: string, width: number, indent = 0): string[] {
+  const space = ' '.repeat(indent);
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
+    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width - indent) {
+      lines.push(space + line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  if (line !== '' || lines.length === 0) lines.push(space + line);
+  return lines;
+}
+
+/** Rows in columns two spaces apart, without trailing spaces; `head` underneath no line, just first. */
+export function table(rows: readonly (readonly string[])[], head?: readonly string[]): string[] {
+  const all = head === undefined ? rows : [head, ...rows];
+  const widths: number[] = [];
+  for (const row of all) {
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, widthOf(cell));
+    });
+  }
+  return all.map((row) =>
+    row
+      .map((cell, i) => pad(cell, widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/**
+ * Terms with their explanations beside them, wrapped to `width`; an explanation of a term wider than
+ * `termWidth` begins on the next line.
+ */
+export function definitions(
+  items: readonly (readonly [term: string, words: string])[],
+  width: number,
+  options: { readonly indent?: number; readonly termWidth?: number } = {},
+): string[] {
+  const { indent = 2, termWidth = 24 } = options;
+  const longest = Math.max(0, ...items.map(([term]) => widthOf(term)));
+  const column = Math.min(longest, termWidth) + indent + 2;
+  return items.flatMap(([term, words]) => {
+    const lines = wrap(words, width, column);
+    const start = ' '.repeat(indent) + term;
+    if (widthOf(start) > column - 2) return [start, ...lines];
+    return [pad(start, column) + lines[0]!.trimStart(), ...lines.slice(1)];
+  });
+}

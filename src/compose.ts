@@ -1,0 +1,179 @@
+/** The only file that names concrete protocols, features and providers: it puts the house together. */
+
+import { join } from 'node:path';
+import { Elysia } from 'elysia';
+import type { Config } from './config/config.ts';
+import type { Environment } from './config/environment.ts';
+import { GatewayError } from './conversation/errors.ts';
+import type { ProtocolName } from './conversation/types.ts';
+import { exchangeRecord, refusedRecord } from './exchange-record.ts';
+import { openResponseStore } from './features/response-store/index.ts';
+import { createTokenCounter } from './gateway/count-tokens.ts';
+import { errorResponse } from './gateway/error-response.ts';
+import { createGateway, type Snapshot } from './gateway/gateway.ts';
+import { type Access, createAccess } from './http/access.ts';
+import { commonRoutes } from './http/app.ts';
+import { serveWith } from './http/exchanges.ts';
+import { requestId } from './lib/ids.ts';
+import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
+import { anthropicMessagesPlugin } from './protocols/anthropic-messages/plugin.ts';
+import { openaiChat } from './protocols/openai-chat/index.ts';
+import { openaiChatPlugin } from './protocols/openai-chat/plugin.ts';
+import { openaiResponses } from './protocols/openai-responses/index.ts';
+import { openaiResponsesPlugin } from './protocols/openai-responses/plugin.ts';
+import type { Protocol } from './protocols/protocol.ts';
+import { responseState } from './response-state.ts';
+import { models, routingTable } from './routing/index.ts';
+import { countExchange, logExchange } from './telemetry/exchange.ts';
+import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
+import { event, type Log } from './telemetry/log.ts';
+import { demoTransport } from './upstream/demo/index.ts';
+import { upstreamPool } from './upstream/pool.ts';
+
+export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+  'anthropic-messages': anthropicMessages,
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+};
+
+export interface ComposeOptions {
+  readonly config: Config;
+  readonly environment: Environment;
+  readonly log: Log;
+  readonly version: string;
+}
+
+export interface Composed {
+  readonly app: Elysia;
+  /** Puts another configuration in force; open exchanges keep theirs. */
+  reload(config: Config): void;
+  /** From now on `/readyz` says that this process is leaving. */
+  drain(): void;
+  /** Writes down what is still in memory. */
+  close(): void;
+}
+
+/** Everything that depends on the configuration, made anew by a reload. */
+interface Settings {
+  readonly snapshot: Snapshot;
+  readonly access: Access;
+  readonly bodyBytes: number;
+}
+
+function settingsOf(config: Config): Settings {
+  const demo = () => {
+    const transport = demoTransport();
+    return ({ url, headers, body, signal }: Parameters<typeof demoCall>[0]) =>
+      demoCall({ url, headers, body, signal }, transport);
+  };
+  const pool = upstreamPool({ builtIn: { 'demo:': demo } });
+  const table = routingTable(config);
+  return {
+    snapshot: { table, upstream: (routed) => pool(routed.provider) },
+    access: createAccess({ keys: config.auth.keys, host: config.listen.host }),
+    bodyBytes: config.limits.bodyBytes,
+  };
+}
+
+function demoCall(
+  call: { url: string; headers: Headers; body?: Uint8Array; signal: AbortSignal },
+  transport: ReturnType<typeof demoTransport>,
+): Promise<Response> {
+  const path = call.url.slice('demo:'.length).replace(/\?.*$/, '');
+  const { headers, body = new Uint8Array(), signal } = call;
+  return transport({ path, headers, body, signal });
+}
+
+export function compose(options: ComposeOptions): Composed {
+  const { environment, log } = options;
+  let settings = settingsOf(options.config);
+  let draining = false;
+  const metrics = createGatewayMetrics(options.version);
+  const store = openResponseStore({
+    path: join(environment.home, 'state', 'responses.db'),
+    warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
+  });
+  const state = responseState(store);
+
+  const gateway = createGateway({
+    protocols: PROTOCOLS,
+    features: [],
+    extras: state.extras,
+    snapshot: () => settings.snapshot,
+    onRetry: ({ target, error }) => metrics.retries.add(1, target?.provider ?? '', error.kind),
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
+    onEnd: (summary) => {
+      const record = exchangeRecord(summary);
+      countExchange(metrics, record);
+      logExchange(log, record);
+    },
+  });
+  const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot: () => settings.snapshot });
+
+  const access = () => settings.access;
+  const exchanges = {
+    access,
+    bodyBytes: () => settings.bodyBytes,
+    onRefused: (request: Request, protocol: Protocol, id: string, error: GatewayError) => {
+      const record = refusedRecord(request, protocol, id, error);
+      countExchange(metrics, record);
+      logExchange(log, record);
+    },
+  };
+  const serve = serveWith(exchanges, gateway);
+  const stored =
+    (handle: (id: string, owner: string, url: URL) => unknown) => (request: Request, id: string) =>
+      serveWith(exchanges, async ({ owner }) =>
+        Response.json(handle(id, owner, new URL(request.url))),
+      )(new Request(request.url, { headers: request.headers }), openaiResponses);
+
+  const app = new Elysia({
+    serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
+    handler: { standardHostname: false },
+  })
+    .use(openaiChatPlugin(serve))
+    .use(anthropicMessagesPlugin({ serve, countTokens: serveWith(exchanges, counter) }))
+    .use(
+      openaiResponsesPlugin({
+        serve,
+        retrieve: stored(state.retrieve),
+        remove: stored(state.remove),
+        inputItems: stored(state.inputItems),
+        refuse: (_request, status, message) =>
+          errorResponse(openaiResponses, new GatewayError('invalid_request', message, { status }), {
+            requestId: requestId(),
+            target: undefined,
+            notes: undefined,
+          }),
+      }),
+    )
+    .use(
+      commonRoutes({
+        fallback: openaiChat,
+        anthropic: anthropicMessages,
+        access,
+        version: options.version,
+        metrics: () => metrics.render(),
+        unready: () => (draining ? 'shutting down' : undefined),
+        models: () =>
+          models(settings.snapshot.table.config).map(({ id, provider }) => ({
+            id,
+            provider,
+            created: STARTED,
+          })),
+      }),
+    );
+
+  return {
+    app: app as unknown as Elysia,
+    reload: (config) => {
+      settings = settingsOf(config);
+    },
+    drain: () => {
+      draining = true;
+    },
+    close: () => store.close(),
+  };
+}
+
+const STARTED = Math.floor(Date.now() / 1000);

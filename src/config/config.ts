@@ -1,0 +1,254 @@
+/** The configuration as the program uses it: validated, defaults filled, times in ms, secrets wrapped, frozen. */
+
+import type { ProfileFacts } from './profile-schema.ts';
+import type { Secret } from './secret.ts';
+
+export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
+
+/** Where a configuration came from. */
+export type ConfigSource =
+  | { readonly kind: 'file'; readonly path: string }
+  /** No file (or one without providers): keys of the environment and local servers. */
+  | { readonly kind: 'discovered'; readonly path?: string }
+  /** Nothing was found: the built-in `demo`. */
+  | { readonly kind: 'demo'; readonly path?: string };
+
+export interface Config {
+  readonly source: ConfigSource;
+  readonly listen: Listen;
+  /** By name, in the order of the file. Never empty. */
+  readonly providers: Readonly<Record<string, ProviderConfig>>;
+  readonly routes: readonly RouteConfig[];
+  /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */
+  readonly aliases: Readonly<Record<string, string>>;
+  readonly modelList: { readonly claudeAliases: boolean };
+  /** What the built-in classifier takes for a long context, and so on. */
+  readonly categories: CategorySettings;
+  readonly auth: { readonly keys: readonly AuthKey[] };
+  readonly samples: SamplesConfig;
+  readonly serverTools: ServerToolsConfig;
+  readonly limits: LimitsConfig;
+  readonly retry: RetryConfig;
+  /** Silence on a client's stream after which a ping is sent; 0 = never. */
+  readonly keepAliveMs: number;
+  /** Processes that share the port; 1 = one. */
+  readonly workers: number;
+  readonly memory: MemoryConfig;
+  readonly log: { readonly level: LogLevel; readonly format: 'auto' | 'json' | 'pretty' };
+  /** Vendor facts by profile name: the built-in table with the file's overrides laid over it. */
+  readonly profiles: Readonly<Record<string, ProfileFacts>>;
+}
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export interface Listen {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+/** How a provider wants its key. */
+export type AuthStyle = 'bearer' | 'x-api-key' | 'api-key' | 'none';
+
+export interface ProviderConfig {
+  readonly name: string;
+  readonly protocol: ProtocolName;
+  /** Without a trailing slash. `demo:` is the built-in provider. */
+  readonly baseUrl: string;
+  /** May be empty (local servers). */
+  readonly keys: readonly Secret[];
+  readonly auth: AuthStyle;
+  /** `name: 'none'` when there is none. */
+  readonly profile: ProfileFacts;
+  /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
+  readonly models: readonly string[];
+  /** Sent with every request, over what the gateway would send. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** Appended to the URL; may hold a key. */
+  readonly query: Readonly<Record<string, Secret>>;
+  readonly timeouts: TimeoutsConfig;
+  readonly retry: RetryConfig;
+  readonly transport: TransportConfig;
+}
+
+/** Milliseconds; 0 = no limit. */
+export interface TimeoutsConfig {
+  readonly connectMs: number;
+  /** Until the response headers are here. */
+  readonly firstByteMs: number;
+  /** Between two chunks of a stream. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export interface RetryConfig {
+  /** Tries on one target before the next one, the first included. */
+  readonly attempts: number;
+  readonly baseDelayMs: number;
+  readonly maxDelayMs: number;
+  /** The longest time that a key is left alone, whatever Retry-After says. */
+  readonly maxCooldownMs: number;
+}
+
+export interface TransportConfig {
+  /** `http://…` proxy for this provider; may hold a password. */
+  readonly proxy?: Secret;
+  readonly http2: boolean;
+  /** Requests at the same time; 0 = no limit. */
+  readonly concurrency: number;
+  readonly tls: {
+    readonly verify: boolean;
+    readonly caFile?: string;
+    readonly certFile?: string;
+    readonly keyFile?: string;
+  };
+}
+
+export interface RouteConfig {
+  /** `route 1` and so on when the file gives none. */
+  readonly name: string;
+  readonly when?: WhenConfig;
+  readonly to: readonly RouteTo[];
+}
+
+export interface RouteTo {
+  /** `provider/model`; `provider/*` keeps the asked name. */
+  readonly target: string;
+  readonly weight?: number;
+}
+
+/** Whole numbers, both ends included. */
+export interface NumberRange {
+  readonly min: number;
+  /** Infinity when open. */
+  readonly max: number;
+}
+
+/** All that are given must hold. Lists: any of them. Globs know `*` and `?` and ignore case. */
+export interface WhenConfig {
+  /** Globs, or `/regular expressions/`. */
+  readonly model?: readonly string[];
+  readonly protocol?: readonly ProtocolName[];
+  readonly category?: readonly Category[];
+  readonly tokens?: NumberRange;
+  readonly stream?: boolean;
+  /** How many; `true` in the file is 1 and more, `false` none. */
+  readonly images?: NumberRange;
+  readonly documents?: NumberRange;
+  /** The client's own tools and hosted ones together. */
+  readonly tools?: NumberRange;
+  /** Globs over the names of the client's own tools. */
+  readonly toolNames?: readonly string[];
+  /** Globs over canonical names of hosted tools. */
+  readonly hostedTools?: readonly string[];
+  readonly thinking?: boolean;
+  readonly effort?: readonly string[];
+  readonly background?: boolean;
+  /** Header name (lower case) → globs over its value; false: the header is absent. */
+  readonly headers?: Readonly<Record<string, readonly string[] | false>>;
+  /** Globs over the text of the last user turn. */
+  readonly text?: readonly string[];
+  readonly time?: TimeWindow;
+}
+
+export interface TimeWindow {
+  /** Minutes of the day; `from > to` runs over midnight. */
+  readonly from: number;
+  readonly to: number;
+  /** 0 = Sunday … 6; all when left out. A window over midnight belongs to the day it begins on. */
+  readonly days?: readonly number[];
+  /** IANA name; the machine's own when left out. */
+  readonly zone?: string;
+}
+
+export const CATEGORIES = [
+  'vision',
+  'websearch',
+  'longcontext',
+  'background',
+  'thinking',
+  'coding',
+  'tools',
+  'default',
+] as const;
+export type Category = (typeof CATEGORIES)[number];
+
+export interface CategorySettings {
+  /** Tokens above which a request is `longcontext`. */
+  readonly longcontextTokens: number;
+  /** Globs of model names that agents use for small side jobs. */
+  readonly backgroundModels: readonly string[];
+  /** Globs of tool names that mean "this agent edits files". */
+  readonly codingTools: readonly string[];
+}
+
+export interface AuthKey {
+  readonly name: string;
+  readonly key: Secret;
+}
+
+export interface SamplesConfig {
+  readonly mode: 'off' | 'errors' | 'all';
+  readonly dir: string;
+  /** Days; 0 = for ever. */
+  readonly keepDays: number;
+  /** Bytes of all samples together; 0 = no limit. */
+  readonly maxBytes: number;
+}
+
+export type SearchEngineType =
+  | 'searxng'
+  | 'tavily'
+  | 'brave'
+  | 'exa'
+  | 'serper'
+  | 'jina'
+  | 'zhipu'
+  | 'duckduckgo'
+  | 'model';
+
+export interface SearchEngine {
+  readonly name: string;
+  readonly type: SearchEngineType;
+  readonly baseUrl?: string;
+  readonly keys: readonly Secret[];
+  /** `type: model`: the provider/model that searches with its own hosted tool. */
+  readonly target?: string;
+  /** Engine-specific parameters, sent as they are. */
+  readonly options: Readonly<Record<string, string | number | boolean>>;
+}
+
+export interface WebSearchConfig {
+  /** force: always offered; selective: when the request looks like it needs one; declared: when the client declared it. */
+  readonly inject: 'force' | 'selective' | 'declared';
+  /** In fallback order. */
+  readonly engines: readonly SearchEngine[];
+  readonly maxResults: number;
+  readonly timeoutMs: number;
+}
+
+export interface ServerToolsConfig {
+  readonly webSearch?: WebSearchConfig;
+  readonly vision?: {
+    readonly target: string;
+    readonly prompt?: string;
+    readonly timeoutMs: number;
+  };
+}
+
+export interface LimitsConfig {
+  /** Follow-up hops of server tools. */
+  readonly toolRounds: number;
+  readonly bodyBytes: number;
+  /** Characters of a tool result's text, for vendors that want it short. */
+  readonly toolText: number;
+  /** Requests at the same time over all providers; 0 = no limit. */
+  readonly concurrency: number;
+  /** How long SIGTERM waits for open streams. */
+  readonly drainMs: number;
+}
+
+export interface MemoryConfig {
+  readonly enabled: boolean;
+  readonly path: string;
+}

@@ -1,0 +1,101 @@
+/** YAML text to values, with the place of every key and value kept. */
+
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import type { Problem } from './problem.ts';
+
+export type Path = readonly (string | number)[];
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface YamlDocument {
+  /** What the text says; `{}` for an empty file. */
+  readonly value: unknown;
+  /** Syntax errors, duplicate keys and the like; with any, `value` is `{}`. */
+  readonly problems: readonly Problem[];
+  /** Where the value (or, with `key`, its key) at a path stands; the nearest parent's place if it is not there. */
+  locate(path: Path, key?: boolean): Place;
+}
+
+/** Parses YAML 1.2 with merge keys (`<<`). Never throws. */
+export function readYaml(text: string): YamlDocument {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    merge: true,
+  });
+  const placeOf = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  const problems: Problem[] = [...document.errors, ...document.warnings].map((error) => {
+    const place = placeOf(error.pos[0]);
+    const source = text.split('\n')[place.line - 1] ?? '';
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+    const hint = /[{[].*\$\{/.test(source) ? ' (inside { } and [ ], put ${…} in quotes)' : '';
+    return { path: '', ...place, message: `${sentence(error.message)}${hint}` };
+  });
+  let value: unknown = {};
+  if (problems.length === 0) {
+    try {
+      value = document.toJS({ maxAliasCount: 1000 }) ?? {};
+    } catch (thrown) {
+      const message = thrown instanceof Error ? thrown.message : 'unreadable';
+      problems.push({ path: '', line: 1, column: 1, message: sentence(message) });
+    }
+  }
+  return {
+    value,
+    problems,
+    locate(path, key = false) {
+      let place: Place = { line: 1, column: 1 };
+      let node: unknown = document.contents;
+      const resolve = (at: unknown) => (isAlias(at) ? at.resolve(document) : at);
+      const visit = (at: unknown) => {
+        const range = (at as Node | null)?.range;
+        if (range) place = placeOf(range[0]);
+      };
+      visit(node);
+      for (const [depth, step] of path.entries()) {
+        node = resolve(node);
+        if (isMap(node)) {
+          const pair = node.items.find((item) => nameOf(item.key) === String(step));
+          if (pair === undefined) return place;
+          visit(pair.key);
+          if (key && depth === path.length - 1) return place;
+          node = pair.value;
+          // A key without a value is found at the key.
+          if (!(isScalar(node) && node.value === null)) visit(node);
+        } else if (isSeq(node) && typeof step === 'number') {
+          node = node.items[step];
+          if (node === undefined) return place;
+          visit(node);
+        } else return place;
+      }
+      return place;
+    },
+  };
+}
+
+const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key);
+
+/** The library's words without the full stop and the position, which we give ourselves. */
+const sentence = (message: string) =>
+  message
+    .split('\n')[0]!
+    .replace(/ at line \d+, column \d+:?$/, '')
+    .replace(/[.:]$/, '');
+
+/** `routes[0].when.model` */
+export function pathText(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else text += text === '' ? step : `.${step}`;
+  }
+  return text;
+}

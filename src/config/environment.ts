@@ -1,0 +1,57 @@
+/** The process environment, read once and in one place; everything else takes the typed value. */
+
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/**
+ * What the program takes from its environment. Variables are behind a function and not data, so that
+ * printing the value shows no secret.
+ */
+export interface Environment {
+  /** A variable; undefined when unset or empty. */
+  variable(name: string): string | undefined;
+  /** The user's home directory. */
+  readonly userHome: string;
+  /** `$HOPGATE_HOME`, default `~/.hopgate`: ledger, samples, indexes, memory. */
+  readonly home: string;
+  /** `$HOPGATE_CONFIG`. */
+  readonly configPath: string | undefined;
+  /** `$XDG_CONFIG_HOME`, default `~/.config`. */
+  readonly configHome: string;
+  /** `$RCC_TOOL_TEXT_LIMIT`, characters; undefined when unset or not a whole number above 0. */
+  readonly toolTextLimit: number | undefined;
+  /** Colours are welcome: no `NO_COLOR`, `TERM` is not `dumb`; `FORCE_COLOR` wins. */
+  readonly color: boolean;
+}
+
+/** The environment of a set of variables; tests hand in their own. */
+export function environmentFrom(
+  variables: Readonly<Record<string, string | undefined>>,
+  userHome: string = variables.HOME || homedir(),
+): Environment {
+  const variable = (name: string) =>
+    (Object.hasOwn(variables, name) ? variables[name] : undefined) || undefined;
+  const limit = variable('RCC_TOOL_TEXT_LIMIT')?.trim() ?? '';
+  const force = variable('FORCE_COLOR');
+  return {
+    variable,
+    userHome,
+    home: expandHome(variable('HOPGATE_HOME') ?? '~/.hopgate', userHome),
+    configPath: variable('HOPGATE_CONFIG'),
+    configHome: variable('XDG_CONFIG_HOME') ?? join(userHome, '.config'),
+    toolTextLimit: /^[1-9]\d{0,8}$/.test(limit) ? Number(limit) : undefined,
+    color:
+      force === undefined
+        ? variable('NO_COLOR') === undefined && variable('TERM') !== 'dumb'
+        : force !== '0' && force !== 'false',
+  };
+}
+
+/** The environment of this process. */
+export const processEnvironment = (): Environment => environmentFrom(process.env);
+
+/** `~` and `~/…` as the user's home. */
+export function expandHome(path: string, userHome: string): string {
+  if (path === '~') return userHome;
+  return path.startsWith('~/') ? join(userHome, path.slice(2)) : path;
+}

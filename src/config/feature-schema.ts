@@ -1,0 +1,183 @@
+/** The schema of the keys that belong to one feature each: samples, server tools, memory, limits. */
+
+import { Type } from '@sinclair/typebox';
+import {
+  byDefault,
+  choice,
+  closed,
+  count,
+  flag,
+  named,
+  oneOrMore,
+  optional,
+  seconds,
+  text,
+} from './schema-words.ts';
+
+export const DEFAULT_BODY_BYTES = 52_428_800;
+export const DEFAULT_TOOL_TEXT = 8192;
+
+export const samples = closed(
+  {
+    mode: byDefault(
+      choice(['off', 'errors', 'all'], 'Which exchanges are kept on disk, credentials masked.'),
+      'errors',
+    ),
+    dir: optional(text('Where they are kept.'), '$HOPGATE_HOME/samples'),
+    keep_days: byDefault(count('Older ones are deleted; 0 = never.'), 14),
+    max_bytes: byDefault(count('The oldest are deleted above this size; 0 = no limit.'), 2 ** 31),
+  },
+  'Recorded exchanges.',
+);
+
+export const SEARCH_ENGINES = [
+  'searxng',
+  'tavily',
+  'brave',
+  'exa',
+  'serper',
+  'jina',
+  'zhipu',
+  'duckduckgo',
+  'model',
+] as const;
+
+const engine = closed(
+  {
+    type: choice(SEARCH_ENGINES, 'What kind of engine.'),
+    name: optional(text('A name for logs.'), 'its type'),
+    base_url: optional(
+      Type.String({ pattern: '^https?://.+$', description: 'Where it is.' }),
+      "the vendor's address; searxng needs one",
+    ),
+    keys: optional(
+      oneOrMore(text('A key.'), 'Keys, used in turn.'),
+      'the usual environment variable of the engine',
+    ),
+    target: optional(
+      text('type model: the provider/model that searches with its own hosted tool.'),
+      'none',
+    ),
+    options: byDefault(
+      named(
+        Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+        "Further parameters of the engine's API.",
+      ),
+      {},
+    ),
+  },
+  'A search engine.',
+);
+
+export const serverTools = closed(
+  {
+    web_search: optional(
+      closed(
+        {
+          inject: byDefault(
+            choice(
+              ['force', 'selective', 'declared'],
+              'When the tool is offered: always, where the request seems to need it, or where the client declared it.',
+            ),
+            'declared',
+          ),
+          engines: byDefault(Type.Array(engine, { description: 'Engines in fallback order.' }), []),
+          max_results: byDefault(count('Results handed to the model.', 1), 8),
+          timeout: byDefault(seconds('Seconds for one search.'), 15),
+        },
+        'Web search for models that have none.',
+      ),
+      'off',
+    ),
+    vision: optional(
+      closed(
+        {
+          target: text('The provider/model that looks at images for a text model.'),
+          prompt: optional(text('What it is asked.'), 'a description of the image'),
+          timeout: byDefault(seconds('Seconds for one image.'), 60),
+        },
+        'Eyes for text models.',
+      ),
+      'off',
+    ),
+  },
+  'Tools that the gateway runs itself.',
+);
+
+export const limits = closed(
+  {
+    tool_rounds: byDefault(
+      count('Follow-up hops of server tools; the last one goes out without them.'),
+      8,
+    ),
+    body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
+    tool_text: optional(
+      count("Characters of a tool result's text, for vendors that need it short.", 1),
+      `$RCC_TOOL_TEXT_LIMIT, else ${DEFAULT_TOOL_TEXT}`,
+    ),
+    concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
+    drain: byDefault(seconds('Seconds that a stopping server waits for open streams.'), 30),
+  },
+  'Limits.',
+);
+
+export const memory = closed(
+  {
+    enabled: byDefault(flag('Whether the memory API is served.'), true),
+    path: optional(text('The database file.'), '$HOPGATE_HOME/memory.db'),
+  },
+  'Memory of events.',
+);
+
+export const auth = closed(
+  {
+    keys: byDefault(
+      Type.Array(
+        Type.Union([
+          text('A key that clients must send.'),
+          closed(
+            { name: text('Who it belongs to, for logs.'), key: text('The key.') },
+            'A key with a name.',
+          ),
+        ]),
+        { description: 'Keys that clients may use; none = everybody who reaches the port.' },
+      ),
+      [],
+    ),
+  },
+  'Who may use the gateway.',
+);
+
+export const categories = closed(
+  {
+    longcontext_tokens: byDefault(count('Tokens above which a prompt is longcontext.', 1), 60_000),
+    background_models: byDefault(
+      Type.Array(text('A glob.'), { description: 'Names that agents use for small side jobs.' }),
+      ['*haiku*', '*-nano*', '*-flash-lite*'],
+    ),
+    coding_tools: byDefault(
+      Type.Array(text('A glob.'), {
+        description: 'Tools by which an agent that edits code is known.',
+      }),
+      [
+        'Edit',
+        'MultiEdit',
+        'Write',
+        'NotebookEdit',
+        'apply_patch',
+        'exec_command',
+        'edit',
+        'write',
+        'edit_file',
+        'write_file',
+        'create_file',
+        'write_to_file',
+        'replace_in_file',
+        'str_replace*',
+        'insert_edit_into_file',
+        'search_replace',
+      ],
+    ),
+  },
+  'What the classifier behind `when: { category: … }` goes by.',
+);

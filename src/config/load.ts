@@ -1,0 +1,163 @@
+/** From a file (or from nothing) to a Config: finds, parses, checks, fills, and reports problems as values. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { check, type Schema } from './check.ts';
+import type { Config, ConfigSource } from './config.ts';
+import { type Discovery, discover, discoverKeys, type Fetch } from './discover.ts';
+import { pathText, readYaml, type YamlDocument } from './document.ts';
+import { type Environment, expandHome } from './environment.ts';
+import type { Problem } from './problem.ts';
+import { type Issue, type Referenced, resolveReferences } from './references.ts';
+import { resolveConfig } from './resolve.ts';
+import { type FileConfig, fileSchema } from './schema.ts';
+
+export type { Fetch } from './discover.ts';
+
+export type LoadResult =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
+  | {
+      readonly ok: false;
+      readonly problems: readonly Problem[];
+      readonly warnings: readonly Problem[];
+      /** The file at fault, where there is one. */
+      readonly file?: string;
+    };
+
+export interface LoadOptions {
+  /** `--config FILE`. */
+  readonly path?: string;
+  readonly environment: Environment;
+  /** For finding local servers when no provider is configured; left out: none are looked for. */
+  readonly fetch?: Fetch;
+}
+
+/** The file of a machine-wide installation. */
+export const SYSTEM_CONFIG = '/etc/hopgate/hopgate.yaml';
+
+/**
+ * The file that would be loaded: `--config`, `$HOPGATE_CONFIG`, `~/.config/hopgate/hopgate.yaml` (or
+ * under `$XDG_CONFIG_HOME`), `/etc/hopgate/hopgate.yaml`. The first two count whether or not they
+ * exist. The working directory is not looked at: a gateway must not obey whatever project it is
+ * started in.
+ */
+export function findConfigFile(
+  path: string | undefined,
+  environment: Environment,
+): string | undefined {
+  const named = path ?? environment.configPath;
+  if (named !== undefined) return expandHome(named, environment.userHome);
+  return [userConfig(environment), SYSTEM_CONFIG].find((candidate) => existsSync(candidate));
+}
+
+/** Where a user's own file belongs. */
+export const userConfig = (environment: Environment): string =>
+  join(environment.configHome, 'hopgate', 'hopgate.yaml');
+
+/**
+ * The configuration to run with. A file that is named must exist; with no file, or one without
+ * providers, providers are discovered (keys in the environment, local servers, else `demo`). Never
+ * throws.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
+  const { environment } = options;
+  const file = findConfigFile(options.path, environment);
+  let text = '';
+  if (file !== undefined) {
+    const read = readFile(file);
+    if (typeof read !== 'string') return { ok: false, problems: [read], warnings: [], file };
+    text = read;
+  }
+  const draft = readDraft(text, file, environment);
+  return draft.empty
+    ? finish(draft, await discover(environment, options.fetch))
+    : finish(draft, undefined);
+}
+
+/**
+ * The text of a file as a Config; without providers in it, those of the environment and no local
+ * servers. `path` is where the text stands, for messages and relative `${file:…}` references.
+ */
+export function parseConfig(text: string, path: string, environment: Environment): LoadResult {
+  const draft = readDraft(text, path, environment);
+  return finish(draft, draft.empty ? discoverKeys(environment) : undefined);
+}
+
+function readFile(file: string): string | Problem {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (thrown) {
+    const code = (thrown as NodeJS.ErrnoException).code;
+    const message =
+      code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code ?? 'unknown'})`;
+    return { path: '', line: 0, column: 0, message };
+  }
+}
+
+interface Draft {
+  readonly file: string | undefined;
+  readonly document: YamlDocument;
+  readonly referenced: Referenced;
+  readonly environment: Environment;
+  /** A sound file in which no provider is named. */
+  readonly empty: boolean;
+}
+
+function readDraft(text: string, file: string | undefined, environment: Environment): Draft {
+  const document = readYaml(text);
+  const referenced = resolveReferences(document.value, environment, file ?? '');
+  const root = referenced.value;
+  const mapping = typeof root === 'object' && root !== null && !Array.isArray(root);
+  const providers = mapping ? (root as Record<string, unknown>).providers : undefined;
+  const empty =
+    document.problems.length === 0 &&
+    mapping &&
+    (providers === undefined ||
+      providers === null ||
+      (typeof providers === 'object' && Object.keys(providers).length === 0));
+  return { file, document, referenced, environment, empty };
+}
+
+function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
+  const { document, referenced, file, environment } = draft;
+  const place = (issue: Issue): Problem => ({
+    path: pathText(issue.path),
+    ...(file === undefined ? { line: 0, column: 0 } : document.locate(issue.path, issue.key)),
+    message: issue.message,
+    ...(issue.suggestion === undefined ? {} : { suggestion: issue.suggestion }),
+  });
+  const fail = (problems: readonly Problem[], warnings: readonly Issue[]): LoadResult => ({
+    ok: false,
+    problems,
+    warnings: warnings.map(place),
+    ...(file === undefined ? {} : { file }),
+  });
+  if (document.problems.length > 0) return fail(document.problems, []);
+  const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
+  const checked = check(fileSchema as Schema, value, referenced.from);
+  const found = [...referenced.problems, ...checked.problems];
+  if (found.length > 0) return fail(inOrder(found.map(place)), referenced.warnings);
+  const findings = { problems: [] as Issue[], warnings: [...referenced.warnings] };
+  const source: ConfigSource = {
+    kind: discovered?.kind ?? 'file',
+    path: file,
+  } as ConfigSource;
+  const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
+  return findings.problems.length > 0
+    ? fail(inOrder(findings.problems.map(place)), findings.warnings)
+    : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
+}
+
+/** What was found takes the place of `providers`, and of `routes` where the file has none. */
+function merge(value: unknown, discovered: Discovery): unknown {
+  const own = value as Record<string, unknown>;
+  const routed = Array.isArray(own.routes) && own.routes.length > 0;
+  return {
+    ...own,
+    providers: discovered.providers,
+    ...(routed ? {} : { routes: discovered.routes }),
+  };
+}
+
+const inOrder = (problems: readonly Problem[]) =>
+  problems.toSorted((a, b) => a.line - b.line || a.column - b.column);

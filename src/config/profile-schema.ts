@@ -1,0 +1,77 @@
+/** The facts of a vendor profile as one may write them in the file; the same keys as `Profile`, checked by a test. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { choice } from './schema-words.ts';
+
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
+const oneOf = <const T extends readonly string[]>(values: T, description: string) =>
+  Type.Optional(choice(values, description));
+
+/** The facts without their name. Names are those of the program, in camelCase, as the manual lists them. */
+export const profileFacts = {
+  dropParams: Type.Optional(
+    Type.Array(Type.String(), { description: 'Top-level body keys that the vendor refuses.' }),
+  ),
+  renameParams: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Top-level body keys that the vendor spells otherwise.',
+    }),
+  ),
+  maxTokensParam: oneOf(
+    ['max_tokens', 'max_completion_tokens'],
+    'Chat: the name of the output cap.',
+  ),
+  defaultMaxTokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Messages: the output cap when the client named none.',
+    }),
+  ),
+  toolChoices: Type.Optional(
+    Type.Array(choice(['auto', 'none', 'required', 'tool'], 'A tool choice.'), {
+      description: 'Tool choices that the vendor takes.',
+    }),
+  ),
+  streamUsage: flag('Chat: asks for usage in streams with stream_options.include_usage.'),
+  parallelToolsParam: flag('Takes parallel_tool_calls / disable_parallel_tool_use.'),
+  strictTools: flag('Takes `strict` on function tools.'),
+  jsonSchema: flag('Takes json_schema output formats.'),
+  developerRole: flag('Chat: knows the role developer.'),
+  systemTurns: flag('Messages: takes role system inside messages.'),
+  images: flag('Images can be sent.'),
+  imagesInResults: flag('Images can stand inside tool results.'),
+  documents: flag('PDF and other files can be sent.'),
+  reasoningField: oneOf(
+    ['reasoning_content', 'reasoning', 'none'],
+    'Chat: the field in which reasoning is sent back.',
+  ),
+  reasoningParam: oneOf(
+    ['reasoning_effort', 'thinking', 'enable_thinking', 'reasoning', 'none'],
+    'Chat: how reasoning is asked for.',
+  ),
+  adaptiveThinking: flag('Messages: takes thinking.type adaptive with output_config.effort.'),
+  hostedTools: Type.Optional(
+    Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),
+  ),
+  storesResponses: flag('Responses: keeps responses for previous_response_id.'),
+  countTokens: flag('Messages: has /v1/messages/count_tokens.'),
+};
+
+const facts = Type.Object(profileFacts);
+
+/** What a profile knows of the vendor as a whole. */
+export type Facts = ReadonlyLists<Static<typeof facts>>;
+
+type ReadonlyLists<T> = {
+  readonly [K in keyof T]: NonNullable<T[K]> extends (infer Item)[]
+    ? readonly Item[] | Exclude<T[K], Item[]>
+    : T[K];
+};
+
+/**
+ * Structurally `Profile` of the conversation room, which this room does not import, and beside it the
+ * facts that hold for some of the vendor's models only: by glob, later ones over earlier ones.
+ */
+export type ProfileFacts = { readonly name: string } & Facts & {
+    readonly models?: Readonly<Record<string, Facts>>;
+  };

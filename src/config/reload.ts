@@ -1,0 +1,118 @@
+/** Keeps the configuration up to date: watches its file, and keeps the old one when the new one is broken. */
+
+import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Config } from './config.ts';
+import { type LoadOptions, loadConfig } from './load.ts';
+import type { Problem } from './problem.ts';
+
+export type ReloadResult =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly warnings: readonly Problem[];
+      /** Keys whose change shows only after a restart: `listen`, `workers`, `memory.path`. */
+      readonly restart: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      /** Why the old configuration stays. */
+      readonly problems: readonly Problem[];
+      readonly file?: string;
+    };
+
+export interface LiveConfig {
+  /** The configuration in force. */
+  readonly current: Config;
+  /** Loads again (the caller does so on SIGHUP). Tells the subscribers, which must not throw, when it worked. */
+  reload(): Promise<ReloadResult>;
+  /** Calls `listener` after every reload that worked; returns the end of the subscription. */
+  subscribe(listener: (config: Config, result: ReloadResult) => void): () => void;
+  /** Begins to watch the file, if there is one; `report` gets the outcome of every reload that it causes. */
+  watch(report: (result: ReloadResult) => void, debounceMs?: number): void;
+  /** Stops watching. */
+  close(): void;
+}
+
+/** A configuration that can be loaded again from where `initial` came. */
+export function liveConfig(initial: Config, options: LoadOptions): LiveConfig {
+  let current = initial;
+  let watcher: FSWatcher | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let running: Promise<unknown> = Promise.resolve();
+  const listeners = new Set<(config: Config, result: ReloadResult) => void>();
+  const file = initial.source.path;
+  // The same file as at the start, even if one of higher precedence has appeared since.
+  const again: LoadOptions = file === undefined ? options : { ...options, path: file };
+
+  async function load(): Promise<ReloadResult> {
+    const loaded = await loadConfig(again);
+    if (!loaded.ok) return { ok: false, problems: loaded.problems, file: loaded.file };
+    if (current.source.kind === 'file' && loaded.config.source.kind !== 'file') {
+      // A file caught while it is being written looks like this.
+      const message = 'names no provider any more';
+      return { ok: false, problems: [{ path: 'providers', line: 0, column: 0, message }], file };
+    }
+    const { config, warnings } = loaded;
+    const result = { ok: true, config, warnings, restart: needRestart(initial, config) } as const;
+    current = config;
+    for (const listener of listeners) listener(config, result);
+    return result;
+  }
+
+  // One at a time and in order, so that the last one asked for is the one in force.
+  const reload = (): Promise<ReloadResult> => {
+    const next = running.then(load);
+    running = next.catch(() => undefined);
+    return next;
+  };
+
+  return {
+    get current() {
+      return current;
+    },
+    reload,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    watch(report, debounceMs = 150) {
+      if (file === undefined || watcher !== undefined) return;
+      let seen = contentOf(file);
+      // The directory and not the file: editors and configuration maps put a new file in its place.
+      watcher = watch(dirname(file), () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          const content = contentOf(file);
+          if (content === seen) return;
+          seen = content;
+          void reload().then(report);
+        }, debounceMs);
+      });
+      watcher.on('error', () => undefined);
+      watcher.unref();
+    },
+    close() {
+      clearTimeout(timer);
+      watcher?.close();
+      watcher = undefined;
+    },
+  };
+}
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function needRestart(started: Config, next: Config): readonly string[] {
+  const changed: string[] = [];
+  const { host, port } = started.listen;
+  if (host !== next.listen.host || port !== next.listen.port) changed.push('listen');
+  if (started.workers !== next.workers) changed.push('workers');
+  if (started.memory.path !== next.memory.path) changed.push('memory.path');
+  return changed;
+}

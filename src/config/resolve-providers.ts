@@ -1,0 +1,209 @@
+/** Providers of the file, with presets, profiles and inherited settings filled in. */
+
+import type { ProviderConfig, RetryConfig, TimeoutsConfig } from './config.ts';
+import type { Path } from './document.ts';
+import type { Environment } from './environment.ts';
+import { type Preset, presetNames, presetOf } from './presets.ts';
+import type { ProfileFacts } from './profile-schema.ts';
+import { PROFILES } from './profiles.ts';
+import type { Issue } from './references.ts';
+import type { FileConfig } from './schema.ts';
+import { Secret } from './secret.ts';
+import { suggest } from './suggest.ts';
+
+type FileProvider = FileConfig['providers'][string];
+
+/** Where the resolver writes what it finds. */
+export interface Findings {
+  readonly problems: Issue[];
+  readonly warnings: Issue[];
+}
+
+export const ms = (seconds: number) => Math.round(seconds * 1000);
+
+export const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] | undefined =>
+  value === undefined || Array.isArray(value) ? (value as readonly T[] | undefined) : [value as T];
+
+/** The profiles of the program with those of the file laid over them. */
+export function resolveProfiles(
+  file: FileConfig,
+  findings: Findings,
+): Readonly<Record<string, ProfileFacts>> {
+  const own = file.profiles;
+  const done: Record<string, ProfileFacts> = { ...PROFILES };
+  const resolve = (name: string, seen: readonly string[]): ProfileFacts => {
+    const written = Object.hasOwn(own, name) ? own[name] : undefined;
+    if (written === undefined) return PROFILES[name] ?? { name };
+    const { extends: parent, models, ...facts } = written;
+    const path: Path = ['profiles', name, 'extends'];
+    let base: ProfileFacts = Object.hasOwn(PROFILES, name) ? PROFILES[name]! : { name };
+    if (parent !== undefined && parent !== name) {
+      if (seen.includes(parent)) {
+        findings.problems.push({ path, message: 'goes round in a circle' });
+      } else if (!Object.hasOwn(own, parent) && !Object.hasOwn(PROFILES, parent)) {
+        findings.problems.push(unknownProfile(path, parent, own));
+      } else base = resolve(parent, [...seen, parent]);
+    }
+    const all = { ...base.models, ...models };
+    return { ...base, ...facts, ...(Object.keys(all).length > 0 ? { models: all } : {}), name };
+  };
+  for (const name of Object.keys(own)) done[name] = resolve(name, [name]);
+  return done;
+}
+
+function unknownProfile(path: Path, name: string, own: FileConfig['profiles']): Issue {
+  const known = [...Object.keys(PROFILES), ...Object.keys(own)];
+  return { path, message: `there is no profile "${name}"`, suggestion: suggest(name, known) };
+}
+
+export function resolveRetry(own: FileProvider['retry'] | undefined, base: FileConfig['retry']) {
+  const retry: RetryConfig = {
+    attempts: own?.attempts ?? base.attempts,
+    baseDelayMs: ms(own?.base_delay ?? base.base_delay),
+    maxDelayMs: ms(own?.max_delay ?? base.max_delay),
+    maxCooldownMs: ms(own?.max_cooldown ?? base.max_cooldown),
+  };
+  return retry;
+}
+
+function resolveTimeouts(own: FileProvider['timeouts'], base: FileConfig['timeouts']) {
+  const timeouts: TimeoutsConfig = {
+    connectMs: ms(own.connect ?? base.connect),
+    firstByteMs: ms(own.first_byte ?? base.first_byte),
+    idleMs: ms(own.idle ?? base.idle),
+    totalMs: ms(own.total ?? base.total),
+  };
+  return timeouts;
+}
+
+/** One provider, or undefined when something it cannot do without is missing (then there is a problem). */
+export function resolveProvider(
+  name: string,
+  own: FileProvider,
+  file: FileConfig,
+  profiles: Readonly<Record<string, ProfileFacts>>,
+  environment: Environment,
+  findings: Findings,
+): ProviderConfig | undefined {
+  const path: Path = ['providers', name];
+  const presetName = own.preset ?? (own.base_url === undefined ? name : undefined);
+  const preset = presetName === undefined ? undefined : presetOf(presetName);
+  if (own.preset !== undefined && preset === undefined) {
+    findings.problems.push({
+      path: [...path, 'preset'],
+      message: `there is no preset "${own.preset}"`,
+      suggestion: suggest(own.preset, presetNames()),
+    });
+    return undefined;
+  }
+  const protocol = own.protocol ?? preset?.protocol;
+  const endpoint = protocol === undefined ? undefined : preset?.endpoints[protocol];
+  const baseUrl = own.base_url ?? endpoint?.baseUrl;
+  if (protocol === undefined) findings.problems.push(missing(path, 'protocol', name));
+  if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
+  const profile = resolveProfile(own, preset, endpoint?.profile, profiles, path, findings);
+  if (protocol === undefined || baseUrl === undefined) return undefined;
+  const keys = resolveKeys(own, preset, environment);
+  const auth =
+    own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
+  const sendsOwn = Object.keys(own.headers).length + Object.keys(own.query).length > 0;
+  if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocal(baseUrl)) {
+    const wanted = preset?.variables.join(' or ');
+    findings.warnings.push({
+      path: own.keys === undefined ? path : [...path, 'keys'],
+      message: `has no key${own.keys === undefined && wanted ? ` (${wanted} is not set)` : ''}`,
+      key: own.keys === undefined,
+    });
+  }
+  return {
+    name,
+    protocol,
+    baseUrl: baseUrl === 'demo:' ? baseUrl : baseUrl.replace(/\/+$/, ''),
+    keys,
+    auth,
+    profile,
+    models: [...new Set(listOf(own.models) ?? preset?.models ?? [])],
+    headers: Object.fromEntries(
+      Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
+    ),
+    query: Object.fromEntries(
+      Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
+    ),
+    timeouts: resolveTimeouts(own.timeouts, file.timeouts),
+    retry: resolveRetry(own.retry, file.retry),
+    transport: {
+      ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
+      http2: own.http2,
+      concurrency: own.concurrency,
+      tls: {
+        verify: own.tls.verify,
+        caFile: own.tls.ca_file,
+        certFile: own.tls.cert_file,
+        keyFile: own.tls.key_file,
+      },
+    },
+  };
+}
+
+function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
+  const near = preset === undefined ? suggest(name, presetNames()) : undefined;
+  const speaks = Object.keys(preset?.endpoints ?? {}).join(', ');
+  const why =
+    preset === undefined
+      ? ' (or a preset, or the name of one)'
+      : speaks === ''
+        ? ': this vendor has no common address'
+        : `: the preset has addresses for ${speaks} only`;
+  return {
+    path,
+    key: true,
+    message: `needs the key "${key}"${why}`,
+    suggestion: near === undefined ? undefined : `preset: ${near}`,
+  };
+}
+
+function resolveProfile(
+  own: FileProvider,
+  preset: Preset | undefined,
+  ofEndpoint: string | undefined,
+  profiles: Readonly<Record<string, ProfileFacts>>,
+  path: Path,
+  findings: Findings,
+): ProfileFacts {
+  const name = own.profile ?? ofEndpoint ?? preset?.profile ?? 'none';
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (found !== undefined) return found;
+  findings.problems.push({
+    path: [...path, 'profile'],
+    message: `there is no profile "${name}"`,
+    suggestion: suggest(name, Object.keys(profiles)),
+  });
+  return { name: 'none' };
+}
+
+function resolveKeys(
+  own: FileProvider,
+  preset: Preset | undefined,
+  environment: Environment,
+): readonly Secret[] {
+  const written = listOf(own.keys);
+  if (written !== undefined) return written.map((key) => new Secret(key));
+  for (const variable of preset?.variables ?? []) {
+    const value = environment.variable(variable);
+    if (value !== undefined) return [new Secret(value)];
+  }
+  return [];
+}
+
+/** Loopback and private addresses, where servers usually want no key. */
+function isLocal(baseUrl: string): boolean {
+  if (baseUrl === 'demo:') return true;
+  const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
+  return (
+    host === 'localhost' ||
+    host === '[::1]' ||
+    /\.(local|internal|lan)$/.test(host) ||
+    /^(127|10)\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\./.test(host) ||
+    (host !== '' && !host.includes('.'))
+  );
+}

@@ -1,0 +1,195 @@
+/** The checked content of a file as a Config. */
+
+import { join } from 'node:path';
+import type {
+  Config,
+  ConfigSource,
+  Listen,
+  ProviderConfig,
+  SearchEngine,
+  SearchEngineType,
+  ServerToolsConfig,
+} from './config.ts';
+import type { Path } from './document.ts';
+import { type Environment, expandHome } from './environment.ts';
+import { DEFAULT_TOOL_TEXT } from './feature-schema.ts';
+import {
+  type Findings,
+  listOf,
+  ms,
+  resolveProfiles,
+  resolveProvider,
+  resolveRetry,
+} from './resolve-providers.ts';
+import { checkTarget, type Names, resolveAliases, resolveRoutes } from './resolve-routes.ts';
+import type { FileConfig } from './schema.ts';
+import { Secret } from './secret.ts';
+
+/** The Config, frozen through and through; of use only when no problem was found. */
+export function resolveConfig(
+  file: FileConfig,
+  source: ConfigSource,
+  environment: Environment,
+  findings: Findings,
+): Config {
+  const profiles = resolveProfiles(file, findings);
+  const providers: Record<string, ProviderConfig> = {};
+  for (const [name, own] of Object.entries(file.providers)) {
+    const provider = resolveProvider(name, own, file, profiles, environment, findings);
+    if (provider !== undefined) providers[name] = provider;
+  }
+  // Those with a problem of their own as well, so that routes to them are not blamed too.
+  const names: Names = new Set(Object.keys(file.providers));
+  const path = (written: string | undefined, fallback: string) =>
+    written === undefined
+      ? join(environment.home, fallback)
+      : expandHome(written, environment.userHome);
+  const listen = resolveListen(file.listen, findings);
+  const keys = file.auth.keys.map((key, index) =>
+    typeof key === 'string'
+      ? { name: `key ${index + 1}`, key: new Secret(key) }
+      : { name: key.name, key: new Secret(key.key) },
+  );
+  if (keys.length === 0 && !isLoopback(listen.host)) {
+    findings.warnings.push({
+      path: ['listen'],
+      message:
+        'everybody who reaches this address can spend your keys: set auth.keys, or listen on 127.0.0.1',
+    });
+  }
+  return freeze({
+    source,
+    listen,
+    providers,
+    routes: resolveRoutes(file, names, findings),
+    aliases: resolveAliases(file, names, findings),
+    modelList: { claudeAliases: file.model_list.claude_aliases },
+    categories: {
+      longcontextTokens: file.categories.longcontext_tokens,
+      backgroundModels: file.categories.background_models,
+      codingTools: file.categories.coding_tools,
+    },
+    auth: { keys },
+    samples: {
+      mode: file.samples.mode,
+      dir: path(file.samples.dir, 'samples'),
+      keepDays: file.samples.keep_days,
+      maxBytes: file.samples.max_bytes,
+    },
+    serverTools: resolveServerTools(file, names, environment, findings),
+    limits: {
+      toolRounds: file.limits.tool_rounds,
+      bodyBytes: file.limits.body_bytes,
+      toolText: file.limits.tool_text ?? environment.toolTextLimit ?? DEFAULT_TOOL_TEXT,
+      concurrency: file.limits.concurrency,
+      drainMs: ms(file.limits.drain),
+    },
+    retry: resolveRetry(undefined, file.retry),
+    keepAliveMs: ms(file.keep_alive),
+    workers: file.workers,
+    memory: { enabled: file.memory.enabled, path: path(file.memory.path, 'memory.db') },
+    log: file.log,
+    profiles,
+  });
+}
+
+/** `host:port`, `:port`, `[::1]:port`, a host, or a port. */
+export function parseListen(written: string | number): Listen | undefined {
+  const parts = /^(?:(\[[^\]]+\]|[^:]*):)?(\d+)$/.exec(String(written).trim());
+  if (parts === null) {
+    const host = String(written).trim();
+    return /^[A-Za-z0-9.-]+$/.test(host) ? { host, port: 5520 } : undefined;
+  }
+  const port = Number(parts[2]);
+  const host = parts[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1';
+  return port <= 65535 ? { host: host === '*' ? '0.0.0.0' : host, port } : undefined;
+}
+
+function resolveListen(written: string | number, findings: Findings): Listen {
+  const listen = parseListen(written);
+  if (listen !== undefined) return listen;
+  findings.problems.push({
+    path: ['listen'],
+    message: 'must be host:port, such as 127.0.0.1:5520',
+  });
+  return { host: '127.0.0.1', port: 5520 };
+}
+
+export const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || host.startsWith('127.');
+
+/** Where search engines' keys are usually kept. */
+const ENGINE_VARIABLES: Readonly<Partial<Record<SearchEngineType, readonly string[]>>> = {
+  tavily: ['TAVILY_API_KEY'],
+  brave: ['BRAVE_API_KEY', 'BRAVE_SEARCH_API_KEY'],
+  exa: ['EXA_API_KEY'],
+  serper: ['SERPER_API_KEY'],
+  jina: ['JINA_API_KEY'],
+  zhipu: ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'ZAI_API_KEY'],
+};
+const KEYED = new Set<SearchEngineType>(['tavily', 'brave', 'exa', 'serper', 'zhipu']);
+
+function resolveServerTools(
+  file: FileConfig,
+  providers: Names,
+  environment: Environment,
+  findings: Findings,
+): ServerToolsConfig {
+  const { web_search: search, vision } = file.server_tools;
+  const root: Path = ['server_tools'];
+  if (vision !== undefined) {
+    checkTarget(vision.target, [...root, 'vision', 'target'], providers, findings);
+  }
+  const engines = (search?.engines ?? []).map((engine, index): SearchEngine => {
+    const path: Path = [...root, 'web_search', 'engines', index];
+    if (engine.type === 'searxng' && engine.base_url === undefined) {
+      findings.problems.push({ path, message: 'searxng needs the key "base_url"' });
+    }
+    if (engine.type === 'model') {
+      if (engine.target === undefined) {
+        findings.problems.push({ path, message: 'type model needs the key "target"' });
+      } else checkTarget(engine.target, [...path, 'target'], providers, findings);
+    }
+    const variable = ENGINE_VARIABLES[engine.type]?.find(
+      (name) => environment.variable(name) !== undefined,
+    );
+    const keys =
+      listOf(engine.keys) ?? (variable === undefined ? [] : [environment.variable(variable)!]);
+    if (keys.length === 0 && KEYED.has(engine.type)) {
+      findings.warnings.push({ path, message: `${engine.type} has no key` });
+    }
+    return {
+      name: engine.name ?? engine.type,
+      type: engine.type,
+      baseUrl: engine.base_url?.replace(/\/+$/, ''),
+      keys: keys.map((key) => new Secret(key)),
+      target: engine.target,
+      options: engine.options,
+    };
+  });
+  return {
+    ...(search === undefined
+      ? {}
+      : {
+          webSearch: {
+            inject: search.inject,
+            engines,
+            maxResults: search.max_results,
+            timeoutMs: ms(search.timeout),
+          },
+        }),
+    ...(vision === undefined
+      ? {}
+      : {
+          vision: { target: vision.target, prompt: vision.prompt, timeoutMs: ms(vision.timeout) },
+        }),
+  };
+}
+
+/** Freezes plain data all the way down. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) freeze(child);
+  return value;
+}

@@ -1,0 +1,54 @@
+/** The few words that the schema of the file is written in: keys with a default, choices, durations. */
+
+import { type StaticDecode, type TSchema, type TUnion, Type } from '@sinclair/typebox';
+
+/**
+ * A key that may be left out. The default is filled in before anybody reads the value, so its static
+ * type is that of a key that is always there.
+ */
+export function byDefault<T extends TSchema>(schema: T, value: unknown): T {
+  return Type.Optional({ ...schema, default: value }) as unknown as T;
+}
+
+/** A key that may be left out; `otherwise` says in words what happens then. */
+export function optional<T extends TSchema>(schema: T, otherwise: string) {
+  return Type.Optional({ ...schema, 'x-default': otherwise } as T);
+}
+
+/** One of some words. */
+export function choice<const T extends readonly string[]>(values: T, description: string) {
+  return Type.Unsafe<T[number]>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      { description },
+    ),
+  );
+}
+
+/** One of a kind, or a list of them. */
+export function oneOrMore<T extends TSchema>(item: T, description: string): TUnion<[T, ListOf<T>]> {
+  return Type.Union([item, Type.Array(item, { minItems: 1 }) as ListOf<T>], { description });
+}
+type ListOf<T extends TSchema> = ReturnType<typeof Type.Array<T>>;
+
+/** A closed object: unknown keys are problems. */
+export function closed<P extends Record<string, TSchema>>(properties: P, description: string) {
+  return Type.Object(properties, { additionalProperties: false, description });
+}
+
+/** Seconds, fractions allowed; 0 = no limit where the description says so. */
+export const seconds = (description: string) =>
+  Type.Number({ minimum: 0, maximum: 2_000_000, description });
+
+export const count = (description: string, minimum = 0) =>
+  Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description });
+
+export const text = (description: string) => Type.String({ minLength: 1, description });
+
+export const flag = (description: string) => Type.Boolean({ description });
+
+/** Free names to values. */
+export const named = <T extends TSchema>(value: T, description: string, pattern = '^.+$') =>
+  Type.Record(Type.String({ pattern }), value, { description, additionalProperties: false });
+
+export type Filled<T extends TSchema> = StaticDecode<T>;

@@ -1,0 +1,43 @@
+/** A value that must not be seen: it prints as `***` wherever it is logged, inspected or serialized. */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+const MASK = '***';
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** Wraps a credential. Only {@link Secret.reveal} gives it out; call that where the bytes are sent. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The credential itself. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  /** Whether the credential is this text; takes the same time wherever they differ. */
+  equals(candidate: string): boolean {
+    return timingSafeEqual(digest(this.#value), digest(candidate));
+  }
+
+  /** A short name for logs and metrics that tells keys apart and gives none away: `key-` + 6 hex digits. */
+  get label(): string {
+    return `key-${digest(this.#value).toString('hex').slice(0, 6)}`;
+  }
+
+  toString(): string {
+    return MASK;
+  }
+
+  toJSON(): string {
+    return MASK;
+  }
+
+  [inspect](): string {
+    return MASK;
+  }
+}

@@ -1,0 +1,42 @@
+/** What the gateway tells of an exchange, as telemetry wants it. */
+
+import type { GatewayError } from './conversation/errors.ts';
+import { summarize } from './conversation/notes.ts';
+import type { Summary } from './gateway/exchange.ts';
+import type { Protocol } from './protocols/protocol.ts';
+import type { ExchangeRecord } from './telemetry/exchange.ts';
+
+export function exchangeRecord(summary: Summary): ExchangeRecord {
+  const { exchange, target, error } = summary;
+  return {
+    id: exchange.id,
+    protocol: exchange.protocol.name,
+    userAgent: exchange.headers.get('user-agent') ?? undefined,
+    target: target === undefined ? undefined : `${target.provider}/${target.model}`,
+    status: summary.status,
+    stream: summary.stream,
+    timings: { firstByte: summary.firstByte, total: summary.total },
+    usage: summary.usage,
+    notes: summarize(summary.notes),
+    error: error === undefined ? undefined : { kind: error.kind, message: error.message },
+    aborted: summary.status === 499,
+  };
+}
+
+/** A request that was turned away before it became an exchange. */
+export function refusedRecord(
+  request: Request,
+  protocol: Protocol,
+  id: string,
+  error: GatewayError,
+): ExchangeRecord {
+  return {
+    id,
+    protocol: protocol.name,
+    userAgent: request.headers.get('user-agent') ?? undefined,
+    status: error.status,
+    stream: false,
+    timings: { total: 0 },
+    error: { kind: error.kind, message: error.message },
+  };
+}

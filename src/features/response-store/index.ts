@@ -1,0 +1,157 @@
+/** Response state for upstreams that keep none: continue, record, retrieve, list and delete responses. */
+
+import { createHash } from 'node:crypto';
+import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { type PageQuery, pageOf } from './items.ts';
+import type { ResponseStore } from './response-store.ts';
+
+export type { PageQuery } from './items.ts';
+export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
+export { DEFAULT_LIMITS, type Limits, type StoredResponse } from './row.ts';
+
+/** Who owns what a gateway key makes: a hash, so that the store holds no key; '' for no key. */
+export function ownerOf(key: string): string {
+  return key === '' ? '' : createHash('sha256').update(key).digest('hex').slice(0, 32);
+}
+
+/** OpenAI's answer to a `previous_response_id` it does not know: a 400. */
+export function previousNotFound(id: string): GatewayError {
+  return new GatewayError('invalid_request', `Previous response with id '${id}' not found.`, {
+    param: 'previous_response_id',
+    code: 'previous_response_not_found',
+    retryable: false,
+  });
+}
+
+/** OpenAI's answer to a response id it does not know in a path: a 404. */
+export function responseNotFound(id: string): GatewayError {
+  return new GatewayError('not_found', `Response with id '${id}' not found.`, {
+    param: 'id',
+    retryable: false,
+  });
+}
+
+/**
+ * The items that stand before this request's own input: all that was said up to the response it
+ * continues, oldest first. Undefined where it continues nothing. Instructions of earlier turns are not
+ * among them: OpenAI does not carry them over either.
+ * @param owner as of {@link ownerOf}; another owner's responses do not exist
+ * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
+ */
+export function expand(
+  body: JsonObject,
+  store: ResponseStore,
+  owner: string,
+): readonly JsonObject[] | undefined {
+  const id = body.previous_response_id;
+  if (id === undefined || id === null) return undefined;
+  if (typeof id !== 'string') {
+    throw invalid(
+      `Invalid type for 'previous_response_id': expected a string.`,
+      'previous_response_id',
+    );
+  }
+  const chain = store.chain(id, owner);
+  if ('missing' in chain) throw previousNotFound(chain.missing);
+  return chain.items;
+}
+
+const isReference = (item: Json): item is JsonObject =>
+  isObject(item) &&
+  typeof item.id === 'string' &&
+  (item.type === 'item_reference' || item.type === undefined || item.type === null) &&
+  item.role === undefined;
+
+/**
+ * The body with every `item_reference` of its input replaced by the output item it names: clients that
+ * rely on stored responses (the AI SDK does by default) send those instead of what the model said.
+ * The same reference comes back where there is none.
+ * @throws GatewayError not_found naming the item that is not known
+ */
+export function resolveReferences(
+  body: JsonObject,
+  store: ResponseStore,
+  owner: string,
+): JsonObject {
+  if (!Array.isArray(body.input) || !body.input.some(isReference)) return body;
+  const input = (body.input as readonly Json[]).map((item, i) => {
+    if (!isReference(item)) return item;
+    const found = store.item(String(item.id), owner);
+    if (found) return found;
+    throw new GatewayError('not_found', `Item with id '${item.id}' not found.`, {
+      param: `input[${i}]`,
+      retryable: false,
+    });
+  });
+  return { ...body, input };
+}
+
+/** One finished exchange. The two functions are the Responses codec's. */
+export interface Recorded {
+  /** The request as the client sent it, before {@link expand}. */
+  readonly body: JsonObject;
+  /** The response object as the client got it. */
+  readonly response: JsonObject;
+  readonly owner: string;
+  /** The request's own input as a list of items (a string is one user message). */
+  readonly inputItems: (body: JsonObject) => readonly JsonObject[];
+  /** The response's output items as a later request may send them. */
+  readonly outputItems: (response: JsonObject) => readonly JsonObject[];
+}
+
+/**
+ * Keeps the exchange unless the client said `store: false`, the answer has no id, or it is not over.
+ * Costs microseconds: the writing comes later.
+ * @returns whether it is kept
+ */
+export function record(store: ResponseStore, exchange: Recorded): boolean {
+  const { body, response, owner } = exchange;
+  if (body.store === false || typeof response.id !== 'string' || response.id === '') return false;
+  if (response.status === 'in_progress' || response.status === 'queued') return false;
+  const previous = body.previous_response_id;
+  const created = response.created_at;
+  store.put({
+    id: response.id,
+    owner,
+    created: typeof created === 'number' ? Math.floor(created) : Math.floor(Date.now() / 1000),
+    previous: typeof previous === 'string' ? previous : undefined,
+    model: typeof response.model === 'string' ? response.model : '',
+    input: exchange.inputItems(body),
+    output: exchange.outputItems(response),
+    response,
+  });
+  return true;
+}
+
+/** `GET /v1/responses/{id}`. @throws GatewayError not_found */
+export function retrieve(store: ResponseStore, id: string, owner: string): JsonObject {
+  const row = store.get(id, owner);
+  if (!row) throw responseNotFound(id);
+  return row.response;
+}
+
+/** `DELETE /v1/responses/{id}`. Later links of its chain can no longer be continued. @throws GatewayError not_found */
+export function remove(store: ResponseStore, id: string, owner: string): JsonObject {
+  if (!store.delete(id, owner)) throw responseNotFound(id);
+  return { id, object: 'response', deleted: true };
+}
+
+/**
+ * `GET /v1/responses/{id}/input_items`: all that the model was given for this response, the items of
+ * the chain before it included, a page at a time.
+ * @throws GatewayError not_found, or invalid_request for the query
+ */
+export function listInputItems(
+  store: ResponseStore,
+  id: string,
+  owner: string,
+  query: PageQuery = {},
+): JsonObject {
+  const row = store.get(id, owner);
+  if (!row) throw responseNotFound(id);
+  if (row.previous === undefined) return pageOf(row.input, id, query);
+  const before = store.chain(row.previous, owner);
+  // Where an earlier link is gone, what is left is told.
+  return pageOf('missing' in before ? row.input : [...before.items, ...row.input], id, query);
+}

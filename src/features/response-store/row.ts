@@ -1,0 +1,100 @@
+/** What is kept of one response, its bounds, and its form on disk. */
+
+import { type JsonObject, parseJson } from '../../lib/json.ts';
+
+/** One link of a chain: what one request brought and what it was answered. */
+export interface StoredResponse {
+  readonly id: string;
+  /** A hash of the gateway key that made it (`ownerOf`); '' where no key was needed. */
+  readonly owner: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** The response that this one continued. */
+  readonly previous?: string;
+  readonly model: string;
+  /** The input items of this request alone, never those of the responses before it. */
+  readonly input: readonly JsonObject[];
+  /** The output items in the form in which a later request may send them again. */
+  readonly output: readonly JsonObject[];
+  /** The response object as the client got it. */
+  readonly response: JsonObject;
+}
+
+/** What a chain needs of a link. */
+export type Link = Pick<StoredResponse, 'previous' | 'input' | 'output'>;
+
+/** A row as it is written: JSON columns as text. */
+export interface PackedRow {
+  readonly id: string;
+  readonly owner: string;
+  readonly created: number;
+  readonly previous: string | null;
+  readonly model: string;
+  readonly input: string;
+  readonly output: string;
+  readonly response: string;
+  /** UTF-16 units of the three texts: what the bound on bytes counts. */
+  readonly bytes: number;
+  /** Ids of the output items: what a later request may refer to. */
+  readonly itemIds: readonly string[];
+}
+
+export interface Limits {
+  readonly rows: number;
+  readonly bytes: number;
+  /** Milliseconds since the conversation was last continued. */
+  readonly age: number;
+  /** Bounds of what waits in memory, or lives there when there is no usable file. */
+  readonly memoryRows: number;
+  readonly memoryBytes: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  rows: 10_000,
+  bytes: 512 * 1024 * 1024,
+  age: 30 * 24 * 3_600_000,
+  memoryRows: 1_000,
+  memoryBytes: 64 * 1024 * 1024,
+};
+
+/** The row with its JSON as text. */
+export function pack(row: StoredResponse): PackedRow {
+  const input = JSON.stringify(row.input);
+  const output = JSON.stringify(row.output);
+  const response = JSON.stringify(row.response);
+  return {
+    id: row.id,
+    owner: row.owner,
+    created: row.created,
+    previous: row.previous ?? null,
+    model: row.model,
+    input,
+    output,
+    response,
+    bytes: input.length + output.length + response.length,
+    itemIds: row.output.flatMap(({ id }) => (typeof id === 'string' && id !== '' ? [id] : [])),
+  };
+}
+
+/** The reverse of {@link pack}. */
+export function unpack(row: Omit<PackedRow, 'bytes' | 'itemIds'>): StoredResponse {
+  return {
+    id: row.id,
+    owner: row.owner,
+    created: row.created,
+    previous: row.previous ?? undefined,
+    model: row.model,
+    response: parseJson(row.response) as JsonObject,
+    ...unpackItems(row),
+  };
+}
+
+/** The two item lists of a row. */
+export function unpackItems(
+  row: Pick<PackedRow, 'input' | 'output'>,
+): Pick<Link, 'input' | 'output'> {
+  return {
+    input: parseJson(row.input) as readonly JsonObject[],
+    output: parseJson(row.output) as readonly JsonObject[],
+  };
+}

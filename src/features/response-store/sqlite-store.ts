@@ -1,0 +1,218 @@
+/** The file behind the response store: schema, one-transaction batches, pruning in small steps. */
+
+import { Database, type Statement } from 'bun:sqlite';
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import {
+  type Limits,
+  type Link,
+  type PackedRow,
+  type StoredResponse,
+  unpack,
+  unpackItems,
+} from './row.ts';
+
+const VERSION = 1;
+
+// A conversation is a `thread`: its links leave together, least recently continued first, so that
+// pruning does not cut a chain somebody still continues. Triggers keep the counts: they cannot drift,
+// whatever deletes a row.
+const SCHEMA = `
+CREATE TABLE threads (
+  id INTEGER PRIMARY KEY, used REAL NOT NULL,
+  rows INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX threads_used ON threads (used);
+CREATE TABLE responses (
+  owner TEXT NOT NULL, id TEXT NOT NULL, thread INTEGER NOT NULL, created INTEGER NOT NULL,
+  previous TEXT, model TEXT NOT NULL, input TEXT NOT NULL, output TEXT NOT NULL,
+  response TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (owner, id)
+);
+CREATE INDEX responses_thread ON responses (thread);
+CREATE TABLE items (
+  owner TEXT NOT NULL, item TEXT NOT NULL, response TEXT NOT NULL, PRIMARY KEY (owner, item)
+) WITHOUT ROWID;
+CREATE INDEX items_response ON items (owner, response);
+CREATE TRIGGER response_added AFTER INSERT ON responses BEGIN
+  UPDATE threads SET rows = rows + 1, bytes = bytes + new.bytes WHERE id = new.thread;
+END;
+CREATE TRIGGER response_gone AFTER DELETE ON responses BEGIN
+  UPDATE threads SET rows = rows - 1, bytes = bytes - old.bytes WHERE id = old.thread;
+  DELETE FROM threads WHERE id = old.thread AND rows <= 0;
+  DELETE FROM items WHERE owner = old.owner AND response = old.id;
+END;
+PRAGMA user_version = ${VERSION};
+`;
+
+/** One queued change. `touch`: the conversation was continued from here. */
+export type Change =
+  | { readonly kind: 'put'; readonly row: PackedRow }
+  | { readonly kind: 'delete' | 'touch'; readonly owner: string; readonly id: string };
+
+export interface ResponseFile {
+  read(owner: string, id: string): StoredResponse | undefined;
+  link(owner: string, id: string): Link | undefined;
+  has(owner: string, id: string): boolean;
+  /** The id of the response that has this item in its output. */
+  responseOf(owner: string, item: string): string | undefined;
+  /** All of them or none, in order. `now` is in milliseconds. */
+  apply(changes: readonly Change[], now: number): void;
+  /** Removes at most `step` rows that are past the limits; how many it removed. */
+  prune(limits: Limits, now: number, step: number): number;
+  close(): void;
+}
+
+/**
+ * Opens (or makes, 0600 in a directory 0700) the file.
+ * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
+ * @throws SQLiteError, or an Error where a newer version made the file
+ */
+export function openResponseFile(path: string, busy = 200): ResponseFile {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+  const db = new Database(path, { readwrite: true, create: true, strict: true });
+  try {
+    db.run(`PRAGMA busy_timeout = ${busy}`);
+    migrate(db);
+    return fileOf(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function migrate(db: Database): void {
+  const version = () =>
+    db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
+  if (version() > VERSION) throw new Error('the file was made by a newer version');
+  if (version() === 0) db.run('PRAGMA auto_vacuum = INCREMENTAL');
+  db.run('PRAGMA journal_mode = WAL');
+  db.run('PRAGMA synchronous = NORMAL');
+  db.run('PRAGMA journal_size_limit = 16777216');
+  if (version() === VERSION) return;
+  // Two processes may get here at once: the second one finds the work done.
+  db.transaction(() => {
+    if (version() === 0) db.run(SCHEMA);
+  }).immediate();
+}
+
+function fileOf(db: Database): ResponseFile {
+  const of = <Row, Args extends (string | number | null)[]>(sql: string) =>
+    db.query(sql) as unknown as Statement<Row, Args>;
+  const read = of<Omit<PackedRow, 'bytes' | 'itemIds'>, [string, string]>(
+    'SELECT id, owner, created, previous, model, input, output, response FROM responses WHERE owner = ? AND id = ?',
+  );
+  const link = of<Pick<PackedRow, 'previous' | 'input' | 'output'>, [string, string]>(
+    'SELECT previous, input, output FROM responses WHERE owner = ? AND id = ?',
+  );
+  const threadOf = of<{ thread: number }, [string, string]>(
+    'SELECT thread FROM responses WHERE owner = ? AND id = ?',
+  );
+  const newThread = of<{ id: number }, [number]>(
+    'INSERT INTO threads (used) VALUES (?) RETURNING id',
+  );
+  const useThread = of<unknown, [number, number]>(
+    'UPDATE threads SET used = max(used, ?) WHERE id = ?',
+  );
+  const remove = of<unknown, [string, string]>('DELETE FROM responses WHERE owner = ? AND id = ?');
+  const insert = of<unknown, (string | number | null)[]>(
+    `INSERT INTO responses (owner, id, thread, created, previous, model, input, output, response, bytes)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertItem = of<unknown, [string, string, string]>(
+    'INSERT OR REPLACE INTO items (owner, item, response) VALUES (?, ?, ?)',
+  );
+  const itemOf = of<{ response: string }, [string, string]>(
+    'SELECT response FROM items WHERE owner = ? AND item = ?',
+  );
+  const totals = of<{ threads: number; rows: number; bytes: number }, []>(
+    'SELECT count(*) AS threads, total(rows) AS rows, total(bytes) AS bytes FROM threads',
+  );
+  const idlest = of<{ id: number; used: number; rows: number }, []>(
+    'SELECT id, used, rows FROM threads ORDER BY used, id LIMIT 1',
+  );
+  const removeOldest = of<unknown, [number, number]>(
+    'DELETE FROM responses WHERE rowid IN (SELECT rowid FROM responses WHERE thread = ? ORDER BY rowid LIMIT ?)',
+  );
+
+  // Milliseconds, with thousandths to tell apart what was used in the same one.
+  let last = 0;
+  const tick = (now: number) => {
+    last = Math.max(now, last + 0.001);
+    return last;
+  };
+
+  const put = (row: PackedRow, now: number) => {
+    remove.run(row.owner, row.id);
+    const before = row.previous === null ? null : threadOf.get(row.owner, row.previous);
+    const thread = before?.thread ?? newThread.get(now)!.id;
+    if (before) useThread.run(now, thread);
+    insert.run(
+      row.owner,
+      row.id,
+      thread,
+      row.created,
+      row.previous,
+      row.model,
+      row.input,
+      row.output,
+      row.response,
+      row.bytes,
+    );
+    for (const item of row.itemIds) insertItem.run(row.owner, item, row.id);
+  };
+
+  const applyAll = db.transaction((changes: readonly Change[], now: number) => {
+    for (const change of changes) {
+      if (change.kind === 'put') put(change.row, tick(now));
+      else if (change.kind === 'delete') remove.run(change.owner, change.id);
+      else {
+        const thread = threadOf.get(change.owner, change.id);
+        if (thread) useThread.run(tick(now), thread.thread);
+      }
+    }
+  });
+
+  const pruneSome = db.transaction((limits: Limits, now: number, step: number) => {
+    let left = step;
+    while (left > 0) {
+      const thread = idlest.get();
+      const total = totals.get()!;
+      if (!thread) break;
+      const over = total.rows > limits.rows || total.bytes > limits.bytes;
+      if (thread.used >= now - limits.age && !over) break;
+      // A last conversation that is itself too large loses its oldest links, one by one.
+      const alone = total.threads === 1 && thread.used >= now - limits.age;
+      const count = alone ? 1 : Math.min(left, thread.rows);
+      removeOldest.run(thread.id, count);
+      left -= count;
+    }
+    return step - left;
+  });
+
+  return {
+    read: (owner, id) => {
+      const row = read.get(owner, id);
+      return row ? unpack(row) : undefined;
+    },
+    link: (owner, id) => {
+      const row = link.get(owner, id);
+      return row ? { previous: row.previous ?? undefined, ...unpackItems(row) } : undefined;
+    },
+    has: (owner, id) => threadOf.get(owner, id) !== null,
+    responseOf: (owner, item) => itemOf.get(owner, item)?.response,
+    apply: (changes, now) => applyAll.immediate(changes, now),
+    prune: (limits, now, step) => {
+      const total = totals.get()!;
+      const oldest = idlest.get();
+      const idle = oldest === null || oldest.used >= now - limits.age;
+      if (idle && total.rows <= limits.rows && total.bytes <= limits.bytes) return 0;
+      const removed = pruneSome.immediate(limits, now, step);
+      if (removed > 0) db.run('PRAGMA incremental_vacuum(256)');
+      return removed;
+    },
+    close: () => db.close(),
+  };
+}

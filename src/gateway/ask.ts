@@ -1,0 +1,126 @@
+/** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
+
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { Conversation } from '../conversation/types.ts';
+import { isObject, type Json, type JsonObject, parseJson, splice, topLevel } from '../lib/json.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+
+// Below this size a parse costs less than it could save, and it catches malformed bodies right here.
+const PARSE_AT_ONCE = 64 * 1024;
+const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const EXTENSION = Buffer.from('"hopgate"');
+
+/** The request of one exchange. Immutable but for what it remembers of its own decoding. */
+export class Ask {
+  readonly protocol: Protocol;
+  /** The body as it may be forwarded: the client's bytes, without the `hopgate` extension. */
+  readonly bytes: Uint8Array;
+  /** The `hopgate: {…}` extension of the body, where there was one. */
+  readonly extension: JsonObject | undefined;
+  readonly model: string;
+  readonly stream: boolean;
+  #value: Json | undefined;
+  #conversation: Conversation | undefined;
+  #modelAt: readonly [number, number] | undefined;
+
+  /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
+  constructor(protocol: Protocol, body: Uint8Array) {
+    this.protocol = protocol;
+    const cut = cutExtension(body);
+    this.bytes = cut.bytes;
+    this.extension = cut.extension;
+    if (this.bytes.length <= PARSE_AT_ONCE) {
+      const { model, settings } = this.conversation;
+      this.model = model;
+      this.stream = settings.stream;
+      return;
+    }
+    const members = topLevel(this.bytes, GLANCE);
+    if (members === undefined) throw notAnObject(this.bytes);
+    const text = (key: string) => {
+      const member = members.get(key);
+      if (member === undefined) return undefined;
+      if (key === 'model') this.#modelAt = [member.valueStart, member.valueEnd];
+      return decodeJson(this.bytes.subarray(member.valueStart, member.valueEnd));
+    };
+    const model = text('model');
+    if (typeof model !== 'string' || model === '') {
+      throw invalid("Missing or invalid required parameter: 'model'.", 'model');
+    }
+    this.model = model;
+    this.stream = text('stream') === true;
+  }
+
+  get #parsed(): Json {
+    this.#value ??= decodeJson(this.bytes);
+    return this.#value;
+  }
+
+  /** The frozen original of the whole exchange. Decoded on first use. */
+  get conversation(): Conversation {
+    this.#conversation ??= this.protocol.decodeRequest(this.#parsed);
+    return this.#conversation;
+  }
+
+  /** The client's bytes with another model name, or the very bytes when it is the same. */
+  bytesFor(model: string): Uint8Array {
+    if (model === this.model) return this.bytes;
+    if (this.#modelAt === undefined) {
+      const member = topLevel(this.bytes)?.get('model');
+      if (member === undefined) throw notAnObject(this.bytes);
+      this.#modelAt = [member.valueStart, member.valueEnd];
+    }
+    return splice(this.bytes, this.#modelAt[0], this.#modelAt[1], JSON.stringify(model));
+  }
+}
+
+function decodeJson(bytes: Uint8Array): Json {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw invalid('The request body is not valid UTF-8.');
+  }
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw invalid('The request body is nested too deeply.');
+    const detail = thrown instanceof Error ? thrown.message : String(thrown);
+    throw invalid(`The request body is not valid JSON: ${detail.slice(0, 200)}`);
+  }
+}
+
+/** The precise complaint about a body that the byte scan could not follow. */
+function notAnObject(bytes: Uint8Array): GatewayError {
+  try {
+    decodeJson(bytes);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+  }
+  return invalid('The request body must be a JSON object.');
+}
+
+/**
+ * Takes the top-level member `hopgate` out of a body, commas included. The search for its name is
+ * native and fast; only a body that may hold it is scanned.
+ */
+function cutExtension(body: Uint8Array): { bytes: Uint8Array; extension?: JsonObject } {
+  if (Buffer.from(body.buffer, body.byteOffset, body.byteLength).indexOf(EXTENSION) < 0) {
+    return { bytes: body };
+  }
+  const members = topLevel(body);
+  const own = members?.get('hopgate');
+  if (members === undefined || own === undefined) return { bytes: body };
+  const value = decodeJson(body.subarray(own.valueStart, own.valueEnd));
+  if (!isObject(value)) throw invalid("'hopgate' must be an object.", 'hopgate');
+  const order = [...members.values()].sort((a, b) => a.keyStart - b.keyStart);
+  const at = order.indexOf(own);
+  const next = order[at + 1];
+  const previous = order[at - 1];
+  // The first member goes with the comma behind it, any other with the comma before it.
+  const start = previous === undefined ? own.keyStart : previous.valueEnd;
+  const end = previous === undefined && next !== undefined ? next.keyStart : own.valueEnd;
+  return { bytes: splice(body, start, end, ''), extension: value };
+}

@@ -1,0 +1,156 @@
+/** One try at one target: prepare, send, and read until it is clear what came of it. */
+
+import {
+  asGatewayError,
+  type GatewayError,
+  GatewayError as Trouble,
+} from '../conversation/errors.ts';
+import { Notes } from '../conversation/notes.ts';
+import type { Feature } from '../features/feature.ts';
+import type { ClientContext, Protocol } from '../protocols/protocol.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
+import type { Sent, Upstream } from '../upstream/upstream.ts';
+import type { Answer, Failed } from './answer.ts';
+import type { Ask } from './ask.ts';
+import { byteSource } from './byte-source.ts';
+import type { Exchange } from './exchange.ts';
+import { openStream } from './open-stream.ts';
+import { type Prepared, prepare } from './prepare.ts';
+import { decoded } from './response-body.ts';
+import { wholeAnswer } from './whole-answer.ts';
+
+const ERROR_BODY_BYTES = 1024 * 1024;
+
+export interface Attempt {
+  readonly exchange: Exchange;
+  readonly ask: Ask;
+  readonly routed: RoutedTarget;
+  readonly protocol: Protocol;
+  readonly upstream: Upstream;
+  readonly features: readonly Feature[];
+  /** Somebody wants the whole answer when it is over. */
+  readonly keepsAnswer: boolean;
+}
+
+/** Never rejects; whatever goes wrong is a `Failed` that says what may be tried next. */
+export async function attempt(options: Attempt): Promise<Answer> {
+  const { exchange, ask, routed, protocol, upstream } = options;
+  const { target } = routed;
+  const notes = new Notes();
+  const same = protocol === ask.protocol;
+  const abort = new AbortController();
+  const leave = () => abort.abort(exchange.signal.reason);
+  exchange.signal.addEventListener('abort', leave, { once: true });
+  const release = (sent: Sent) => () => {
+    exchange.signal.removeEventListener('abort', leave);
+    sent.release();
+  };
+  const failed = (thrown: unknown, remedy?: Remedy): Failed => {
+    const error = asGatewayError(thrown);
+    return { kind: 'failed', error, remedy: remedy ?? remedyForError(error), target, notes };
+  };
+  let sent: Sent | undefined;
+  try {
+    if (exchange.signal.aborted) throw gone();
+    const prepared = prepare(ask, target, protocol, options.features, notes);
+    sent = await upstream.send({
+      path: protocol.upstreamPath,
+      search: exchange.search,
+      body: prepared.body,
+      clientHeaders: exchange.headers,
+      sameProtocol: same,
+      stream: ask.stream,
+      abort,
+    });
+    const { response } = sent;
+    if (!response.ok) {
+      const failure = await refusal(options, sent, same, notes);
+      release(sent)();
+      return failure;
+    }
+    const body = decoded(response);
+    const source = byteSource(body.stream, {
+      provider: target.provider,
+      idleMs: upstream.config.timeouts.idleMs,
+      abort,
+      release: release(sent),
+    });
+    const client = clientContext(options, notes);
+    const common = { target, notes, headers: body.headers, same } as const;
+    const type = response.headers.get('content-type') ?? '';
+    const job = { ...options, prepared, source, client, common };
+    return type.includes('event-stream') && ask.stream
+      ? await openStream(job)
+      : await wholeAnswer({ ...job, contentType: type, status: response.status });
+  } catch (thrown) {
+    if (sent !== undefined) release(sent)();
+    else exchange.signal.removeEventListener('abort', leave);
+    abort.abort();
+    if (exchange.signal.aborted) return failed(gone(), 'never');
+    return failed(thrown);
+  }
+}
+
+/** What the two readers of an answer need. */
+export interface Reading extends Attempt {
+  readonly prepared: Prepared;
+  readonly source: ReturnType<typeof byteSource>;
+  readonly client: () => ClientContext;
+  readonly common: {
+    readonly target: RoutedTarget['target'];
+    readonly notes: Notes;
+    readonly headers: Headers;
+    readonly same: boolean;
+  };
+}
+
+const gone = (): GatewayError =>
+  new Trouble('timeout', 'The client went away.', { status: 499, retryable: false });
+
+function clientContext(options: Attempt, notes: Notes): () => ClientContext {
+  const { exchange, ask, routed } = options;
+  return () => ({
+    // Decoding a large body can wait until something of it is really asked for.
+    get asked() {
+      return ask.conversation;
+    },
+    requestId: exchange.id,
+    provider: routed.target.provider,
+    notes,
+  });
+}
+
+/** The vendor said no: its error by meaning, its own words kept when they can go out as they are. */
+async function refusal(options: Attempt, sent: Sent, same: boolean, notes: Notes): Promise<Failed> {
+  const { response, key } = sent;
+  const { target } = options.routed;
+  const { stream, headers } = decoded(response);
+  const bytes = await readUpTo(stream, ERROR_BODY_BYTES);
+  const error = options.protocol.decodeError(
+    response.status,
+    new TextDecoder().decode(bytes),
+    response.headers,
+  );
+  const remedy = remedyForStatus(response.status, error, response.headers);
+  if (remedy === 'next-key' || response.status === 429) {
+    key.rest((error.retryAfter ?? (response.status === 429 ? 5 : 60)) * 1000);
+  }
+  const failure: Failed = { kind: 'failed', error, remedy, target, notes };
+  return same ? { ...failure, raw: { status: response.status, headers, body: bytes } } : failure;
+}
+
+async function readUpTo(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= limit) break;
+    }
+  } catch {
+    // An error answer that breaks off is still that error.
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,81 @@
+/** An upstream's body, chunk by chunk, with a limit on silence. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+
+type Batch = { readonly done: boolean; readonly value?: readonly Uint8Array[] };
+type Reader = ReadableStreamDefaultReader<Uint8Array> & {
+  readMany(): Batch | Promise<Batch>;
+};
+
+export interface ByteSource {
+  /**
+   * All chunks that are there, waiting for at least one; undefined at the end.
+   * @throws GatewayError upstream when the connection broke, timeout after too long a silence
+   */
+  next(): Promise<readonly Uint8Array[] | undefined>;
+  /** Stops the upstream; safe at any time. */
+  cancel(): void;
+}
+
+export interface ByteSourceOptions {
+  readonly provider: string;
+  readonly idleMs: number;
+  /** Ends the upstream's connection. */
+  readonly abort: AbortController;
+  /** The body is done with, in whichever way. Called once. */
+  readonly release: () => void;
+}
+
+export function byteSource(
+  body: ReadableStream<Uint8Array>,
+  options: ByteSourceOptions,
+): ByteSource {
+  const reader = body.getReader() as Reader;
+  let silent = false;
+  let over = false;
+  const watch: SilenceWatch = watchSilence(options.idleMs, () => {
+    silent = true;
+    options.abort.abort(new Error('silent for too long'));
+  });
+  const finish = () => {
+    if (over) return;
+    over = true;
+    watch.stop();
+    options.release();
+  };
+  return {
+    async next() {
+      // The time that a slow client took must not count as the upstream's silence.
+      watch.touch();
+      try {
+        const many = reader.readMany();
+        const batch = many instanceof Promise ? await many : many;
+        if (batch.value !== undefined && batch.value.length > 0) return batch.value;
+        if (batch.done) {
+          finish();
+          return undefined;
+        }
+        return [];
+      } catch (thrown) {
+        finish();
+        if (silent) {
+          throw new GatewayError(
+            'timeout',
+            `Provider ${options.provider} sent nothing for ${Math.round(options.idleMs / 1000)} s.`,
+            { cause: thrown },
+          );
+        }
+        throw new GatewayError(
+          'upstream',
+          `The connection to provider ${options.provider} broke off before the answer was complete.`,
+          { cause: thrown },
+        );
+      }
+    },
+    cancel() {
+      finish();
+      options.abort.abort(new Error('no longer wanted'));
+    },
+  };
+}

@@ -1,0 +1,114 @@
+/** `count_tokens`: the upstream's own count where it has one, else an estimate that says so. */
+
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { Notes } from '../conversation/notes.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+import { splice } from '../lib/json.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import { Ask } from './ask.ts';
+import { errorResponse } from './error-response.ts';
+import type { Exchange } from './exchange.ts';
+import type { Gateway, Snapshot } from './gateway.ts';
+import { forwardedHeaders, ownHeaders } from './response-headers.ts';
+
+export interface CountTokensOptions {
+  readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
+  readonly snapshot: () => Snapshot;
+}
+
+/**
+ * Answers `{input_tokens}`. An estimate carries the note `tokens_estimated`; a target of the client's
+ * protocol that has no such endpoint (404, 405) is estimated, too.
+ */
+export function createTokenCounter(options: CountTokensOptions): Gateway {
+  return async (exchange) => {
+    const notes = new Notes();
+    const own = { requestId: exchange.id, target: undefined, notes } as const;
+    try {
+      const ask = new Ask(exchange.protocol, withOutputCap(exchange.body));
+      const { table, upstream } = options.snapshot();
+      const facts = requestFacts({
+        model: ask.model,
+        protocol: exchange.protocol.name,
+        stream: false,
+        bytes: exchange.body.length,
+        headers: exchange.headers,
+        affinity: exchange.id,
+        time: Date.now(),
+        conversation: () => ask.conversation,
+      });
+      const decision = route(facts, table);
+      if (!decision.ok) throw decision.error;
+      const routed = decision.targets[0]!;
+      const native = await nativeCount(exchange, ask, routed, upstream(routed));
+      if (native !== undefined) {
+        const headers = forwardedHeaders(native.headers);
+        ownHeaders(headers, { ...own, target: routed.target });
+        return new Response(native.body, { status: native.status, headers });
+      }
+      notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
+      const headers = new Headers({ 'content-type': 'application/json' });
+      ownHeaders(headers, { ...own, target: routed.target });
+      return new Response(JSON.stringify({ input_tokens: facts.tokens }), { headers });
+    } catch (thrown) {
+      return errorResponse(exchange.protocol, asGatewayError(thrown), own);
+    }
+  };
+}
+
+const OUTPUT_CAP = '"max_tokens":1,';
+
+/** A count request has no `max_tokens`, which the codec rightly wants of every other one. */
+function withOutputCap(body: Uint8Array): Uint8Array {
+  const brace = body.indexOf(0x7b);
+  return brace < 0 ? body : splice(body, brace + 1, brace + 1, OUTPUT_CAP);
+}
+
+/** The body as the client sent it (but for the model): the cap stands right behind the first brace. */
+function withoutOutputCap(body: Uint8Array): Uint8Array {
+  const brace = body.indexOf(0x7b);
+  return splice(body, brace + 1, brace + 1 + OUTPUT_CAP.length, '');
+}
+
+const SECONDS = 30;
+
+/** The vendor's answer, or undefined where it cannot count. */
+async function nativeCount(
+  exchange: Exchange,
+  ask: Ask,
+  routed: RoutedTarget,
+  upstream: ReturnType<Snapshot['upstream']>,
+): Promise<Response | undefined> {
+  const { target } = routed;
+  if (target.protocol !== exchange.protocol.name || target.profile.countTokens === false) {
+    return undefined;
+  }
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), SECONDS * 1000);
+  const leave = () => abort.abort();
+  exchange.signal.addEventListener('abort', leave, { once: true });
+  try {
+    const sent = await upstream.send({
+      path: `${exchange.protocol.upstreamPath}/count_tokens`,
+      search: exchange.search,
+      body: withoutOutputCap(ask.bytesFor(target.model)),
+      clientHeaders: exchange.headers,
+      sameProtocol: true,
+      stream: false,
+      abort,
+    });
+    const { response } = sent;
+    const bytes = await response.bytes();
+    sent.release();
+    if (response.status === 404 || response.status === 405) return undefined;
+    return new Response(bytes, { status: response.status, headers: response.headers });
+  } catch (thrown) {
+    // No count is worth failing a session for; a broken request still is.
+    if (thrown instanceof GatewayError && thrown.kind === 'invalid_request') throw thrown;
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+    exchange.signal.removeEventListener('abort', leave);
+  }
+}

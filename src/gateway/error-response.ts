@@ -1,0 +1,12 @@
+/** An error as a response in the client's own protocol. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+import { type OwnHeaders, ownHeaders } from './response-headers.ts';
+
+export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
+  const { status, headers, body } = protocol.encodeError(error, own.requestId);
+  const all = new Headers(headers as Record<string, string>);
+  all.set('content-type', 'application/json');
+  return new Response(JSON.stringify(body), { status, headers: ownHeaders(all, own) });
+}

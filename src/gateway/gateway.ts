@@ -1,0 +1,216 @@
+/** The whole pipeline on one page: ask → route → tries → answer. */
+
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { Notes } from '../conversation/notes.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+import type { Feature } from '../features/feature.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { Answer, Failed, Opened, Whole } from './answer.ts';
+import { Ask } from './ask.ts';
+import { attempt } from './attempt.ts';
+import { errorResponse } from './error-response.ts';
+import type { Exchange, Summary } from './exchange.ts';
+import type { Lane, Said } from './lane.ts';
+import { forwardedHeaders, ownHeaders } from './response-headers.ts';
+import { streamBody } from './stream-body.ts';
+import { openTally, type Tally } from './tally.ts';
+import { runTries } from './tries.ts';
+
+/** What may change while the process runs (a reload); read once per exchange. */
+export interface Snapshot {
+  readonly table: RoutingTable;
+  readonly upstream: (routed: RoutedTarget) => Upstream;
+}
+
+/** What one exchange needs beside the features of all. */
+export interface Extras {
+  readonly features: readonly Feature[];
+  /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
+  readonly onAnswer?: (answer: Said | { readonly kind: 'json'; readonly text: string }) => void;
+}
+
+export interface GatewayOptions {
+  readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
+  readonly features: readonly Feature[];
+  readonly extras: (exchange: Exchange, ask: Ask) => Extras | undefined;
+  readonly snapshot: () => Snapshot;
+  readonly onRetry: (failed: Failed) => void;
+  /** A stream to a client opens (true) or is over (false). */
+  readonly onStream: (open: boolean) => void;
+  readonly onEnd: (summary: Summary) => void;
+}
+
+export type Gateway = (exchange: Exchange) => Promise<Response>;
+
+/** Answers exchanges. The returned function never rejects: every failure is a response in the client's protocol. */
+export function createGateway(options: GatewayOptions): Gateway {
+  return async (exchange) => {
+    const tally = openTally(exchange, options.onEnd);
+    let ask: Ask;
+    try {
+      ask = new Ask(exchange.protocol, exchange.body);
+    } catch (thrown) {
+      return refused(exchange, asGatewayError(thrown), tally);
+    }
+    tally.asked(ask);
+    const extras = options.extras(exchange, ask);
+    const { table, upstream } = options.snapshot();
+    const config = table.config;
+    let decision: ReturnType<typeof route>;
+    try {
+      decision = route(facts(exchange, ask), table);
+    } catch (thrown) {
+      return refused(exchange, asGatewayError(thrown), tally);
+    }
+    if (!decision.ok) return refused(exchange, decision.error, tally);
+
+    const running = runTries({
+      targets: decision.targets,
+      upstream,
+      signal: exchange.signal,
+      onRetry: options.onRetry,
+      attempt: (routed) =>
+        attempt({
+          exchange,
+          ask,
+          routed,
+          protocol: options.protocols[routed.target.protocol],
+          upstream: upstream(routed),
+          features:
+            extras === undefined ? options.features : [...extras.features, ...options.features],
+          keepsAnswer: extras?.onAnswer !== undefined,
+        }),
+    }).then(({ answer, tries }) => {
+      tally.tried(answer, tries);
+      return answer;
+    });
+
+    const answer = ask.stream ? await inTime(running, config.keepAliveMs) : await running;
+    if (answer !== LATE && answer.kind === 'failed') return failedResponse(exchange, answer, tally);
+    if (answer !== LATE && answer.kind === 'whole') {
+      extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
+      return wholeResponse(exchange, answer, tally);
+    }
+    const opened = answer === LATE ? running : answer;
+    options.onStream(true);
+    return streamed(
+      exchange,
+      ask,
+      opened,
+      config.keepAliveMs,
+      (lane, clientGone, error) => {
+        options.onStream(false);
+        tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
+        if (!clientGone && error === undefined && lane?.said) extras?.onAnswer?.(lane.said);
+      },
+      tally.firstByte,
+    );
+  };
+}
+
+function facts(exchange: Exchange, ask: Ask): Parameters<typeof route>[0] {
+  return requestFacts({
+    model: ask.model,
+    protocol: exchange.protocol.name,
+    stream: ask.stream,
+    bytes: ask.bytes.length,
+    headers: exchange.headers,
+    affinity: exchange.id,
+    time: Date.now(),
+    conversation: () => ask.conversation,
+  });
+}
+
+const LATE = Symbol('late');
+
+/** The answer, or LATE when the client has waited so long that it needs a sign of life. */
+async function inTime(running: Promise<Answer>, ms: number): Promise<Answer | typeof LATE> {
+  if (ms <= 0) return running;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<typeof LATE>((resolve) => {
+    timer = setTimeout(resolve, ms, LATE);
+  });
+  const first = await Promise.race([running, late]);
+  clearTimeout(timer);
+  return first;
+}
+
+function streamed(
+  exchange: Exchange,
+  ask: Ask,
+  opened: Opened | Promise<Answer>,
+  keepAliveMs: number,
+  onEnd: (lane: Lane | undefined, clientGone: boolean, error: GatewayError | undefined) => void,
+  onFirstByte: () => void,
+): Response {
+  const ready = opened instanceof Promise ? undefined : opened;
+  const encoder = () =>
+    exchange.protocol.encodeStream({
+      asked: ask.conversation,
+      requestId: exchange.id,
+      provider: ready?.target.provider ?? '',
+      notes: ready?.notes ?? new Notes(),
+    });
+  const body = streamBody({
+    opened:
+      opened instanceof Promise
+        ? opened.then((answer) => (answer.kind === 'failed' ? answer.error : asOpened(answer)))
+        : opened,
+    early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
+    keepAliveMs,
+    signal: exchange.signal,
+    onFirstByte,
+    onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
+  });
+  const headers = ready?.same ? forwardedHeaders(ready.headers) : new Headers();
+  headers.set('content-type', 'text/event-stream; charset=utf-8');
+  headers.set('cache-control', 'no-cache');
+  headers.set('x-accel-buffering', 'no');
+  ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
+  return new Response(body, { headers });
+}
+
+/** A client that asked for a stream gets one; tries give `whole` only to those that did not. */
+function asOpened(answer: Opened | Whole): Opened | GatewayError {
+  return answer.kind === 'stream'
+    ? answer
+    : new GatewayError('internal', 'A whole answer where a stream was asked for.');
+}
+
+function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Response {
+  tally.firstByte();
+  const headers = answer.same ? forwardedHeaders(answer.headers) : new Headers();
+  if (!answer.same) headers.set('content-type', 'application/json');
+  ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
+  tally.end(answer.status, answer.digest.usage, undefined);
+  return new Response(answer.body as Uint8Array<ArrayBuffer> | string, {
+    status: answer.status,
+    headers,
+  });
+}
+
+/** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
+function failedResponse(exchange: Exchange, failed: Failed, tally: Tally): Response {
+  const { raw, target, notes } = failed;
+  if (raw === undefined) return refused(exchange, failed.error, tally, failed);
+  const headers = forwardedHeaders(raw.headers);
+  ownHeaders(headers, { requestId: exchange.id, target, notes });
+  tally.end(raw.status, undefined, failed.error);
+  return new Response(raw.body as Uint8Array<ArrayBuffer>, { status: raw.status, headers });
+}
+
+function refused(
+  exchange: Exchange,
+  error: GatewayError,
+  tally: Tally,
+  from: Pick<Failed, 'target' | 'notes'> = { target: undefined, notes: undefined },
+): Response {
+  tally.end(error.status, undefined, error);
+  return errorResponse(exchange.protocol, error, {
+    requestId: exchange.id,
+    target: from.target,
+    notes: from.notes,
+  });
+}

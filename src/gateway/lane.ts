@@ -1,0 +1,47 @@
+/** How an upstream's stream becomes the client's: forwarded as it is, or translated. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import type { Reply } from '../conversation/events.ts';
+import type { SseFrame } from '../lib/sse.ts';
+import type { ClientContext, Digest } from '../protocols/protocol.ts';
+
+/** An answer in a form from which the client's own reply object can be had. */
+export type Said =
+  | { readonly kind: 'frames'; readonly frames: readonly SseFrame[] }
+  | { readonly kind: 'reply'; readonly reply: Reply; readonly client: ClientContext };
+
+/** Bytes or text for the client; '' when this chunk gives nothing yet. */
+export type Output = Uint8Array | string;
+
+/**
+ * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
+ * @throws GatewayError upstream, from `push` or `end`, when the stream cannot be read
+ */
+export interface Lane {
+  push(chunk: Uint8Array): Output;
+  end(): Output;
+  /** Something a user would miss has been seen. */
+  readonly semantic: boolean;
+  /** The upstream itself said that it failed. */
+  readonly error: GatewayError | undefined;
+  /** The upstream's own ending has been seen: bytes behind it do not matter. */
+  readonly ended: boolean;
+  /** Nothing is half-written: a keep-alive may be put between. */
+  readonly between: boolean;
+  /** What the answer amounts to; ask after `end`. */
+  readonly digest: Digest;
+  /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
+  readonly said: Said | undefined;
+  /** A keep-alive for the client. */
+  ping(): string;
+  /** The client's error event. */
+  fail(error: GatewayError): string;
+}
+
+/** Several outputs as one; a single one stays the very object it was. */
+export function concat(parts: readonly Output[]): Output {
+  const filled = parts.filter((part) => part.length > 0);
+  if (filled.length === 0) return '';
+  if (filled.length === 1) return filled[0]!;
+  return Buffer.concat(filled.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+}

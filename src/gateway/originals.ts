@@ -1,0 +1,48 @@
+/** Keeps frames byte-identical as long as interceptors hand on the very events that were in them. */
+
+import type { StreamEvent } from '../conversation/events.ts';
+import type { Output } from './lane.ts';
+
+interface Waiting {
+  readonly raw: Uint8Array;
+  readonly events: readonly StreamEvent[];
+  /** How many of the events have come out, and what they read like re-encoded. */
+  done: number;
+  text: string;
+}
+
+/**
+ * Matches events that come out with the frames they came in by, in order, across any time that an
+ * interceptor holds them back. At the first event that is not the next original one, everything from
+ * there on has to be encoded (indices and counters may have shifted), and matching is over.
+ */
+export class Originals {
+  #queue: Waiting[] = [];
+
+  /** A frame came in. One without events goes out at once when nothing is held back before it. */
+  push(raw: Uint8Array, events: readonly StreamEvent[], out: Output[]): void {
+    if (events.length === 0 && this.#queue.length === 0) out.push(raw);
+    else this.#queue.push({ raw, events, done: 0, text: '' });
+  }
+
+  /**
+   * An event came out; `text` is what the encoder makes of it. Writes the frame's bytes when that was
+   * its last event. False: it was not the expected one, its text has been written, stop matching.
+   */
+  take(event: StreamEvent, text: string, out: Output[]): boolean {
+    const head = this.#queue[0];
+    if (head === undefined || head.events[head.done] !== event) {
+      for (const frame of this.#queue) out.push(frame.events.length === 0 ? frame.raw : frame.text);
+      this.#queue = [];
+      out.push(text);
+      return false;
+    }
+    head.done++;
+    head.text += text;
+    if (head.done < head.events.length) return true;
+    out.push(head.raw);
+    this.#queue.shift();
+    while (this.#queue[0]?.events.length === 0) out.push(this.#queue.shift()!.raw);
+    return true;
+  }
+}

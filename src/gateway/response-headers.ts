@@ -1,0 +1,48 @@
+/** The headers of what the client gets: built anew, hop-by-hop ones never copied. */
+
+import type { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
+
+/** Of the hop, of the body as the upstream framed it, or not an upstream's to set here. */
+const HELD_BACK = new Set([
+  'alt-svc',
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'server',
+  'set-cookie',
+  'strict-transport-security',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export interface OwnHeaders {
+  readonly requestId: string;
+  readonly target: Target | undefined;
+  readonly notes: Notes | undefined;
+}
+
+/** `x-hopgate-…`: what happened here, on every answer. */
+export function ownHeaders(headers: Headers, own: OwnHeaders): Headers {
+  headers.set('x-hopgate-request-id', own.requestId);
+  if (own.target !== undefined) {
+    headers.set('x-hopgate-target', `${own.target.provider}/${own.target.model}`);
+  }
+  const notes = own.notes?.summary() ?? '';
+  if (notes !== '') headers.set('x-hopgate-notes', notes);
+  return headers;
+}
+
+/** An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too. */
+export function forwardedHeaders(upstream: Headers): Headers {
+  const headers = new Headers();
+  upstream.forEach((value, name) => {
+    if (!HELD_BACK.has(name) && !name.startsWith('x-hopgate-')) headers.set(name, value);
+  });
+  return headers;
+}

@@ -1,0 +1,150 @@
+/** The client's side of a stream: writes, keeps alive, ends truthfully. */
+
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { watchSilence } from '../lib/silence.ts';
+import type { Opened } from './answer.ts';
+import type { Lane } from './lane.ts';
+import { emptyOrCut } from './open-stream.ts';
+
+/** Bun's direct controller: `flush` gives a promise when the client is slow. */
+interface Sink {
+  write(chunk: Uint8Array | string): unknown;
+  flush(): unknown;
+  close(): void;
+}
+
+// Long enough for the error event to be read before the reset, which discards what is still unread.
+const RESET_AFTER_MS = 25;
+
+export interface StreamEnd {
+  /** What was written by, once there was something; its digest is asked for only now. */
+  readonly lane: Lane | undefined;
+  readonly error: GatewayError | undefined;
+  readonly clientGone: boolean;
+}
+
+export interface StreamBodyOptions {
+  /** The answer, or the failure to get one; may be long in coming. */
+  readonly opened: Opened | Promise<Opened | GatewayError>;
+  /** Until there is a lane: the protocol's keep-alive and error event. */
+  readonly early: { ping(): string; fail(error: GatewayError): string };
+  readonly keepAliveMs: number;
+  readonly signal: AbortSignal;
+  readonly onFirstByte: () => void;
+  /** Called once, when nothing more will be written. */
+  readonly onEnd: (end: StreamEnd) => void;
+}
+
+/**
+ * The body of a streamed response. An upstream that fails after something was said becomes an error
+ * event and then a reset connection: several clients take a clean end for success whatever stands
+ * before it.
+ */
+export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Array> {
+  let answer: Opened | undefined;
+  let over = false;
+  const end = (result: StreamEnd) => {
+    if (over) return;
+    over = true;
+    options.onEnd(result);
+  };
+  const gone = () => {
+    answer?.source?.cancel();
+    end({ lane: answer?.lane, error: undefined, clientGone: true });
+  };
+  const source = {
+    type: 'direct',
+    async pull(sink: Sink) {
+      let blocked = false;
+      const keep = watchSilence(options.keepAliveMs, () => {
+        if (blocked || over || !(answer?.lane.between ?? true)) return;
+        sink.write(answer?.lane.ping() ?? options.early.ping());
+        sink.flush();
+      });
+      const flush = async () => {
+        const flushed = sink.flush();
+        if (!(flushed instanceof Promise)) return;
+        blocked = true;
+        await flushed;
+        blocked = false;
+      };
+      try {
+        const opened = options.opened instanceof Promise ? await options.opened : options.opened;
+        if (opened instanceof Error) {
+          await fail(sink, options.early.fail(opened), opened);
+          return;
+        }
+        answer = opened;
+        if (options.signal.aborted) return gone();
+        for (const out of opened.first) if (out.length > 0) sink.write(out);
+        options.onFirstByte();
+        await flush();
+        const error = await pump(opened, sink, flush, keep.touch);
+        if (over) return;
+        if (error !== undefined) {
+          await fail(sink, opened.lane.error === error ? '' : opened.lane.fail(error), error);
+          return;
+        }
+        end({ lane: opened.lane, error: undefined, clientGone: false });
+        sink.close();
+      } finally {
+        keep.stop();
+      }
+    },
+    cancel: gone,
+  };
+  async function fail(sink: Sink, text: string, error: GatewayError): Promise<never> {
+    if (text !== '') sink.write(text);
+    sink.flush();
+    end({ lane: answer?.lane, error, clientGone: options.signal.aborted });
+    await Bun.sleep(RESET_AFTER_MS);
+    // Rejecting is what resets the connection; a direct stream that closes ends it cleanly.
+    throw error;
+  }
+  return new ReadableStream(source as never);
+}
+
+/** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
+async function pump(
+  opened: Opened,
+  sink: Sink,
+  flush: () => Promise<void>,
+  touch: () => void,
+): Promise<GatewayError | undefined> {
+  const { lane, source, same, target } = opened;
+  if (source === undefined) return undefined;
+  try {
+    for (;;) {
+      const chunks = await source.next();
+      if (chunks === undefined) break;
+      let wrote = false;
+      for (const chunk of chunks) {
+        const out = lane.push(chunk);
+        if (out.length === 0) continue;
+        sink.write(out);
+        wrote = true;
+      }
+      if (lane.error !== undefined && !same) {
+        source.cancel();
+        return lane.error;
+      }
+      if (!wrote) continue;
+      touch();
+      await flush();
+    }
+    const rest = lane.end();
+    // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
+    if (same && lane.error !== undefined) return undefined;
+    const cut = emptyOrCut({ ...lane.digest, semantic: true }, target.provider);
+    if (cut === undefined && rest.length > 0) sink.write(rest);
+    return cut;
+  } catch (thrown) {
+    source.cancel();
+    // What breaks behind the vendor's own ending has cost nothing.
+    if (lane.ended) return undefined;
+    const rest = lane.end();
+    if (!lane.digest.complete) return asGatewayError(thrown);
+    if (rest.length > 0) sink.write(rest);
+    return undefined;
+  }
+}

@@ -1,0 +1,53 @@
+/** Keeps what is to be told of an exchange until it is over. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import type { Usage } from '../conversation/usage.ts';
+import type { Answer } from './answer.ts';
+import type { Ask } from './ask.ts';
+import type { Exchange, Summary } from './exchange.ts';
+
+export interface Tally {
+  asked(ask: Ask): void;
+  tried(answer: Answer, tries: number): void;
+  firstByte(): void;
+  /** Tells the summary; only the first call counts. */
+  end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void;
+}
+
+export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void): Tally {
+  const since = () => performance.now() - exchange.started;
+  let ask: Ask | undefined;
+  let answer: Answer | undefined;
+  let tries = 0;
+  let firstByte: number | undefined;
+  let over = false;
+  return {
+    asked(asked) {
+      ask = asked;
+    },
+    tried(last, count) {
+      answer = last;
+      tries = count;
+    },
+    firstByte() {
+      firstByte ??= since();
+    },
+    end(status, usage, error) {
+      if (over) return;
+      over = true;
+      onEnd({
+        exchange,
+        model: ask?.model,
+        target: answer?.target,
+        status,
+        stream: ask?.stream ?? false,
+        firstByte,
+        total: since(),
+        tries,
+        usage,
+        notes: answer?.notes?.all ?? [],
+        error,
+      });
+    },
+  };
+}

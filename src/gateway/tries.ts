@@ -1,0 +1,75 @@
+/** The order of tries: the same target again, another key, the next target, or none. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import { retryDelay } from '../upstream/classify.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { Answer, Failed } from './answer.ts';
+
+export interface TriesOptions {
+  readonly targets: readonly RoutedTarget[];
+  readonly upstream: (routed: RoutedTarget) => Upstream;
+  readonly attempt: (routed: RoutedTarget) => Promise<Answer>;
+  readonly signal: AbortSignal;
+  readonly onRetry: (failed: Failed) => void;
+}
+
+/**
+ * Tries until something answers. Gives the answer, or the failure that says most: the last target's,
+ * except that a vendor's refusal of the request itself ends it at once.
+ */
+export async function runTries(options: TriesOptions): Promise<{ answer: Answer; tries: number }> {
+  let last: Failed | undefined;
+  let tries = 0;
+  for (const routed of options.targets) {
+    const upstream = options.upstream(routed);
+    const { retry } = upstream.config;
+    // Every key may be refused once without costing one of the target's tries.
+    let keysLeft = upstream.keys.size - 1;
+    for (let attempt = 1; ; ) {
+      tries++;
+      const answer = await options.attempt(routed);
+      if (answer.kind !== 'failed') return { answer, tries };
+      last = answer;
+      if (answer.remedy === 'never' || options.signal.aborted) return { answer, tries };
+      if (answer.remedy === 'next-target') break;
+      if ((answer.remedy === 'next-key' || answer.error.status === 429) && keysLeft > 0) {
+        keysLeft--;
+        options.onRetry(answer);
+        continue;
+      }
+      if (answer.remedy === 'next-key' || attempt >= retry.attempts) break;
+      const delay = retryDelay(
+        attempt,
+        answer.error.retryAfter,
+        retry.baseDelayMs,
+        retry.maxDelayMs,
+      );
+      if (delay === undefined) break;
+      attempt++;
+      options.onRetry(answer);
+      await pause(delay, options.signal);
+    }
+    if (last !== undefined) options.onRetry(last);
+  }
+  const answer = last ?? {
+    kind: 'failed',
+    error: new GatewayError('internal', 'No target was tried.'),
+    remedy: 'never',
+    target: undefined,
+    notes: undefined,
+  };
+  return { answer, tries };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,103 @@
+/** The HTTP application: the protocols' plugins, and what is around them. */
+
+import { Elysia } from 'elysia';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { errorResponse } from '../gateway/error-response.ts';
+import { requestId } from '../lib/ids.ts';
+import type { ModelEntry, Protocol } from '../protocols/protocol.ts';
+import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';
+import type { Access } from './access.ts';
+
+export interface AppOptions {
+  /** In what shape a failure outside every protocol is told. */
+  readonly fallback: Protocol;
+  /** The protocol whose clients show themselves by an `anthropic-version` or `x-api-key` header. */
+  readonly anthropic: Protocol;
+  readonly access: () => Access;
+  readonly models: () => readonly ModelEntry[];
+  readonly metrics: () => string;
+  /** undefined: ready; otherwise why not. */
+  readonly unready: () => string | undefined;
+  readonly version: string;
+}
+
+const json = (value: unknown, status = 200) =>
+  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+
+/**
+ * Everything but the protocols' own routes. Nothing here touches `set`, and no hook parses: both would
+ * change how proxied streams and bodies are handled.
+ */
+export function commonRoutes(options: AppOptions) {
+  const { fallback, anthropic } = options;
+  const dialect = (request: Request) =>
+    request.headers.has('anthropic-version') ||
+    (request.headers.has('x-api-key') && !request.headers.has('authorization'))
+      ? anthropic
+      : fallback;
+  const own = () => ({ requestId: requestId(), target: undefined, notes: undefined });
+  const guarded = (request: Request, answer: () => Response) => {
+    try {
+      options.access()(request.headers);
+      return answer();
+    } catch (thrown) {
+      return errorResponse(dialect(request), asGatewayError(thrown), own());
+    }
+  };
+  const about = () => json({ name: 'hopgate', version: options.version, endpoints: ENDPOINTS });
+  return new Elysia({ name: 'common' })
+    .head('/', () => new Response(null))
+    .get('/', about)
+    .get('/healthz', () => json({ status: 'ok' }))
+    .get('/readyz', () => {
+      const why = options.unready();
+      return why === undefined
+        ? json({ status: 'ready' })
+        : json({ status: 'not ready', reason: why }, 503);
+    })
+    .get('/metrics', ({ request }) =>
+      guarded(
+        request,
+        () =>
+          new Response(options.metrics(), { headers: { 'content-type': METRICS_CONTENT_TYPE } }),
+      ),
+    )
+    .get('/v1/models', ({ request }) =>
+      guarded(request, () => json(dialect(request).encodeModels(options.models()))),
+    )
+    .get('/v1/models/*', ({ request, params }) =>
+      guarded(request, () => {
+        const id = params['*'];
+        const found = options.models().find((model) => model.id === id);
+        if (found === undefined) {
+          throw new GatewayError('not_found', `The model '${id}' does not exist here.`, {
+            code: 'model_not_found',
+            param: 'model',
+          });
+        }
+        const { data } = dialect(request).encodeModels([found]);
+        return json(Array.isArray(data) ? data[0] : found);
+      }),
+    )
+    .onError({ as: 'global' }, ({ error, code, request }) => {
+      const thrown =
+        code === 'NOT_FOUND'
+          ? new GatewayError(
+              'not_found',
+              `There is nothing at ${request.method} ${new URL(request.url).pathname}.`,
+            )
+          : asGatewayError(error);
+      return errorResponse(dialect(request), thrown, own());
+    });
+}
+
+const ENDPOINTS = [
+  'POST /v1/chat/completions',
+  'POST /v1/responses',
+  'POST /v1/messages',
+  'POST /v1/messages/count_tokens',
+  'GET /v1/models',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /metrics',
+];

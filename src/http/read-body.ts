@@ -1,0 +1,70 @@
+/** Reads a request's body whole: bounded, and with its content encoding undone. */
+
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+
+type Decoder = (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
+
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip: gunzipSync,
+  'x-gzip': gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync as Decoder,
+};
+
+const tooLarge = (limit: number) =>
+  new GatewayError(
+    'too_large',
+    `The request body is larger than the ${limit} bytes that this gateway takes (limits.body_bytes).`,
+  );
+
+/**
+ * The body's bytes. `content-length` is checked before anything is read, and the limit holds for the
+ * decoded size too, so that a small body cannot unfold into a large one.
+ * @throws GatewayError too_large (413), or invalid_request for an unknown or broken encoding
+ */
+export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
+  const length = Number(request.headers.get('content-length') ?? 0);
+  if (length > limit) throw tooLarge(limit);
+  const bytes = request.headers.has('content-length')
+    ? await request.bytes()
+    : await readBounded(request, limit);
+  if (bytes.length > limit) throw tooLarge(limit);
+  const encoding = request.headers.get('content-encoding');
+  return encoding === null ? bytes : undo(bytes, encoding, limit);
+}
+
+async function readBounded(request: Request, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Encodings are undone in the reverse of the order in which they were applied (RFC 9110 §8.4). */
+function undo(bytes: Uint8Array, encoding: string, limit: number): Uint8Array {
+  let plain = bytes;
+  const names = encoding.split(',').map((name) => name.trim().toLowerCase());
+  for (const name of names.reverse()) {
+    if (name === '' || name === 'identity') continue;
+    const decode = DECODERS[name];
+    if (decode === undefined) {
+      throw new GatewayError('invalid_request', `Unknown content-encoding '${name}'.`, {
+        status: 415,
+        param: 'content-encoding',
+      });
+    }
+    try {
+      plain = decode(plain, { maxOutputLength: limit });
+    } catch (thrown) {
+      if ((thrown as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit);
+      throw invalid(`The request body is not valid ${name}.`, 'content-encoding');
+    }
+  }
+  return plain;
+}

@@ -1,0 +1,51 @@
+/** Notices silence: one shared ticker for every timeout and keep-alive, instead of a timer a stream. */
+
+const RESOLUTION_MS = 100;
+
+interface Watch {
+  ms: number;
+  last: number;
+  onSilent: () => void;
+}
+
+const watches = new Set<Watch>();
+let ticker: ReturnType<typeof setInterval> | undefined;
+
+function tick(): void {
+  const now = performance.now();
+  for (const watch of watches) {
+    if (now - watch.last < watch.ms) continue;
+    watch.last = now;
+    watch.onSilent();
+  }
+}
+
+export interface SilenceWatch {
+  /** Something happened: the silence starts anew. */
+  touch(): void;
+  stop(): void;
+}
+
+const NEVER: SilenceWatch = { touch() {}, stop() {} };
+
+/**
+ * Calls `onSilent` once nothing touched the watch for `ms` (to within 100 ms), and again after each
+ * further `ms` of silence until it is stopped. `ms` of 0 never fires.
+ */
+export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
+  if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
+  const watch: Watch = { ms, last: performance.now(), onSilent };
+  watches.add(watch);
+  ticker ??= setInterval(tick, RESOLUTION_MS);
+  return {
+    touch() {
+      watch.last = performance.now();
+    },
+    stop() {
+      watches.delete(watch);
+      if (watches.size > 0) return;
+      clearInterval(ticker);
+      ticker = undefined;
+    },
+  };
+}

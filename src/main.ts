@@ -1,0 +1,33 @@
+/** The entry: lifts a limit that only a fresh process can lift, then hands the command line to cli/. */
+
+import { processIo, run } from './cli/index.ts';
+import { PROTOCOLS } from './compose.ts';
+import { processEnvironment } from './config/environment.ts';
+import { serve } from './serve.ts';
+
+// Bun allows 256 outgoing requests at a time, open streams included, and reads the setting only when
+// the process starts: so the process replaces itself once, with the same pid.
+const LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
+
+const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
+const program = compiled ? [process.execPath] : [process.execPath, Bun.main];
+const args = process.argv.slice(2);
+const serving = args[0] === undefined || args[0] === 'serve' || args[0].startsWith('--');
+
+if (serving && process.env[LIMIT] === undefined && process.execve !== undefined) {
+  const variables = { ...process.env, [LIMIT]: '65535' } as NodeJS.ProcessEnv;
+  process.execve(process.execPath, [...program, ...args], variables);
+}
+
+const environment = processEnvironment();
+process.exitCode = await run(args, processIo(environment), {
+  protocols: PROTOCOLS,
+  serve: (options) =>
+    serve({
+      ...options,
+      variables: process.env,
+      isWorker: process.env.HOPGATE_WORKER === '1',
+      command: [...program, ...args],
+    }),
+});
+process.exit();

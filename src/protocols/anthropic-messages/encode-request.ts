@@ -1,0 +1,150 @@
+/** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
+
+import type { Notes } from '../../conversation/notes.ts';
+import type { Target } from '../../conversation/target.ts';
+import { toolNames } from '../../conversation/tool-names.ts';
+import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { callIds } from './call-ids.ts';
+import { type BlockWriter, encodeBlocks } from './encode-blocks.ts';
+import { changedSettings, encodeSettings } from './encode-settings.ts';
+import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
+import { encodeTools, toolsOfHistory } from './tools.ts';
+import { ownWire, PROTOCOL, TOOL_NAME_LIMIT } from './wire.ts';
+
+/**
+ * The body for this target. A conversation that came on this wire keeps every part that is still the
+ * same, with the order of its keys; one that came on another is shaped to what this API accepts, and
+ * what it cannot say becomes a note. Never throws on content.
+ */
+export function encodeRequest(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+): JsonObject {
+  const writer: BlockWriter = {
+    target,
+    notes,
+    names: toolNames(conversation.tools, TOOL_NAME_LIMIT),
+    callId: callIds(conversation.turns),
+  };
+  const origin = conversation.origin;
+  return origin?.protocol === PROTOCOL
+    ? fromOwn(conversation, { ...origin }, writer)
+    : fromForeign(conversation, writer);
+}
+
+function fromOwn(
+  conversation: Conversation,
+  { value, parts }: NonNullable<Conversation['origin']>,
+  writer: BlockWriter,
+): JsonObject {
+  const { target, notes } = writer;
+  const changes: Record<string, Json | undefined> = { model: target.model };
+  if (conversation.system !== parts.system) {
+    const system = encodeSystem(conversation.system, writer);
+    changes.system = system === undefined && value.system !== undefined ? undefined : system;
+  }
+  if (conversation.tools !== parts.tools) {
+    const tools = encodeTools(conversation.tools, writer.names, target, notes);
+    const asEmpty = Array.isArray(value.tools) && value.tools.length === 0;
+    changes.tools = tools.length > 0 || asEmpty ? tools : undefined;
+  }
+  if (conversation.settings !== parts.settings) {
+    Object.assign(changes, changedSettings(conversation, parts.settings, value, writer));
+  }
+  const rewritten =
+    conversation.turns !== parts.turns ||
+    conversation.turns.some((turn) => turn.wire === undefined);
+  if (rewritten) changes.messages = encodeTurns(conversation.turns, 0, false, writer);
+  const body: Record<string, Json | undefined> = {};
+  for (const key of Object.keys(value)) {
+    const item = key in changes ? changes[key] : value[key];
+    if (item !== undefined) body[key] = item;
+  }
+  for (const key of Object.keys(changes)) {
+    if (!(key in value) && changes[key] !== undefined) body[key] = changes[key];
+  }
+  if ('tools' in changes && body.tools === undefined && body.tool_choice !== undefined) {
+    delete body.tool_choice;
+    notes.add('parameter_dropped', 'tool_choice', 'no tools are left');
+  }
+  // A client that sends its loop without thinking is left to what its upstream makes of that.
+  return rewritten && !openLoopLacksThinking(value) ? withLegalThinking(body, notes) : body;
+}
+
+function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObject {
+  const { target, notes, names } = writer;
+  const { turns } = conversation;
+  const isInstruction = (turn: Turn) => turn.role === 'system' || turn.role === 'developer';
+  const found = turns.findIndex((turn) => !isInstruction(turn));
+  const lead = found < 0 ? turns.length : found;
+  const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
+  const system = encodeSystem([...conversation.system, ...instructions], writer);
+  const messages = encodeTurns(turns.slice(lead), lead, true, writer);
+  const declared = encodeTools(conversation.tools, names, target, notes);
+  const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
+  const tools = missing.size > 0 ? toolsOfHistory(missing, notes) : declared;
+  const settings = encodeSettings(conversation, tools, missing.size > 0, writer);
+  const body: JsonObject = {
+    model: target.model,
+    ...settings,
+    ...(system === undefined ? {} : { system }),
+    ...(settings.tools !== undefined || tools.length === 0 ? {} : { tools }),
+    messages,
+  };
+  return withLegalThinking(body, notes);
+}
+
+/** Names that the history calls. */
+function calledNames(messages: readonly JsonObject[]): Set<string> {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (!Array.isArray(message.content)) continue;
+    for (const block of message.content) {
+      if (isObject(block) && block.type === 'tool_use') names.add(String(block.name));
+    }
+  }
+  return names;
+}
+
+/** One text alone as a string, several as blocks; what is not text is left out with a note. */
+function encodeSystem(blocks: readonly Block[], writer: BlockWriter): Json | undefined {
+  const plain = blocks.filter((block, i) => {
+    const fits =
+      ownWire(block) !== undefined ||
+      block.type === 'text' ||
+      block.type === 'refusal' ||
+      (block.type === 'opaque' && block.text !== undefined);
+    if (!fits) writer.notes.add('content_dropped', `/system/${i}`, `${block.type} in instructions`);
+    return fits;
+  });
+  const out = encodeBlocks(plain, '/system', writer);
+  const only = out.length === 1 ? out[0] : undefined;
+  if (out.length === 0) return undefined;
+  const object = plain.some((block) => isObject(ownWire(block)));
+  return only?.type === 'text' && only.cache_control === undefined && !object
+    ? (only.text as string)
+    : out;
+}
+
+const openLoopLacksThinking = ({ messages }: JsonObject): boolean =>
+  Array.isArray(messages) && loopLacksThinking(messages.filter(isObject));
+
+/**
+ * A thinking budget wants the open tool loop to begin with thinking; where that was lost on the way
+ * the request goes out without `thinking` (and without the context edit that depends on it).
+ */
+function withLegalThinking(body: JsonObject, notes: Notes): JsonObject {
+  const { thinking } = body;
+  if (!isObject(thinking) || thinking.type !== 'enabled' || !openLoopLacksThinking(body)) return body;
+  notes.add('parameter_dropped', 'thinking', 'the open tool loop has lost its thinking');
+  const { thinking: _thinking, ...rest } = body;
+  const management = rest.context_management;
+  if (!isObject(management) || !Array.isArray(management.edits)) return rest;
+  const edits = management.edits.filter(
+    (edit) => !(isObject(edit) && String(edit.type).startsWith('clear_thinking')),
+  );
+  if (edits.length === management.edits.length) return rest;
+  return { ...rest, context_management: { ...management, edits } };
+}

@@ -1,0 +1,33 @@
+/** "The prompt is too long", as vendors say it and as Claude Code must read it. */
+
+/** Anthropic's own two sentences, which clients parse: they stay as they are. */
+const OWN =
+  /prompt is too long: [\d,]+ tokens > [\d,]+|exceed context limit: [\d,]+ \+ [\d,]+ > [\d,]+/i;
+
+const OVERFLOW =
+  /prompt is too long|exceeds? (?:the )?(?:model'?s? )?(?:available |maximum )?context|maximum context length|context (?:length|window|size|limit)[^.]*exceed/i;
+
+/** Does an upstream's message speak of a prompt that does not fit? */
+export const saysOverflow = (message: string): boolean => OVERFLOW.test(message);
+
+const count = (text: string) => Number(text.replace(/[,_]/g, ''));
+
+/**
+ * `prompt is too long: N tokens > M maximum`, with the numbers found in the upstream's message: M is
+ * what it calls a maximum, limit or size, N the largest number above it. Without numbers the
+ * upstream's words follow.
+ */
+export function overflowMessage(message: string): string {
+  if (OWN.test(message)) return message;
+  const numbers = [...message.matchAll(/\d[\d,_]{2,}/g)].map(([text]) => count(text));
+  const named = message.match(
+    /(?:maximum|max|limit|context size|context window|allowed)[^\d]{0,60}?(\d[\d,_]{2,})/i,
+  )?.[1];
+  const largest = Math.max(...numbers, 0);
+  const maximum =
+    named !== undefined && count(named) < largest
+      ? count(named)
+      : Math.max(...numbers.filter((number) => number < largest), 0);
+  if (maximum > 0) return `prompt is too long: ${largest} tokens > ${maximum} maximum`;
+  return /^prompt is too long/i.test(message) ? message : `prompt is too long: ${message}`;
+}

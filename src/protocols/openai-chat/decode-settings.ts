@@ -1,0 +1,155 @@
+/** Everything of a Chat request beside model, messages and tools, and which wire keys say it. */
+
+import { invalid } from '../../conversation/errors.ts';
+import type {
+  OutputFormat,
+  ReasoningSettings,
+  Settings,
+  ToolChoice,
+} from '../../conversation/types.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
+import { TOOL_KEYS } from './tools.ts';
+import { compact, flag, list, number, object, text } from './wire.ts';
+
+/** The wire keys that each setting is read from. What stands in none of them is `rest`. */
+export const KEYS_OF = {
+  stream: ['stream'],
+  streamUsage: ['stream_options'],
+  maxTokens: ['max_completion_tokens', 'max_tokens'],
+  temperature: ['temperature'],
+  topP: ['top_p'],
+  topK: ['top_k'],
+  stop: ['stop'],
+  seed: ['seed'],
+  n: ['n'],
+  presencePenalty: ['presence_penalty'],
+  frequencyPenalty: ['frequency_penalty'],
+  logitBias: ['logit_bias'],
+  logprobs: ['logprobs', 'top_logprobs'],
+  toolChoice: ['tool_choice', 'function_call'],
+  parallelTools: ['parallel_tool_calls'],
+  reasoning: ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'],
+  format: ['response_format'],
+  verbosity: ['verbosity'],
+  metadata: ['metadata'],
+  user: ['user'],
+  serviceTier: ['service_tier'],
+  cacheKey: ['prompt_cache_key'],
+  store: ['store'],
+} as const satisfies Partial<Record<keyof Settings, readonly string[]>>;
+
+const KNOWN: ReadonlySet<string> = new Set<string>([
+  'model',
+  'messages',
+  ...TOOL_KEYS,
+  ...Object.values(KEYS_OF).flat(),
+]);
+
+/**
+ * The settings of a body; fields of the wrong type count as absent (they still go out to a vendor
+ * of this protocol as they came), except `stream`, which decides the shape of the answer.
+ * @throws GatewayError invalid_request when `stream` is not a boolean
+ */
+export function decodeSettings(body: JsonObject): Settings {
+  const { stream } = body;
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
+    throw invalid("Invalid type for 'stream': expected a boolean.", 'stream');
+  }
+  const rest: Record<string, Json | undefined> = {};
+  for (const key in body) if (!KNOWN.has(key)) rest[key] = body[key];
+  return compact({
+    stream: stream === true,
+    streamUsage: flag(object(body.stream_options)?.include_usage),
+    maxTokens: number(body.max_completion_tokens) ?? number(body.max_tokens),
+    temperature: number(body.temperature),
+    topP: number(body.top_p),
+    topK: number(body.top_k),
+    stop: decodeStop(body.stop) as readonly Json[] | undefined,
+    seed: number(body.seed),
+    n: number(body.n),
+    presencePenalty: number(body.presence_penalty),
+    frequencyPenalty: number(body.frequency_penalty),
+    logitBias: object(body.logit_bias),
+    logprobs: body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined,
+    toolChoice: decodeChoice(body.tool_choice ?? body.function_call) as unknown as Json,
+    parallelTools: flag(body.parallel_tool_calls),
+    reasoning: decodeReasoningSettings(body) as unknown as Json,
+    format: decodeFormat(body.response_format) as unknown as Json,
+    verbosity: text(body.verbosity),
+    metadata: object(body.metadata),
+    user: text(body.user),
+    serviceTier: text(body.service_tier),
+    cacheKey: text(body.prompt_cache_key),
+    store: flag(body.store),
+    rest: Object.keys(rest).length > 0 ? rest : undefined,
+  }) as unknown as Settings;
+}
+
+function decodeStop(stop: Json | undefined): readonly string[] | undefined {
+  if (typeof stop === 'string') return [stop];
+  return list(stop)?.filter((s): s is string => typeof s === 'string');
+}
+
+/** All forms of `tool_choice`, Mistral's `any`, and the legacy `function_call`. */
+export function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
+  if (typeof choice === 'string') {
+    if (choice === 'any') return { type: 'required' };
+    return choice === 'auto' || choice === 'none' || choice === 'required'
+      ? { type: choice }
+      : undefined;
+  }
+  const value = object(choice);
+  if (value === undefined) return undefined;
+  if (value.type === 'allowed_tools') {
+    const allowed = object(value.allowed_tools) ?? value;
+    const names = (list(allowed.tools) ?? []).flatMap((tool) => {
+      const t = object(tool);
+      const name =
+        text(object(t?.function)?.name) ?? text(object(t?.custom)?.name) ?? text(t?.name);
+      return name === undefined ? [] : [name];
+    });
+    return { type: 'allowed', mode: allowed.mode === 'required' ? 'required' : 'auto', names };
+  }
+  const custom = text(object(value.custom)?.name);
+  if (custom !== undefined) return { type: 'tool', name: custom, kind: 'custom' };
+  const name = text(object(value.function)?.name) ?? text(value.name);
+  if (name !== undefined) return { type: 'tool', name, kind: 'function' };
+  const type = text(value.type);
+  if (type === 'auto' || type === 'none' || type === 'required') return { type };
+  return type === undefined ? undefined : { type: 'tool', name: type, kind: 'hosted' };
+}
+
+/** `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking`, Qwen's `enable_thinking`. */
+export function decodeReasoningSettings(body: JsonObject): ReasoningSettings | undefined {
+  const router = object(body.reasoning);
+  const thinking = object(body.thinking);
+  const effort = text(body.reasoning_effort) ?? text(router?.effort);
+  const budget =
+    number(router?.max_tokens) ?? number(thinking?.budget_tokens) ?? number(body.thinking_budget);
+  const enabled =
+    thinking?.type === 'disabled' || effort === 'none'
+      ? false
+      : thinking?.type === 'enabled'
+        ? true
+        : (flag(router?.enabled) ?? flag(body.enable_thinking));
+  const adaptive = thinking?.type === 'adaptive' || undefined;
+  const found = compact({ enabled, effort, budget, adaptive });
+  return Object.keys(found).length > 0 ? (found as ReasoningSettings) : undefined;
+}
+
+function decodeFormat(value: Json | undefined): OutputFormat | undefined {
+  const format = object(value);
+  if (format?.type === 'text') return { type: 'text' };
+  if (format?.type === 'json_object') return { type: 'json' };
+  if (format?.type !== 'json_schema') return undefined;
+  const spec = object(format.json_schema) ?? format;
+  const schema = object(spec.schema);
+  if (schema === undefined) return { type: 'json' };
+  return compact({
+    type: 'schema',
+    name: text(spec.name),
+    description: text(spec.description),
+    schema,
+    strict: flag(spec.strict),
+  }) as unknown as OutputFormat;
+}

@@ -1,0 +1,249 @@
+/** Whole Chat Completions replies, both ways. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { Reply } from '../../conversation/events.ts';
+import { toolNames, unwrapFreeform } from '../../conversation/tool-names.ts';
+import type { Block, Conversation, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
+import { prefixedId } from '../../lib/ids.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import type { ClientContext, UpstreamContext } from '../protocol.ts';
+import { callSeal } from './decode-request.ts';
+import { inBandError } from './errors.ts';
+import { decodeFinish, encodeFinish, finishFailure } from './finish.ts';
+import { decodeAnnotations, decodeSources, encodeAnnotation, thinkingText } from './parts.ts';
+import { decodeReasoning, sealDetails } from './reasoning.ts';
+import { decodeUsage, encodeUsage } from './usage.ts';
+import {
+  CHAT,
+  chatWire,
+  compact,
+  list,
+  NAME_LIMIT,
+  number,
+  object,
+  text,
+  without,
+} from './wire.ts';
+
+const REPLY_KEYS = ['id', 'object', 'created', 'model', 'choices', 'usage'];
+
+/** Fields beside the answer that Chat clients know; those of other protocols are not theirs to see. */
+const CHAT_REST = [
+  'system_fingerprint',
+  'service_tier',
+  'provider',
+  'citations',
+  'search_results',
+  'web_search',
+  'x_groq',
+  'prompt_filter_results',
+];
+
+/** The vendor fields of a reply or a stream's start that a Chat client may be given. */
+export function ownRest(rest: JsonObject | undefined): JsonObject {
+  const out: Record<string, Json> = {};
+  if (rest === undefined) return out;
+  for (const key of CHAT_REST) {
+    const value = rest[key];
+    if (value !== undefined && value !== null) out[key] = value;
+  }
+  return out;
+}
+
+/** The client declared its tools as `functions` only, so it reads `function_call`. */
+export function wantsLegacyCalls(asked: Conversation): boolean {
+  const value = asked.origin?.protocol === CHAT ? asked.origin.value : undefined;
+  return value?.functions !== undefined && value.tools === undefined;
+}
+
+/**
+ * Decodes a reply; further choices stay in `wire`.
+ * @throws GatewayError `fromUpstream` where the body is an error (vendors send some with HTTP 200)
+ * or not a completion at all
+ */
+export function decodeReply(body: Json, context: UpstreamContext): Reply {
+  const reply = object(body);
+  const error = reply === undefined ? undefined : inBandError(reply, '');
+  if (error !== undefined) throw error;
+  const choices = list(reply?.choices);
+  if (reply === undefined || choices === undefined) {
+    throw new GatewayError(
+      'upstream',
+      'The upstream answered with something that is not a chat completion.',
+      {
+        fromUpstream: true,
+      },
+    );
+  }
+  const choice = object(choices.find((c) => (number(object(c)?.index) ?? 0) === 0)) ?? {};
+  const failure = finishFailure(text(choice.finish_reason) ?? '');
+  if (failure !== undefined) throw failure;
+  const message = object(choice.message) ?? {};
+  const blocks = decodeMessage(message, reply, context);
+  const rest = without(reply, REPLY_KEYS);
+  const logprobs = list(object(choice.logprobs)?.content);
+  const created = number(reply.created);
+  const usage = decodeUsage(reply.usage) ?? decodeUsage(choice.usage);
+  return {
+    id: text(reply.id) ?? '',
+    model: text(reply.model) ?? '',
+    ...(created ? { created } : {}),
+    blocks,
+    finish: decodeFinish(text(choice.finish_reason) ?? '', {
+      calls: blocks.some((block) => block.type === 'tool-call'),
+      refusal: blocks.some((block) => block.type === 'refusal'),
+    }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}),
+    ...(Object.keys(rest).length > 0 ? { rest } : {}),
+    wire: chatWire(reply),
+  };
+}
+
+function decodeMessage(
+  message: JsonObject,
+  reply: JsonObject,
+  context: UpstreamContext,
+): readonly Block[] {
+  const blocks: Block[] = [];
+  const { provider } = context.target;
+  const reasoning = decodeReasoning(message, provider);
+  if (reasoning !== undefined) blocks.push(reasoning);
+  blocks.push(...contentBlocks(message.content));
+  const sources = decodeAnnotations(message.annotations);
+  const citations = sources.length > 0 ? sources : decodeSources(reply);
+  const at = blocks.findIndex((block) => block.type === 'text');
+  if (citations.length > 0 && at >= 0) {
+    blocks[at] = { ...(blocks[at] as TextBlock), citations };
+  }
+  const refusal = text(message.refusal);
+  if (refusal) blocks.push({ type: 'refusal', text: refusal });
+  const names = toolNames(context.sent.tools, NAME_LIMIT);
+  for (const call of list(message.tool_calls) ?? []) {
+    if (isObject(call)) blocks.push(decodeCall(call, names.original, provider));
+  }
+  const legacy = object(message.function_call);
+  const name = text(legacy?.name);
+  if (name && !blocks.some((block) => block.type === 'tool-call')) {
+    blocks.push(decodeCall({ function: legacy }, names.original, provider));
+  }
+  return blocks;
+}
+
+/** A string, or Mistral's parts: neighbouring ones of a kind are one block. */
+function contentBlocks(content: Json | undefined): Block[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  const blocks: Block[] = [];
+  for (const value of list(content) ?? []) {
+    const part = object(value);
+    const type = part?.type === 'thinking' ? 'reasoning' : 'text';
+    const said =
+      type === 'reasoning' ? thinkingText(part?.thinking) : (text(part?.text) ?? text(value) ?? '');
+    if (said === '') continue;
+    const last = blocks.at(-1);
+    if (last?.type === type) blocks[blocks.length - 1] = { ...last, text: last.text + said };
+    else blocks.push({ type, text: said });
+  }
+  return blocks;
+}
+
+type Original = ReturnType<typeof toolNames>['original'];
+
+function decodeCall(call: JsonObject, original: Original, provider: string): ToolCallBlock {
+  const custom = call.type === 'custom' ? object(call.custom) : undefined;
+  const target = custom ?? object(call.function) ?? {};
+  const raw = custom === undefined ? target.arguments : target.input;
+  const input = typeof raw === 'string' ? raw : isObject(raw) ? JSON.stringify(raw) : '';
+  const known = original(text(target.name) ?? '');
+  return {
+    type: 'tool-call',
+    id: text(call.id) || prefixedId('call_'),
+    ...known,
+    kind: custom === undefined ? known.kind : 'custom',
+    input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,
+    by: 'client',
+    ...callSeal(call, provider),
+  };
+}
+
+/** Encodes a reply; an untouched one of this protocol as it came. */
+export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
+  const own = reply.wire?.protocol === CHAT ? object(reply.wire.value) : undefined;
+  if (own !== undefined) return own;
+  const { asked, requestId } = context;
+  const message = encodeMessage(reply, asked);
+  const reason = encodeFinish(reply.finish, {
+    calls: message.tool_calls !== undefined || message.function_call !== undefined,
+    refusal: message.refusal !== null,
+  });
+  const legacy = message.function_call !== undefined && reason === 'tool_calls';
+  return compact({
+    id: reply.id || `chatcmpl-${requestId}`,
+    object: 'chat.completion',
+    created: reply.created ?? Math.floor(Date.now() / 1000),
+    model: reply.model || asked.model,
+    choices: [
+      {
+        index: 0,
+        message,
+        logprobs: reply.logprobs === undefined ? null : { content: reply.logprobs, refusal: null },
+        finish_reason: legacy ? 'function_call' : reason,
+      },
+    ],
+    usage: reply.usage === undefined ? undefined : encodeUsage(reply.usage),
+    ...ownRest(reply.rest),
+  });
+}
+
+function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
+  const said = { text: '', reasoning: [] as string[], refusal: '' };
+  const annotations: JsonObject[] = [];
+  const details: Json[] = [];
+  const calls: ToolCallBlock[] = [];
+  for (const block of reply.blocks) {
+    if (block.type === 'text') {
+      const from = said.text.length;
+      said.text += block.text;
+      for (const citation of block.citations ?? []) {
+        const annotation = encodeAnnotation(citation, from, said.text.length);
+        if (annotation !== undefined) annotations.push(annotation);
+      }
+    } else if (block.type === 'reasoning') {
+      if (block.text !== '') said.reasoning.push(block.text);
+      if (block.sealed !== undefined) details.push(...sealDetails(block.sealed));
+    } else if (block.type === 'refusal') said.refusal += block.text;
+    else if (block.type === 'tool-call' && block.by === 'client') calls.push(block);
+  }
+  return compact({
+    role: 'assistant',
+    content: said.text === '' && (calls.length > 0 || said.refusal !== '') ? null : said.text,
+    refusal: said.refusal === '' ? null : said.refusal,
+    reasoning_content: said.reasoning.length > 0 ? said.reasoning.join('') : undefined,
+    reasoning_details: details.length > 0 ? details : undefined,
+    annotations: annotations.length > 0 ? annotations : undefined,
+    ...encodeCalls(calls, asked),
+  });
+}
+
+function encodeCalls(calls: readonly ToolCallBlock[], asked: Conversation): JsonObject {
+  const first = calls[0];
+  if (first === undefined) return {};
+  const names = toolNames(asked.tools, NAME_LIMIT);
+  const encoded = calls.map((call) => {
+    const name = names.flat(call.name, call.namespace);
+    const id = call.id || prefixedId('call_');
+    if (call.kind === 'custom') return { id, type: 'custom', custom: { name, input: call.input } };
+    return compact({
+      id,
+      type: 'function',
+      function: { name, arguments: call.input.trim() === '' ? '{}' : call.input },
+      extra_content:
+        call.sealed?.protocol === CHAT
+          ? { google: { thought_signature: call.sealed.value } }
+          : undefined,
+    });
+  });
+  return wantsLegacyCalls(asked)
+    ? { function_call: (encoded[0] as JsonObject).function }
+    : { tool_calls: encoded };
+}

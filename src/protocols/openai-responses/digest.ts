@@ -1,0 +1,99 @@
+/** What can be told of an answer that was forwarded untouched, from its body or from its last frames. */
+
+import type { Json, JsonObject } from '../../lib/json.ts';
+import { isObject, tryParse } from '../../lib/json.ts';
+import type { SseFrame } from '../../lib/sse.ts';
+import type { Digest } from '../protocol.ts';
+import { decodeErrorEvent, vendorError } from './errors.ts';
+import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+import { object, objects, text } from './wire.ts';
+
+const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
+
+/** Looks at a whole response object without converting it. */
+export function digestReply(body: Json): Digest {
+  if (!isObject(body)) return { complete: false, semantic: false };
+  if (body.output === undefined && body.error !== undefined && body.error !== null) {
+    return { complete: false, semantic: false, error: vendorError(undefined, body.error) };
+  }
+  return digestResponse(body, text(body, 'status') ?? 'completed');
+}
+
+function digestResponse(response: JsonObject, status: string): Digest {
+  const error = failureOf({ ...response, status });
+  const complete = !UNFINISHED.includes(status);
+  const usage = decodeUsage(response.usage);
+  return {
+    complete,
+    semantic: objects(response.output).some(says),
+    ...(usage === undefined ? {} : { usage }),
+    ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+/** Does this item hold something that a user would miss? */
+function says(item: JsonObject): boolean {
+  if (item.type !== 'message' && item.type !== 'reasoning') return true;
+  return [...objects(item.content), ...objects(item.summary)].some(
+    (part) => (text(part, 'text') ?? text(part, 'refusal') ?? '') !== '',
+  );
+}
+
+/** Looks at the first and the last frames of a stream. */
+export function digestStream(frames: readonly SseFrame[]): Digest {
+  let semantic = false;
+  let finished = false;
+  let end: Digest | undefined;
+  for (const frame of frames) {
+    if (frame.data === undefined) continue;
+    if (frame.data === '[DONE]') {
+      finished = true;
+      continue;
+    }
+    const data = tryParse(frame.data);
+    if (!isObject(data)) continue;
+    const type = text(data, 'type') ?? frame.event;
+    semantic ||= speaks(type, data);
+    end = terminal(type, data) ?? end;
+  }
+  if (end === undefined) return { complete: finished && semantic, semantic };
+  return { ...end, semantic: semantic || end.semantic };
+}
+
+function speaks(type: string, data: JsonObject): boolean {
+  if (type.endsWith('.delta')) return data.delta !== '' && data.delta !== undefined;
+  const item = object(data, 'item');
+  if (item === undefined) return false;
+  return type === 'response.output_item.done' && says(item);
+}
+
+function terminal(type: string, data: JsonObject): Digest | undefined {
+  switch (type) {
+    case 'response.completed':
+    case 'response.incomplete':
+    case 'response.failed': {
+      const response = object(data, 'response') ?? {};
+      return digestResponse(response, text(response, 'status') ?? type.slice('response.'.length));
+    }
+    case 'error':
+      return { complete: false, semantic: false, error: decodeErrorEvent(data) };
+    case '':
+      return data.error === undefined
+        ? undefined
+        : { complete: false, semantic: false, error: decodeErrorEvent(data) };
+    default:
+      return undefined;
+  }
+}
+
+const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** Beginnings of the last event, with and without its `event:` line, with and without spaces. */
+export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
+  `event: ${type}`,
+  `event:${type}`,
+  `data: {"type":"${type}"`,
+  `data:{"type":"${type}"`,
+  `data: {"type": "${type}"`,
+]);

@@ -1,0 +1,172 @@
+/** Blocks to content parts of a message or of a tool's output. */
+
+import type { Block, MediaBlock, Role, ToolResultBlock } from '../../conversation/types.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { isObject } from '../../lib/json.ts';
+import type { ItemContext } from './encode-items.ts';
+import { compact, ownResidue, ownWire } from './wire.ts';
+
+/** The parts of a message; empty text is left out where something else is said. */
+export function encodeParts(
+  blocks: readonly Block[],
+  role: Role,
+  at: string,
+  context: ItemContext,
+): readonly JsonObject[] {
+  const parts: JsonObject[] = [];
+  for (const block of blocks) {
+    if (block.type === 'text' && block.text === '' && !block.wire) {
+      if (role === 'assistant' || blocks.length > 1) continue;
+    }
+    const part = encodePart(block, role, at, context);
+    if (part !== undefined) parts.push(part);
+  }
+  return parts;
+}
+
+/**
+ * One part, or undefined with a note.
+ * @param inResult the part stands in a tool's output
+ */
+export function encodePart(
+  block: Block,
+  role: Role,
+  at: string,
+  context: ItemContext,
+  inResult = false,
+): JsonObject | undefined {
+  const wire = 'wire' in block ? ownWire(block) : undefined;
+  if (isObject(wire)) return wire;
+  const type = role === 'assistant' ? 'output_text' : 'input_text';
+  switch (block.type) {
+    case 'text': {
+      const residue = ownResidue(block);
+      if (residue !== undefined && typeof residue.text === 'string') {
+        // Offsets of annotations speak of the old text.
+        const { annotations: _, ...rest } = residue;
+        return { ...rest, text: block.text };
+      }
+      return { type, text: block.text };
+    }
+    case 'refusal':
+      return role === 'assistant'
+        ? { type: 'refusal', refusal: block.text }
+        : { type, text: block.text };
+    case 'media':
+      return encodeMedia(block, type, at, context, inResult);
+    case 'opaque':
+      if (block.text === undefined || block.text === '') {
+        context.notes.add('content_dropped', at, block.name);
+        return undefined;
+      }
+      context.notes.add('content_bridged', at, block.name);
+      return { type, text: block.text };
+    case 'reasoning':
+      context.notes.add('reasoning_dropped', at, 'outside an assistant turn');
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Images of a result that this target takes only in messages. */
+export function imageParts(block: ToolResultBlock, context: ItemContext): readonly JsonObject[] {
+  const { profile } = context.target;
+  if (profile.images === false || profile.imagesInResults !== false) return [];
+  if (ownWire(block) !== undefined) return [];
+  return block.content.flatMap((part) => {
+    const encoded =
+      part.type === 'media' && part.media === 'image' ? image(part, context) : undefined;
+    return encoded === undefined ? [] : [encoded];
+  });
+}
+
+function encodeMedia(
+  block: MediaBlock,
+  textType: string,
+  at: string,
+  context: ItemContext,
+  inResult: boolean,
+): JsonObject | undefined {
+  const { profile } = context.target;
+  const words = (text: string, what: string): JsonObject => {
+    context.notes.add('content_bridged', at, what);
+    return { type: textType, text };
+  };
+  if (textType === 'output_text') return words(`[${block.media}]`, `${block.media} as text`);
+  switch (block.media) {
+    case 'image': {
+      if (profile.images === false) return words('[image omitted]', 'the upstream takes no images');
+      if (inResult && profile.imagesInResults === false) {
+        return { type: textType, text: '[The image follows in the next message.]' };
+      }
+      return image(block, context) ?? words('[image omitted]', 'a file id of another vendor');
+    }
+    case 'document':
+      return document(block, context, words);
+    case 'audio': {
+      const { source } = block;
+      if (source.type !== 'base64') return words('[audio omitted]', 'audio by reference');
+      const format = source.mediaType.replace(/^audio\/(x-)?/, '').replace('mpeg', 'mp3');
+      return { type: 'input_audio', input_audio: { data: source.data, format } };
+    }
+  }
+}
+
+function image(block: MediaBlock, context: ItemContext): JsonObject | undefined {
+  const { source } = block;
+  const residue = ownResidue(block);
+  const head = { ...residue, type: 'input_image', detail: block.detail ?? 'auto' };
+  switch (source.type) {
+    case 'base64':
+      return { ...head, image_url: `data:${source.mediaType};base64,${source.data}` };
+    case 'url':
+      return { ...head, image_url: source.url };
+    case 'file-id':
+      return context.fileIds ? { ...head, file_id: source.id } : undefined;
+    case 'text':
+      return undefined;
+  }
+}
+
+function document(
+  block: MediaBlock,
+  context: ItemContext,
+  words: (text: string, what: string) => JsonObject,
+): JsonObject {
+  const { source, title } = block;
+  if (source.type === 'text') {
+    // Plain text needs no file; the heading is what a reader of the document would see.
+    return words(
+      title === undefined ? source.text : `${title}\n\n${source.text}`,
+      'document as text',
+    );
+  }
+  if (context.target.profile.documents === false) {
+    return words(
+      `[document omitted${title ? `: ${title}` : ''}]`,
+      'the upstream takes no documents',
+    );
+  }
+  const head = { ...ownResidue(block), type: 'input_file' };
+  switch (source.type) {
+    case 'base64':
+      return {
+        ...head,
+        filename: title ?? fileName(source.mediaType),
+        file_data: `data:${source.mediaType};base64,${source.data}`,
+      };
+    case 'url':
+      return compact({ ...head, file_url: source.url });
+    case 'file-id':
+      return context.fileIds
+        ? { ...head, file_id: source.id }
+        : words('[document omitted]', 'a file id of another vendor');
+  }
+}
+
+/** The API wants a name with file data; its ending tells the kind. */
+function fileName(mediaType: string): string {
+  const ending = mediaType.split('/')[1] ?? 'bin';
+  return `document.${ending === 'plain' ? 'txt' : ending}`;
+}

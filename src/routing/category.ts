@@ -1,0 +1,71 @@
+/** The built-in classifier: one word for what kind of request this is. */
+
+import type { Category, CategorySettings } from '../config/config.ts';
+import { anyGlob } from './glob.ts';
+import type { Fact, RouteRequest } from './request.ts';
+
+/** The facts that the classifier may look at. */
+export const CATEGORY_FACTS: readonly Fact[] = [
+  'model',
+  'images',
+  'hostedTools',
+  'toolNames',
+  'tokens',
+  'background',
+  'thinking',
+];
+
+/**
+ * The first of these that holds:
+ *
+ * 1. `vision`: an image since the user last spoke; a text model could not see it
+ * 2. `websearch`: a hosted search tool, and no tools that edit code (an agent that offers search in
+ *    every turn is coding, not searching)
+ * 3. `longcontext`: more tokens than `categories.longcontext_tokens`
+ * 4. `background`: a title and the like, or a model named in `categories.background_models`
+ * 5. `thinking`: reasoning is on
+ * 6. `coding`: a tool named in `categories.coding_tools`
+ * 7. `tools`: any tool
+ * 8. `default`
+ */
+export function classifier(settings: CategorySettings): (request: RouteRequest) => Category {
+  const isBackground = anyGlob(settings.backgroundModels);
+  const isCoding = anyGlob(settings.codingTools);
+  const codes = (request: RouteRequest) => request.toolNames.some(isCoding);
+  return (request) => {
+    if (request.images > 0) return 'vision';
+    if (request.hostedTools.includes('web_search') && !codes(request)) return 'websearch';
+    if (request.tokens > settings.longcontextTokens) return 'longcontext';
+    if (isBackground(request.model) || request.background) return 'background';
+    if (request.thinking) return 'thinking';
+    if (codes(request)) return 'coding';
+    return request.toolNames.length + request.hostedTools.length > 0 ? 'tools' : 'default';
+  };
+}
+
+/** Routes by category, to be read and edited: part of the configuration that `init` writes. */
+export const CATEGORY_ROUTES = `# Routes by category. Every request has exactly one, the first of these that holds:
+#   vision       an image since the user last spoke
+#   websearch    a hosted search tool, without tools that edit code
+#   longcontext  more tokens than categories.longcontext_tokens
+#   background   titles and other side jobs, or a model of categories.background_models
+#   thinking     reasoning is on
+#   coding       a tool of categories.coding_tools (Edit, Write, apply_patch, ...)
+#   tools        any tool
+#   default      none of the above
+# Put your own provider/model in and remove the "# " before the lines you want:
+#
+# routes:
+#   - { name: vision,      when: { category: vision },      to: [glm/glm-4.5v] }
+#   - { name: websearch,   when: { category: websearch },   to: [glm/glm-4.7] }
+#   - { name: longcontext, when: { category: longcontext }, to: [gemini/gemini-2.5-pro] }
+#   - { name: background,  when: { category: background },  to: [ollama/qwen3] }
+#   - { name: thinking,    when: { category: thinking },    to: [deepseek/deepseek-reasoner] }
+#   - { name: coding,      when: { category: coding },      to: [glm/glm-4.7, deepseek/deepseek-chat] }
+#   - { name: tools,       when: { category: tools },       to: [glm/glm-4.7] }
+#   - { name: default,                                      to: [deepseek/deepseek-chat] }
+#
+# categories:
+#   longcontext_tokens: 60000
+#   background_models: ["*haiku*", "*-nano*", "*-flash-lite*"]
+`;

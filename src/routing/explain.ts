@@ -1,0 +1,100 @@
+/** Why a request goes where it goes, rule by rule. */
+
+import type { Category } from '../config/config.ts';
+import type { RouteDecision, RouteRequest } from './request.ts';
+import { followAliases, type RoutingTable, route, withModel } from './table.ts';
+
+export interface ExplainedCondition {
+  readonly key: string;
+  readonly wanted: string;
+  readonly got: string;
+  readonly holds: boolean;
+}
+
+export interface ExplainedRule {
+  readonly index: number;
+  readonly name: string;
+  readonly matched: boolean;
+  /** This rule decided. */
+  readonly used: boolean;
+  readonly conditions: readonly ExplainedCondition[];
+  readonly to: readonly string[];
+}
+
+export interface Explanation {
+  readonly asked: string;
+  /** The name that was routed. */
+  readonly model: string;
+  readonly aliases: readonly string[];
+  readonly category: Category;
+  readonly rules: readonly ExplainedRule[];
+  readonly decision: RouteDecision;
+}
+
+/** Holds the request against every rule, those behind the deciding one included. Reads all facts. */
+export function explain(request: RouteRequest, table: RoutingTable): Explanation {
+  const decision = route(request, table);
+  const { model, aliases } = followAliases(request.model, table.config);
+  const asked = withModel(request, model);
+  return {
+    asked: request.model,
+    model,
+    aliases,
+    category: table.classify(asked),
+    rules: table.rules.map(({ config, conditions }, index) => {
+      const explained = conditions.map((condition) => ({
+        key: condition.key,
+        wanted: condition.wanted,
+        got: condition.got(asked),
+        holds: condition.holds(asked),
+      }));
+      return {
+        index,
+        name: config.name,
+        matched: explained.every(({ holds }) => holds),
+        used: decision.reason.kind === 'rule' && decision.reason.index === index,
+        conditions: explained,
+        to: config.to.map(({ target, weight }) =>
+          weight === undefined ? target : `${target} (weight ${weight})`,
+        ),
+      };
+    }),
+    decision,
+  };
+}
+
+/** The same in words, a line per rule and condition. */
+export function explainText(explanation: Explanation): string {
+  const { asked, aliases, category, rules, decision } = explanation;
+  const lines = [`model     ${[asked, ...aliases].join(' → ')}`, `category  ${category}`];
+  if (rules.length > 0) lines.push('routes');
+  for (const rule of rules) {
+    const verdict = rule.used ? 'decides' : rule.matched ? 'matches' : 'no';
+    lines.push(`  ${rule.index + 1}. ${rule.name}: ${verdict} → ${rule.to.join(', ')}`);
+    for (const { key, wanted, got, holds } of rule.conditions) {
+      lines.push(`     ${holds ? '✓' : '✗'} ${key} ${wanted} (is: ${got})`);
+    }
+  }
+  lines.push(`why       ${why(decision)}`);
+  if (decision.ok) {
+    for (const [index, { target }] of decision.targets.entries()) {
+      const profile = target.profile.name === 'none' ? '' : `, profile ${target.profile.name}`;
+      const label = index === 0 ? 'target   ' : 'then     ';
+      lines.push(`${label} ${target.provider}/${target.model} (${target.protocol}${profile})`);
+    }
+  }
+  return lines.join('\n');
+}
+
+function why(decision: RouteDecision): string {
+  const { reason } = decision;
+  if (!decision.ok) return decision.error.message;
+  switch (reason.kind) {
+    case 'direct':
+      return `the name addresses the provider ${reason.name}`;
+    case 'rule':
+      return `route "${reason.name}" is the first that matches`;
+    default:
+      return `no route matches, and ${reason.name} lists the name`;
+  }
+}

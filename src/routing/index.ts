@@ -1,0 +1,15 @@
+/** Which provider and model a request goes to: a pure function of the request's facts and a table of rules. */
+
+export { CATEGORY_ROUTES } from './category.ts';
+export {
+  type ExplainedCondition,
+  type ExplainedRule,
+  type Explanation,
+  explain,
+  explainText,
+} from './explain.ts';
+export { type FactsInput, requestFacts } from './facts.ts';
+export { type ModelItem, models } from './models.ts';
+export type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
+export { type RoutingTable, route, routingTable } from './table.ts';
+export { profileFor, splitTarget, targetOf } from './targets.ts';

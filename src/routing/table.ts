@@ -1,0 +1,167 @@
+/** The routing table: a configuration compiled once, asked on every request. */
+
+import type { Category, Config, RouteConfig } from '../config/config.ts';
+import { suggest } from '../config/suggest.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import { classifier } from './category.ts';
+import { type Classify, type Condition, compileWhen } from './conditions.ts';
+import { globTest, isGlob } from './glob.ts';
+import { models } from './models.ts';
+import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
+import { expand, splitTarget, targetOf } from './targets.ts';
+
+export interface Rule {
+  readonly config: RouteConfig;
+  readonly conditions: readonly Condition[];
+}
+
+export interface RoutingTable {
+  readonly config: Config;
+  /** The facts that some rule looks at; the others are never read. `model` is always among them. */
+  readonly needs: ReadonlySet<Fact>;
+  readonly rules: readonly Rule[];
+  readonly classify: Classify;
+  /** What each provider lists. */
+  readonly listed: readonly Listed[];
+}
+
+interface Listed {
+  readonly provider: string;
+  readonly names: ReadonlySet<string>;
+  readonly globs: readonly ((text: string) => boolean)[];
+  /** Takes any name at all. */
+  readonly any: boolean;
+}
+
+/** Compiles a configuration. Pure; a checked configuration always compiles. */
+export function routingTable(config: Config): RoutingTable {
+  const classify = classifier(config.categories);
+  const rules = config.routes.map(
+    (route): Rule => ({
+      config: route,
+      conditions: compileWhen(route.when ?? {}, classify),
+    }),
+  );
+  const needs = new Set<Fact>(['model']);
+  for (const { config: route, conditions } of rules) {
+    for (const condition of conditions) for (const fact of condition.facts) needs.add(fact);
+    if (route.to.some((one) => one.weight !== undefined)) needs.add('affinity');
+  }
+  const listed = Object.values(config.providers).map(
+    (provider): Listed => ({
+      provider: provider.name,
+      names: new Set(provider.models.filter((name) => !isGlob(name))),
+      globs: provider.models.filter((name) => isGlob(name) && name !== '*').map(globTest),
+      any: provider.models.includes('*'),
+    }),
+  );
+  return { config, needs, rules, classify, listed };
+}
+
+/**
+ * The places for a request, in this order: aliases are followed; `provider/model` addresses that
+ * provider; else the first rule that matches; else the providers that list the name (and, where
+ * there are no rules at all, those that take any). Deterministic, and never throws; a model that
+ * nobody takes is `not_found` with a hint.
+ */
+export function route(request: RouteRequest, table: RoutingTable): RouteDecision {
+  const { model, aliases } = followAliases(request.model, table.config);
+  const asked = aliases.length === 0 ? request : withModel(request, model);
+  const { providers } = table.config;
+  const decide = (
+    kind: RouteReason['kind'],
+    name: string,
+    targets: readonly RoutedTarget[],
+    more: Partial<RouteReason> = {},
+  ): RouteDecision => ({
+    ok: true,
+    targets,
+    reason: { kind, name, matched: [], aliases, ...more },
+  });
+
+  const direct = splitTarget(model, providers);
+  if (direct !== undefined) {
+    return decide('direct', direct.provider.name, [targetOf(direct.provider, direct.model)]);
+  }
+  if (model !== '') {
+    for (const [index, { config, conditions }] of table.rules.entries()) {
+      if (!conditions.every((condition) => condition.holds(asked))) continue;
+      const affinity = table.needs.has('affinity') ? request.affinity : '';
+      const targets = expand(config.to, model, affinity, providers);
+      if (targets.length === 0) continue;
+      return decide('rule', config.name, targets, {
+        index,
+        matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
+        ...categoryOf(conditions, table, asked),
+      });
+    }
+    const takers = takersOf(model, table);
+    if (takers.length > 0) {
+      const targets = takers.map((name) => targetOf(providers[name]!, model));
+      return decide('listed', takers[0]!, targets);
+    }
+  }
+  const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
+  return { ok: false, error: notFound(request.model, table), reason };
+}
+
+function categoryOf(
+  conditions: readonly Condition[],
+  table: RoutingTable,
+  request: RouteRequest,
+): { category?: Category } {
+  return conditions.some(({ key }) => key === 'category')
+    ? { category: table.classify(request) }
+    : {};
+}
+
+/** Exact names before globs, those before `*`, each in the order of the file. */
+function takersOf(model: string, table: RoutingTable): readonly string[] {
+  const exact = table.listed.filter(({ names }) => names.has(model));
+  const globbed = table.listed.filter(({ globs }) => globs.some((test) => test(model)));
+  const open = table.rules.length === 0 ? table.listed.filter(({ any }) => any) : [];
+  return [...new Set([...exact, ...globbed, ...open].map(({ provider }) => provider))];
+}
+
+/** The name that an asked one stands for, and every name on the way. */
+export function followAliases(
+  asked: string,
+  config: Config,
+): { readonly model: string; readonly aliases: readonly string[] } {
+  let model = asked;
+  const aliases: string[] = [];
+  while (
+    Object.hasOwn(config.aliases, model) &&
+    splitTarget(model, config.providers) === undefined &&
+    aliases.length < 100
+  ) {
+    model = config.aliases[model]!;
+    aliases.push(model);
+  }
+  if (config.modelList.claudeAliases && model.startsWith('claude-')) {
+    const behind = model.slice('claude-'.length);
+    const taken = splitTarget(model, config.providers) !== undefined;
+    if (!taken && splitTarget(behind, config.providers) !== undefined) {
+      aliases.push(behind);
+      model = behind;
+    }
+  }
+  return { model, aliases };
+}
+
+/** The request under another name, its other facts still unread. */
+export function withModel(request: RouteRequest, model: string): RouteRequest {
+  return Object.create(request, { model: { value: model, enumerable: true } }) as RouteRequest;
+}
+
+function notFound(asked: string, table: RoutingTable): GatewayError {
+  const shown = asked.length > 200 ? `${asked.slice(0, 200)}…` : asked;
+  const known = models(table.config).map(({ id }) => id);
+  const near = asked.length > 200 ? undefined : suggest(asked, known);
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  const message =
+    asked === ''
+      ? 'The request names no model.'
+      : `The model "${shown}" does not exist: no route and no provider takes it.${hint}`;
+  return new GatewayError('not_found', message, { code: 'model_not_found', param: 'model' });
+}

@@ -1,0 +1,133 @@
+/** Runs the server: one process or several, until it is told to stop. */
+
+import { banner, type ServeOptions, version } from './cli/index.ts';
+import { compose } from './compose.ts';
+import type { Config } from './config/config.ts';
+import { liveConfig, type ReloadResult } from './config/reload.ts';
+import { isLoopback } from './http/access.ts';
+import { type RunningServer, startServer } from './http/server.ts';
+import { createLog, event, type Log } from './telemetry/log.ts';
+import { startWorkers } from './workers.ts';
+
+export interface ServeHow extends ServeOptions {
+  /** This process is one of several that another one started; it says nothing on stdout. */
+  readonly isWorker: boolean;
+  /** The process environment, for further processes. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** How to start this very program again with these arguments. */
+  readonly command: readonly string[];
+}
+
+/** Exit code 0 after an orderly stop, 1 when the server cannot start. */
+export async function serve(how: ServeHow): Promise<number> {
+  const { config } = how;
+  const { environment } = how.load;
+  const log = createLog({
+    level: config.log.level,
+    format: config.log.format,
+    isTTY: process.stderr.isTTY,
+    colour: environment.color && process.stderr.isTTY,
+  });
+  const refusal = unsafe(config);
+  if (refusal !== undefined) {
+    process.stderr.write(`hopgate: ${refusal}\n`);
+    return 1;
+  }
+  const composed = compose({ config, environment, log, version: version.version });
+  const several = config.workers > 1;
+  let server: RunningServer;
+  try {
+    server = await startServer({
+      app: composed.app,
+      host: config.listen.host,
+      port: config.listen.port,
+      reusePort: several || how.isWorker,
+      drainMs: config.limits.drainMs,
+    });
+  } catch (thrown) {
+    process.stderr.write(`hopgate: ${thrown instanceof Error ? thrown.message : thrown}\n`);
+    composed.close();
+    return 1;
+  }
+  const workers =
+    several && !how.isWorker
+      ? startWorkers({
+          count: config.workers - 1,
+          command: how.command,
+          variables: how.variables,
+          port: server.port,
+          log,
+        })
+      : undefined;
+  await workers?.ready;
+
+  const live = liveConfig(config, how.load);
+  live.subscribe((next) => composed.reload(how.withFlags(next)));
+  live.watch((result) => tellReload(log, result));
+  process.on('SIGHUP', () => {
+    void live.reload().then((result) => tellReload(log, result));
+    workers?.signal('SIGHUP');
+  });
+
+  if (how.isWorker) process.send?.('ready');
+  else {
+    for (const line of banner(config, server.url)) process.stderr.write(`${line}\n`);
+    process.stdout.write(`hopgate listening on ${server.url}\n`);
+  }
+  await stopped(log, () => {
+    composed.drain();
+    workers?.signal('SIGTERM');
+    return server.stop();
+  });
+  live.close();
+  await workers?.exited;
+  composed.close();
+  return 0;
+}
+
+/** Why this configuration may not be served, in words; undefined when it may. */
+function unsafe(config: Config): string | undefined {
+  if (isLoopback(config.listen.host) || config.auth.keys.length > 0) return undefined;
+  return (
+    `refusing to listen on ${config.listen.host} without gateway keys: anyone who can reach it could ` +
+    'use your providers. Set auth.keys, or listen on 127.0.0.1.'
+  );
+}
+
+/** Resolves when the first SIGTERM or SIGINT has been obeyed; a second one ends the process at once. */
+function stopped(log: Log, stop: () => Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (signal: string) => {
+      if (asked) {
+        event(log, 'server.killed', { signal }, 'warn');
+        process.exit(130);
+      }
+      asked = true;
+      event(log, 'server.draining', { signal });
+      stop().then(resolve, resolve);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}
+
+function tellReload(log: Log, result: ReloadResult): void {
+  if (result.ok) {
+    event(log, 'config.reloaded', {
+      warnings: result.warnings.map(({ message }) => message),
+      needs_restart: result.restart,
+    });
+    return;
+  }
+  event(
+    log,
+    'config.rejected',
+    {
+      file: result.file,
+      problems: result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`),
+      kept: 'the configuration that was in force stays in force',
+    },
+    'error',
+  );
+}

@@ -1,0 +1,113 @@
+/** One exchange as telemetry sees it: one log line and a handful of counters, from one record. */
+
+import type { GatewayMetrics } from './gateway-metrics.ts';
+import { event, type Log } from './log.ts';
+
+/** Everything that is told of an exchange once it is over. Times in milliseconds. */
+export interface ExchangeRecord {
+  /** `req_…` */
+  readonly id: string;
+  /** The client's protocol, e.g. `openai-chat`. */
+  readonly protocol: string;
+  /** The client's user agent, as sent. */
+  readonly userAgent?: string;
+  /** `provider/model` that answered (or was asked last); left out when none was chosen. */
+  readonly target?: string;
+  /** The HTTP status that the client got. */
+  readonly status: number;
+  readonly stream: boolean;
+  readonly timings: {
+    /** From arrival until the first byte went upstream. */
+    readonly queue?: number;
+    /** From arrival until the first byte of the answer reached the client. */
+    readonly firstByte?: number;
+    readonly total: number;
+  };
+  /** Tokens; every count excludes the others. */
+  readonly usage?: {
+    readonly input: number;
+    readonly output: number;
+    readonly cacheRead?: number;
+    readonly cacheWrite?: number;
+    readonly reasoning?: number;
+  };
+  /** `name` or `name=count`, comma-separated; '' when nothing was changed. */
+  readonly notes?: string;
+  /** Upstream calls that made up the answer; 1 when left out. */
+  readonly hops?: number;
+  /** The kind of the error that the client got, and its words. */
+  readonly error?: { readonly kind: string; readonly message?: string };
+  /** The client went away before the end. */
+  readonly aborted?: boolean;
+}
+
+/** `claude-cli/2.1.330` of `claude-cli/2.1.330 (external, sdk-cli)`; at most 40 characters. */
+export function shortAgent(userAgent: string | undefined): string {
+  if (userAgent === undefined) return '';
+  const comment = userAgent.indexOf('(');
+  return (comment < 0 ? userAgent : userAgent.slice(0, comment)).trim().slice(0, 40);
+}
+
+const ms = (value: number | undefined) =>
+  value === undefined ? undefined : Math.round(value * 10) / 10;
+
+/** Writes the exchange's one line: info, warn from status 400 on, error from 500 on. */
+export function logExchange(log: Log, record: ExchangeRecord): void {
+  const { status, timings, usage, error } = record;
+  const agent = shortAgent(record.userAgent);
+  event(
+    log,
+    'exchange',
+    {
+      id: record.id,
+      client: agent === '' ? record.protocol : `${record.protocol} ${agent}`,
+      target: record.target,
+      status,
+      stream: record.stream,
+      timings: {
+        queue: ms(timings.queue),
+        first_byte: ms(timings.firstByte),
+        total: ms(timings.total),
+      },
+      usage: usage && {
+        input: usage.input,
+        output: usage.output,
+        cache_read: usage.cacheRead,
+        cache_write: usage.cacheWrite,
+        reasoning: usage.reasoning,
+      },
+      notes: record.notes === '' ? undefined : record.notes,
+      hops: record.hops ?? 1,
+      error: error?.kind,
+      error_message: error?.message,
+      aborted: record.aborted === true ? true : undefined,
+    },
+    status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info',
+  );
+}
+
+/** Counts the exchange. */
+export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {
+  const { protocol, target = '', usage, timings } = record;
+  metrics.requests.add(1, protocol, target, STATUS_TEXT[record.status] ?? String(record.status));
+  metrics.requestSeconds.observe(timings.total / 1000, protocol, target);
+  if (timings.firstByte !== undefined) {
+    metrics.firstByteSeconds.observe(timings.firstByte / 1000, protocol, target);
+  }
+  if (usage !== undefined) {
+    metrics.tokens.add(usage.input, target, 'input');
+    metrics.tokens.add(usage.output, target, 'output');
+    if (usage.cacheRead) metrics.tokens.add(usage.cacheRead, target, 'cache_read');
+    if (usage.cacheWrite) metrics.tokens.add(usage.cacheWrite, target, 'cache_write');
+    if (usage.reasoning) metrics.tokens.add(usage.reasoning, target, 'reasoning');
+  }
+  if (record.notes) {
+    for (const note of record.notes.split(',')) {
+      const [name = '', count] = note.split('=');
+      metrics.notes.add(count === undefined ? 1 : Number(count), name);
+    }
+  }
+}
+
+// The common ones, so that counting allocates no string.
+const STATUS_TEXT: Readonly<Record<number, string>> = { 200: '200', 400: '400', 429: '429' };

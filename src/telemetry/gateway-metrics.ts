@@ -1,0 +1,94 @@
+/** The metrics that this gateway keeps, by name; the names are part of the stable surface. */
+
+import { type Counter, createRegistry, type Gauge, type Histogram } from './metrics.ts';
+
+export interface GatewayMetrics {
+  /** protocol, target, status */
+  readonly requests: Counter;
+  /** protocol, target; seconds from arrival to the answer's last byte */
+  readonly requestSeconds: Histogram;
+  /** protocol, target; seconds from arrival to the answer's first byte */
+  readonly firstByteSeconds: Histogram;
+  /** target, kind: input | output | cache_read | cache_write | reasoning */
+  readonly tokens: Counter;
+  /** provider, reason */
+  readonly retries: Counter;
+  /** name */
+  readonly notes: Counter;
+  readonly streamsActive: Gauge;
+  /** family, outcome: recovered | removed | left */
+  readonly leakedCalls: Counter;
+  /** The text exposition, for `GET /metrics`. */
+  render(): string;
+}
+
+/** The content type of the text exposition. */
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+// Models think for minutes: the tail must tell two minutes from ten.
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640] as const;
+
+/** A fresh set of metrics, all at zero. */
+export function createGatewayMetrics(version: string): GatewayMetrics {
+  const registry = createRegistry();
+  const startedAt = Date.now() / 1000 - process.uptime();
+  registry
+    .gauge('hopgate_build_info', 'Always 1; the label tells the version.', ['version'])
+    .set(1, version);
+  const metrics = {
+    requests: registry.counter('hopgate_requests_total', 'Exchanges that ended.', [
+      'protocol',
+      'target',
+      'status',
+    ]),
+    requestSeconds: registry.histogram(
+      'hopgate_request_seconds',
+      "From a request's arrival to the last byte of its answer.",
+      SECONDS,
+      ['protocol', 'target'],
+    ),
+    firstByteSeconds: registry.histogram(
+      'hopgate_first_byte_seconds',
+      "From a request's arrival to the first byte of its answer.",
+      SECONDS,
+      ['protocol', 'target'],
+    ),
+    tokens: registry.counter('hopgate_tokens_total', 'Tokens as the upstreams reported them.', [
+      'target',
+      'kind',
+    ]),
+    retries: registry.counter(
+      'hopgate_upstream_retries_total',
+      'Upstream calls that were tried again, on the same target or the next.',
+      ['provider', 'reason'],
+    ),
+    notes: registry.counter('hopgate_notes_total', 'Changes made to requests and answers.', [
+      'name',
+    ]),
+    streamsActive: registry.gauge('hopgate_streams_active', 'Streams open to clients right now.'),
+    leakedCalls: registry.counter(
+      'leaked_calls_total',
+      'Tool calls that a model wrote as text, by grammar and by what became of them.',
+      ['family', 'outcome'],
+    ),
+  };
+  registry.gauge('process_resident_memory_bytes', 'Resident memory.', [], () =>
+    process.memoryUsage.rss(),
+  );
+  registry.gauge(
+    'process_start_time_seconds',
+    'When the process started, in seconds since 1970.',
+    [],
+    () => startedAt,
+  );
+  registry.gauge('hopgate_uptime_seconds', 'Seconds since the process started.', [], () =>
+    process.uptime(),
+  );
+  registry.counter(
+    'process_cpu_seconds_total',
+    'User and system CPU time.',
+    [],
+    () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
+  );
+  return { ...metrics, render: registry.render };
+}

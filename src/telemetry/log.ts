@@ -1,0 +1,67 @@
+/** The log: pino lines on stderr, credentials masked, JSON for machines and a compact line for people. */
+
+import pino from 'pino';
+import { redactText } from '../lib/redact.ts';
+import { prettyLine } from './pretty-line.ts';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+/** What the rest of the program may do with a log. */
+export type Log = Pick<
+  pino.Logger,
+  'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'level' | 'isLevelEnabled'
+> & { child(bindings: Readonly<Record<string, unknown>>): Log };
+
+export interface LogOptions {
+  readonly level?: LogLevel;
+  /** `auto`: pretty on a terminal, JSON else. */
+  readonly format?: 'auto' | 'json' | 'pretty';
+  /** Is stderr a terminal? */
+  readonly isTTY?: boolean;
+  readonly colour?: boolean;
+  /** Takes finished lines, line break included; stderr, synchronously, when left out. */
+  readonly write?: (line: string) => void;
+}
+
+/**
+ * A log that writes synchronously (a line is out before a crash) and without pino's transports, whose
+ * worker threads cannot be loaded inside the compiled executable. Every line goes through the mask.
+ */
+export function createLog(options: LogOptions = {}): Log {
+  const { level = 'info', format = 'auto', isTTY = false, colour = false } = options;
+  const pretty = format === 'pretty' || (format === 'auto' && isTTY);
+  const stderr =
+    options.write === undefined ? pino.destination({ dest: 2, sync: true }) : undefined;
+  const write = options.write ?? ((line: string) => stderr?.write(line));
+  const stream = {
+    write(line: string): void {
+      const { text } = redactText(line);
+      write(pretty ? prettyLine(text, colour) : text);
+    },
+  };
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  );
+}
+
+/** A log that says nothing, for tests and for commands that only print. */
+export const SILENT: Log = createLog({ level: 'silent', write: () => {} });
+
+/**
+ * One named event, the kind that people grep and scripts count: the field `event` holds the name.
+ * Names once published are kept, e.g. `chat.process.hop3.assembled`.
+ */
+export function event(
+  log: Log,
+  name: string,
+  fields: Readonly<Record<string, unknown>> = {},
+  level: 'debug' | 'info' | 'warn' | 'error' = 'info',
+): void {
+  if (log.isLevelEnabled(level)) log[level]({ event: name, ...fields });
+}

@@ -1,0 +1,123 @@
+/** A small Prometheus registry: counters, gauges and histograms in the text exposition format 0.0.4. */
+
+/** Label values stand in the order in which the metric's label names were given. */
+export interface Counter {
+  add(by: number, a?: string, b?: string, c?: string): void;
+}
+
+export interface Gauge extends Counter {
+  set(value: number, a?: string, b?: string, c?: string): void;
+}
+
+export interface Histogram {
+  /** Seconds, or whatever unit the metric's name says. */
+  observe(value: number, a?: string, b?: string, c?: string): void;
+}
+
+export interface Registry {
+  /** With `read`, the value is asked for whenever the metrics are rendered. */
+  counter(name: string, help: string, labels?: readonly string[], read?: () => number): Counter;
+  gauge(name: string, help: string, labels?: readonly string[], read?: () => number): Gauge;
+  histogram(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labels?: readonly string[],
+  ): Histogram;
+  render(): string;
+}
+
+// Clients choose model names, and a model name is a label: beyond this many series a metric adds up
+// the newcomers under `other`, so that nobody can fill the memory with made-up names.
+const MOST_SERIES = 1000;
+
+/** Cells by their label values, three levels of maps deep, so that a hit allocates nothing. */
+function cells<T>(labels: readonly string[], make: () => T) {
+  const root = new Map<string, Map<string, Map<string, T>>>();
+  const list: { readonly text: string; readonly cell: T }[] = [];
+  const get = (a = '', b = '', c = ''): T => {
+    const known = root.get(a)?.get(b)?.get(c);
+    if (known !== undefined) return known;
+    if (list.length >= MOST_SERIES && a !== 'other') return get('other', 'other', 'other');
+    const cell = make();
+    const second = root.get(a) ?? new Map<string, Map<string, T>>();
+    const third = second.get(b) ?? new Map<string, T>();
+    root.set(a, second.set(b, third.set(c, cell)));
+    const values = [a, b, c];
+    const text = labels.map((label, i) => `${label}="${escaped(values[i] ?? '')}"`).join(',');
+    list.push({ text, cell });
+    return cell;
+  };
+  if (labels.length === 0) get();
+  return { get, list };
+}
+
+const escaped = (value: string) =>
+  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+const braces = (labels: string) => (labels === '' ? '' : `{${labels}}`);
+
+/** An empty registry. Metrics render in the order in which they were made. */
+export function createRegistry(): Registry {
+  const renderers: (() => string)[] = [];
+  const head = (name: string, help: string, type: string) =>
+    `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+
+  const gauge = (
+    type: string,
+    name: string,
+    help: string,
+    labels: readonly string[] = [],
+    read?: () => number,
+  ): Gauge => {
+    const { get, list } = cells(labels, () => ({ value: 0 }));
+    renderers.push(() => {
+      if (read !== undefined) get().value = read();
+      return (
+        head(name, help, type) +
+        list.map(({ text, cell }) => `${name}${braces(text)} ${cell.value}\n`).join('')
+      );
+    });
+    return {
+      add(by, a, b, c) {
+        get(a, b, c).value += by;
+      },
+      set(value, a, b, c) {
+        get(a, b, c).value = value;
+      },
+    };
+  };
+
+  return {
+    counter: (name, help, labels, read) => gauge('counter', name, help, labels, read),
+    gauge: (name, help, labels, read) => gauge('gauge', name, help, labels, read),
+    histogram(name, help, buckets, labels = []) {
+      const { get, list } = cells(labels, () => ({
+        counts: new Float64Array(buckets.length + 1),
+        sum: 0,
+      }));
+      renderers.push(() => {
+        let text = head(name, help, 'histogram');
+        for (const { text: own, cell } of list) {
+          const comma = own === '' ? '' : `${own},`;
+          let total = 0;
+          for (let i = 0; i <= buckets.length; i++) {
+            total += cell.counts[i]!;
+            text += `${name}_bucket{${comma}le="${buckets[i] ?? '+Inf'}"} ${total}\n`;
+          }
+          text += `${name}_sum${braces(own)} ${cell.sum}\n${name}_count${braces(own)} ${total}\n`;
+        }
+        return text;
+      });
+      return {
+        observe(value, a, b, c) {
+          const cell = get(a, b, c);
+          let i = 0;
+          while (i < buckets.length && value > buckets[i]!) i++;
+          cell.counts[i]!++;
+          cell.sum += value;
+        },
+      };
+    },
+    render: () => renderers.map((render) => render()).join(''),
+  };
+}

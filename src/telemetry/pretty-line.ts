@@ -1,0 +1,73 @@
+/** A log line for people: time, level, what happened, then the rest as key=value. */
+
+import { styleText } from 'node:util';
+
+type Style = Parameters<typeof styleText>[0];
+
+const LEVELS: Readonly<Record<string, { readonly word: string; readonly style: Style }>> = {
+  trace: { word: 'TRACE', style: 'gray' },
+  debug: { word: 'DEBUG', style: 'gray' },
+  info: { word: 'INFO ', style: 'green' },
+  warn: { word: 'WARN ', style: 'yellow' },
+  error: { word: 'ERROR', style: 'red' },
+  fatal: { word: 'FATAL', style: 'magenta' },
+};
+
+const HEAD = new Set(['level', 'time', 'msg', 'event', 'err']);
+const PLAIN = /^[^\s"={}[\]]+$/;
+
+function value(of: unknown): string {
+  if (typeof of === 'string') return PLAIN.test(of) ? of : JSON.stringify(of);
+  if (typeof of !== 'object' || of === null) return String(of);
+  if (Array.isArray(of)) return JSON.stringify(of);
+  return `{${Object.entries(of)
+    .filter(([, member]) => member !== undefined && member !== null)
+    .map(([key, member]) => `${key}:${value(member)}`)
+    .join(' ')}}`;
+}
+
+function exchange(entry: Readonly<Record<string, unknown>>): { head: string; used: string[] } {
+  const timings = (entry.timings ?? {}) as { total?: number };
+  const head = `${entry.status} ${entry.client} → ${entry.target ?? '-'} ${timings.total ?? '?'} ms`;
+  return { head, used: ['status', 'client', 'target'] };
+}
+
+/**
+ * Turns one JSON log line into a readable one, line break included; what is no JSON object comes back
+ * as it is. An error's stack follows on lines of its own.
+ */
+export function prettyLine(json: string, colour: boolean): string {
+  let entry: Record<string, unknown>;
+  try {
+    entry = JSON.parse(json);
+  } catch {
+    return json;
+  }
+  const paint = (style: Style, text: string) =>
+    colour ? styleText(style, text, { validateStream: false }) : text;
+  const level = LEVELS[String(entry.level)] ?? LEVELS.info!;
+  const name = typeof entry.event === 'string' ? entry.event : '';
+  const special = name === 'exchange' ? exchange(entry) : { head: '', used: [] };
+  const words = [special.head || name, entry.msg].filter((word) => word !== undefined && word);
+  const rest = Object.entries(entry)
+    .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
+    .map(([key, v]) => paint('gray', `${key}=`) + value(v));
+  const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
+  const line = [
+    paint('gray', time),
+    paint(level.style, level.word),
+    words.join(' '),
+    rest.join(' '),
+  ].filter((part) => part !== '');
+  const error = entry.err as { stack?: string; message?: string; type?: string } | undefined;
+  if (error === undefined) return `${line.join(' ')}\n`;
+  const stack = error.stack ?? `${error.type ?? 'Error'}: ${error.message ?? ''}`;
+  return `${line.join(' ')}\n${stack.replace(/^/gm, '    ')}\n`;
+}
+
+/** HH:MM:SS.mmm of this machine's clock. */
+function localTime(iso: string): string {
+  const at = new Date(iso);
+  const two = (n: number) => String(n).padStart(2, '0');
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+}

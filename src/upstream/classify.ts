@@ -1,0 +1,65 @@
+/** What to do about a try that failed before the client got anything. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+
+/**
+ * - `again`: the same target, after a pause
+ * - `next-key`: the same target with another key, at once; where there is none, `next-target`
+ * - `next-target`: this target will not do; another one may
+ * - `never`: the request itself is at fault, or the vendor forbade a retry
+ */
+export type Remedy = 'again' | 'next-key' | 'next-target' | 'never';
+
+/**
+ * The remedy for an upstream's answer. 408, 409, 5xx and 529 are passing faults (both official SDKs
+ * repeat them); 429 may be the key's; 401, 402 and 403 are the key's or the account's; 404 may be this
+ * target's alone. `x-should-retry: false` is the vendor's own word and wins.
+ */
+export function remedyForStatus(status: number, error: GatewayError, headers: Headers): Remedy {
+  if (headers.get('x-should-retry') === 'false' && status < 500) return 'never';
+  if (error.kind === 'context_overflow' || error.kind === 'content_filter') return 'never';
+  if (status === 429) return error.kind === 'quota' ? 'next-key' : 'again';
+  if (status === 401 || status === 402 || status === 403) return 'next-key';
+  if (status === 404) return 'next-target';
+  if (status === 408 || status === 409 || status >= 500) return 'again';
+  return 'never';
+}
+
+/** The remedy for an error that came inside a 200: an error event, an empty or broken answer. */
+export function remedyForError(error: GatewayError): Remedy {
+  switch (error.kind) {
+    case 'invalid_request':
+    case 'context_overflow':
+    case 'content_filter':
+    case 'too_large':
+      return 'never';
+    case 'authentication':
+    case 'permission':
+    case 'billing':
+    case 'quota':
+      return 'next-key';
+    case 'not_found':
+      return 'next-target';
+    default:
+      return error.retryable === false ? 'never' : 'again';
+  }
+}
+
+/**
+ * Milliseconds before try number `attempt` (the first retry is 1): exponential with full jitter on
+ * the upper half, or what the vendor asked for. Undefined when the vendor asks for longer than
+ * `longestMs`: then waiting is the client's business, and it is told how long.
+ */
+export function retryDelay(
+  attempt: number,
+  retryAfter: number | undefined,
+  baseMs: number,
+  longestMs: number,
+): number | undefined {
+  if (retryAfter !== undefined) {
+    const asked = retryAfter * 1000;
+    return asked <= longestMs ? asked : undefined;
+  }
+  const full = Math.min(baseMs * 2 ** (attempt - 1), longestMs);
+  return full / 2 + Math.random() * (full / 2);
+}

@@ -1,0 +1,66 @@
+/** The keys of a provider: used in turn, left alone for a while after the vendor refused one. */
+
+/** Anything that shows its text only on purpose. */
+interface Revealing {
+  reveal(): string;
+}
+
+interface Slot {
+  readonly key: Revealing;
+  restUntil: number;
+}
+
+/** A key on loan for one try. */
+export interface LentKey {
+  readonly text: string | undefined;
+  /** The vendor refused it: leave it alone for so long. */
+  rest(ms: number): void;
+}
+
+const NO_KEY: LentKey = { text: undefined, rest() {} };
+
+export class KeyRing {
+  readonly #slots: Slot[];
+  readonly #maxRestMs: number;
+  #next = 0;
+
+  constructor(keys: readonly Revealing[], maxRestMs: number) {
+    this.#slots = keys.map((key) => ({ key, restUntil: 0 }));
+    this.#maxRestMs = maxRestMs;
+  }
+
+  get size(): number {
+    return this.#slots.length;
+  }
+
+  /**
+   * The next key in turn that is not resting. When all rest, the one that is due first: a rest is a
+   * guess about the vendor, and a refusal costs less than a request that is never tried.
+   */
+  lend(now = Date.now()): LentKey {
+    const count = this.#slots.length;
+    if (count === 0) return NO_KEY;
+    let chosen: Slot | undefined;
+    for (let i = 0; i < count; i++) {
+      const slot = this.#slots[(this.#next + i) % count]!;
+      if (slot.restUntil <= now) {
+        chosen = slot;
+        this.#next = (this.#next + i + 1) % count;
+        break;
+      }
+      if (chosen === undefined || slot.restUntil < chosen.restUntil) chosen = slot;
+    }
+    const slot = chosen!;
+    return {
+      text: slot.key.reveal(),
+      rest: (ms) => {
+        slot.restUntil = Date.now() + Math.min(ms, this.#maxRestMs);
+      },
+    };
+  }
+
+  /** How many keys could be tried right now. */
+  awake(now = Date.now()): number {
+    return this.#slots.filter((slot) => slot.restUntil <= now).length;
+  }
+}

@@ -1,0 +1,74 @@
+/** Which headers go to an upstream: on the same protocol an open list, else only what is ours to say. */
+
+import type { AuthStyle } from '../config/config.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+
+/** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
+const HELD_BACK = new Set([
+  'accept-encoding',
+  'api-key',
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'keep-alive',
+  'origin',
+  'proxy-authorization',
+  'proxy-connection',
+  'referer',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+  'x-api-key',
+  'x-goog-api-key',
+  'x-real-ip',
+]);
+
+const heldBack = (name: string) =>
+  HELD_BACK.has(name) || name.startsWith('x-hopgate-') || name.startsWith('x-forwarded-');
+
+export interface UpstreamHeaderOptions {
+  readonly client: Headers;
+  /** Client and upstream speak the same protocol: every header not held back is forwarded. */
+  readonly sameProtocol: boolean;
+  readonly protocol: ProtocolName;
+  readonly auth: AuthStyle;
+  readonly key: string | undefined;
+  readonly stream: boolean;
+  /** The provider's own, from the configuration; they win. */
+  readonly extra: Readonly<Record<string, { reveal(): string }>>;
+}
+
+/** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
+export function upstreamHeaders(options: UpstreamHeaderOptions): Headers {
+  const headers = new Headers();
+  if (options.sameProtocol) {
+    options.client.forEach((value, name) => {
+      if (!heldBack(name)) headers.set(name, value);
+    });
+  }
+  headers.set('content-type', 'application/json');
+  headers.set('accept-encoding', 'identity');
+  if (!headers.has('accept')) {
+    headers.set('accept', options.stream ? 'text/event-stream' : 'application/json');
+  }
+  if (!headers.has('user-agent')) headers.set('user-agent', 'hopgate');
+  if (options.protocol === 'anthropic-messages' && !headers.has('anthropic-version')) {
+    headers.set('anthropic-version', '2023-06-01');
+  }
+  if (options.key !== undefined) authorize(headers, options.auth, options.key);
+  for (const name in options.extra) headers.set(name, options.extra[name]!.reveal());
+  return headers;
+}
+
+function authorize(headers: Headers, style: AuthStyle, key: string): void {
+  if (style === 'bearer') headers.set('authorization', `Bearer ${key}`);
+  else if (style !== 'none') headers.set(style, key);
+}

@@ -1,0 +1,110 @@
+/** One provider at run time: its keys, its limits, and one try at sending a request there. */
+
+import type { ProviderConfig } from '../config/config.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import { watchSilence } from '../lib/silence.ts';
+import { KeyRing, type LentKey } from './key-ring.ts';
+import { upstreamHeaders } from './request-headers.ts';
+import { Slots } from './slots.ts';
+import type { Transport } from './transport.ts';
+
+export interface SendOptions {
+  /** Appended to the base URL, e.g. `/chat/completions`. */
+  readonly path: string;
+  /** The client's query string, forwarded on the same protocol (`?beta=true`); '' or `?…`. */
+  readonly search: string;
+  readonly body: Uint8Array;
+  readonly clientHeaders: Headers;
+  readonly sameProtocol: boolean;
+  readonly stream: boolean;
+  /** Aborts the try, before the headers and while the body streams. */
+  readonly abort: AbortController;
+}
+
+export interface Sent {
+  readonly response: Response;
+  readonly key: LentKey;
+  /** Gives the provider's slot back; call it when the body is done with. */
+  release(): void;
+}
+
+export class Upstream {
+  readonly config: ProviderConfig;
+  readonly keys: KeyRing;
+  readonly #transport: Transport;
+  readonly #slots: Slots;
+  readonly #query: string;
+
+  constructor(config: ProviderConfig, transport: Transport) {
+    this.config = config;
+    this.keys = new KeyRing(config.keys, config.retry.maxCooldownMs);
+    this.#transport = transport;
+    this.#slots = new Slots(config.transport.concurrency);
+    this.#query = Object.entries(config.query)
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.reveal())}`)
+      .join('&');
+  }
+
+  /** The URL of a path here, with the query of the configuration and that of the client. */
+  url(path: string, search: string): string {
+    const queries = [this.#query, search.replace(/^\?/, '')].filter((part) => part !== '');
+    return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
+  }
+
+  /**
+   * One try. Resolves with an answer of any status.
+   * @throws GatewayError timeout, or upstream when nothing answered; the abort's reason when aborted
+   */
+  async send(options: SendOptions): Promise<Sent> {
+    const { abort } = options;
+    const taken = this.#slots.take(abort.signal);
+    const release = typeof taken === 'function' ? taken : await taken;
+    const key = this.keys.lend();
+    const { config } = this;
+    let late = false;
+    const watch = watchSilence(config.timeouts.firstByteMs, () => {
+      late = true;
+      abort.abort(new Error('no answer in time'));
+    });
+    try {
+      const response = await this.#transport({
+        url: this.url(options.path, options.sameProtocol ? options.search : ''),
+        method: 'POST',
+        headers: upstreamHeaders({
+          client: options.clientHeaders,
+          sameProtocol: options.sameProtocol,
+          protocol: config.protocol,
+          auth: config.auth,
+          key: key.text,
+          stream: options.stream,
+          extra: config.headers,
+        }),
+        body: options.body,
+        signal: abort.signal,
+      });
+      return { response, key, release };
+    } catch (thrown) {
+      release();
+      if (late) {
+        const seconds = Math.round(config.timeouts.firstByteMs / 1000);
+        throw new GatewayError(
+          'timeout',
+          `Provider ${config.name} did not begin to answer within ${seconds} s.`,
+          { cause: thrown },
+        );
+      }
+      throw connectionError(config.name, thrown);
+    } finally {
+      watch.stop();
+    }
+  }
+}
+
+/** A failure to connect, in words that name the provider but no URL (which may hold a key). */
+export function connectionError(provider: string, thrown: unknown): GatewayError {
+  const code = (thrown as { code?: unknown } | null)?.code;
+  const words = typeof code === 'string' ? code : 'no connection';
+  return new GatewayError('upstream', `Provider ${provider} could not be reached (${words}).`, {
+    cause: thrown,
+  });
+}

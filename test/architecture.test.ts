@@ -1,0 +1,248 @@
+/** The shape of the house: who may import whom, how long and how named files are, what each dependency is for. */
+
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const ROOT = join(import.meta.dir, '..');
+const transpiler = {
+  ts: new Bun.Transpiler({ loader: 'ts' }),
+  tsx: new Bun.Transpiler({ loader: 'tsx' }),
+};
+
+interface Source {
+  /** From the root, with forward slashes: `src/lib/json.ts`. */
+  readonly path: string;
+  readonly text: string;
+  readonly lines: number;
+  /** Files of the project by path, packages by name; type imports too. */
+  readonly imports: readonly string[];
+}
+
+// `import type` is erased before a scanner of imports sees it, so both kinds are read from the text.
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^;'"]*?\bfrom\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g;
+
+function resolve(from: string, specifier: string): string {
+  return specifier.startsWith('.') ? normalize(join(dirname(from), specifier)) : specifier;
+}
+
+function read(path: string): Source {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const found = new Set<string>();
+  for (const [, a, b, c] of text.matchAll(IMPORT)) found.add(resolve(path, (a ?? b ?? c)!));
+  const scanner = path.endsWith('x') ? transpiler.tsx : transpiler.ts;
+  for (const one of scanner.scanImports(text)) found.add(resolve(path, one.path));
+  return { path, text, lines: text.split('\n').length - 1, imports: [...found] };
+}
+
+const sources = [...new Bun.Glob('src/**/*.{ts,tsx}').scanSync({ cwd: ROOT })].sort().map(read);
+const tests = [...new Bun.Glob('{test,scripts,bench}/**/*.ts').scanSync({ cwd: ROOT })].sort();
+const isSource = (path: string) => path.startsWith('src/');
+
+/** The room of a file: `lib`, `protocols/openai-chat`, …; '' for files that stand in src itself. */
+function room(path: string): string {
+  const [, first, second, ...rest] = path.split('/');
+  if (second === undefined) return '';
+  const nested = (first === 'protocols' || first === 'features') && rest.length > 0;
+  return nested ? `${first}/${second}` : first!;
+}
+
+const INTERFACES = ['src/protocols/protocol.ts', 'src/features/feature.ts'];
+
+/** Rooms that each room may import; it may always import itself. */
+const MAY: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  conversation: ['lib'],
+  protocols: ['lib', 'conversation'],
+  features: ['lib', 'conversation'],
+  config: ['lib'],
+  telemetry: ['lib'],
+  routing: ['lib', 'conversation', 'config', 'telemetry'],
+  upstream: ['lib', 'conversation', 'config', 'telemetry'],
+  gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
+};
+
+/** Why `from` may not import `to`; undefined where it may. */
+function verdict(from: Source, to: string): string | undefined {
+  const here = room(from.path);
+  if (here === '') return undefined;
+  if (!isSource(to)) return undefined;
+  const there = room(to);
+  if (there === here) return undefined;
+  const top = here.split('/')[0]!;
+  if (top === 'ui') return undefined;
+  if (top === 'http' || top === 'cli') {
+    return there.includes('/') ? `${top} knows no concrete protocol or feature` : undefined;
+  }
+  if (top === 'gateway' && INTERFACES.includes(to)) return undefined;
+  if (here.includes('/') && to === (top === 'protocols' ? INTERFACES[0] : INTERFACES[1])) {
+    return undefined;
+  }
+  const allowed = MAY[top];
+  if (allowed === undefined) return `the room ${top} is not in the table`;
+  return allowed.includes(there) ? undefined : `${here} may not import ${there || 'src'}`;
+}
+
+const broken = (check: (source: Source, to: string) => string | undefined) =>
+  sources.flatMap((source) =>
+    source.imports.flatMap((to) => {
+      const why = check(source, to);
+      return why === undefined ? [] : [`${source.path} → ${to}: ${why}`];
+    }),
+  );
+
+describe('who may import whom', () => {
+  test('there is something to look at', () => {
+    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.some((source) => source.imports.includes('src/lib/json.ts'))).toBe(true);
+  });
+
+  test('rooms import only what the table allows', () => {
+    expect(broken(verdict)).toEqual([]);
+  });
+
+  test('relative imports lead to files that exist, by their full name', () => {
+    const missing = broken((_source, to) =>
+      isSource(to) && !existsSync(join(ROOT, to)) ? 'no such file' : undefined,
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('the table itself refuses what it should', () => {
+    const from = (path: string): Source => ({ path, text: '', lines: 1, imports: [] });
+    const refused: [string, string][] = [
+      ['src/lib/json.ts', 'src/conversation/types.ts'],
+      ['src/conversation/types.ts', 'src/protocols/protocol.ts'],
+      ['src/protocols/openai-chat/a.ts', 'src/protocols/openai-responses/b.ts'],
+      ['src/protocols/openai-chat/a.ts', 'src/features/feature.ts'],
+      ['src/features/pairing/a.ts', 'src/features/vision/b.ts'],
+      ['src/features/pairing/a.ts', 'src/protocols/protocol.ts'],
+      ['src/gateway/gateway.ts', 'src/features/pairing/index.ts'],
+      ['src/gateway/gateway.ts', 'src/config/config.ts'],
+      ['src/routing/index.ts', 'src/upstream/a.ts'],
+      ['src/http/a.ts', 'src/protocols/openai-chat/index.ts'],
+      ['src/lib/json.ts', 'src/main.ts'],
+      ['src/cellar/a.ts', 'src/lib/json.ts'],
+    ];
+    for (const [path, to] of refused)
+      expect([path, to, verdict(from(path), to)]).not.toContain(undefined);
+    const taken: [string, string][] = [
+      ['src/protocols/openai-chat/a.ts', 'src/protocols/openai-chat/b.ts'],
+      ['src/protocols/openai-chat/a.ts', 'src/protocols/protocol.ts'],
+      ['src/gateway/gateway.ts', 'src/features/feature.ts'],
+      ['src/http/a.ts', 'src/gateway/gateway.ts'],
+      ['src/compose.ts', 'src/features/pairing/index.ts'],
+    ];
+    for (const [path, to] of taken)
+      expect([path, to, verdict(from(path), to)]).toContain(undefined);
+  });
+
+  test('elysia only in http, plugins, compose and main', () => {
+    const allowed = /^src\/(http\/|.*\/plugin\.ts$|compose\.ts$|main\.ts$)/;
+    const wrong = broken((source, to) =>
+      /^(elysia|@elysiajs\/)/.test(to) && !allowed.test(source.path) ? 'not here' : undefined,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('bun:sqlite only in store files', () => {
+    const wrong = broken((source, to) =>
+      to === 'bun:sqlite' && !/(\/|-)store\.ts$/.test(source.path) ? 'not here' : undefined,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the environment is read only in config and main', () => {
+    const wrong = sources
+      .filter(({ path }) => !path.startsWith('src/config/') && path !== 'src/main.ts')
+      // NODE_ENV is a constant that the build puts in, not the environment.
+      .filter(({ text }) => /\b(process|Bun)\.env\b(?!\.NODE_ENV)/.test(text))
+      .map(({ path }) => path);
+    expect(wrong).toEqual([]);
+  });
+
+  test('only compose names concrete protocols and features', () => {
+    const wrong = sources
+      .filter(({ path }) => room(path) === '' && path !== 'src/compose.ts')
+      .flatMap(({ path, imports }) =>
+        imports
+          .filter((to) => isSource(to) && room(to).includes('/'))
+          .map((to) => `${path} → ${to}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test('main exports nothing: with bytecode an exporting entry is taken for a server', () => {
+    const main = sources.find(({ path }) => path === 'src/main.ts');
+    expect(main).toBeDefined();
+    expect(transpiler.ts.scan(main!.text).exports).toEqual([]);
+  });
+});
+
+describe('the shape of files', () => {
+  test('half of the files have at most 120 lines, none has more than 500', () => {
+    const lines = sources.map((source) => source.lines).sort((a, b) => a - b);
+    expect(lines[Math.floor(lines.length / 2)]).toBeLessThanOrEqual(120);
+    const long = sources.filter((source) => source.lines > 500).map(({ path }) => path);
+    expect(long).toEqual([]);
+  });
+
+  test('every file says in its first line, in one sentence, what it is for', () => {
+    const sentence = /^(#!.*\n)?\/\*\* [^\n]{15,}[.?!:] \*\/\n/;
+    const all = [...sources, ...tests.map(read)];
+    const silent = all.filter(({ text }) => !sentence.test(text)).map(({ path }) => path);
+    expect(silent).toEqual([]);
+  });
+
+  test('names are kebab-case and say a job', () => {
+    const named = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.tsx?$/;
+    const vague = /(^|[-/])(utils?|helpers?|services?|managers?|misc|common)([-./]|$)/;
+    const wrong = [...sources.map(({ path }) => path), ...tests].filter(
+      (path) => !named.test(path.split('/').at(-1)!) || vague.test(path),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('imports name their file with its extension', () => {
+    const bare = sources.flatMap(({ path, imports }) =>
+      imports.filter((to) => isSource(to) && !/\.[a-z]+$/.test(to)).map((to) => `${path} → ${to}`),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
+describe('dependencies', () => {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
+  const all = { ...manifest.dependencies, ...manifest.devDependencies };
+
+  test('each is pinned to one version', () => {
+    const loose = Object.entries(all).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  const page = join(ROOT, 'ARCHITECTURE.md');
+  test.skipIf(!existsSync(page))('each has its reason in ARCHITECTURE.md', () => {
+    const text = readFileSync(page, 'utf8');
+    expect(Object.keys(all).filter((name) => !text.includes(name))).toEqual([]);
+  });
+
+  test('what the sources import is declared', () => {
+    const packages = sources
+      .flatMap(({ imports }) => imports)
+      .filter((to) => !isSource(to) && !/^(bun(:|$)|node:)/.test(to) && !/\.[a-z]+$/.test(to))
+      .map((to) =>
+        to
+          .split('/')
+          .slice(0, to.startsWith('@') ? 2 : 1)
+          .join('/'),
+      );
+    const undeclared = [...new Set(packages)].filter((name) => !(name in manifest.dependencies));
+    expect(undeclared).toEqual([]);
+  });
+});

@@ -1,0 +1,253 @@
+/** The command line itself: what is run, what is refused and how it is said. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { createWorld, GLM_CONFIG, type World } from './world.ts';
+
+let world: World;
+beforeEach(() => {
+  world = createWorld();
+});
+afterEach(() => world.remove());
+
+describe('wrong usage exits 2 and says what was meant', () => {
+  const cases: readonly (readonly [words: string, says: string])[] = [
+    ['serv', 'Did you mean "serve"?'],
+    ['docter', 'Did you mean "doctor"?'],
+    ['completely-unknown', 'Unknown command "completely-unknown". See'],
+    ['serve --prot 1', 'Did you mean "--port"?'],
+    ['check --jsno', 'Did you mean "--json"?'],
+    ['serve --port', 'needs a value: --port N'],
+    ['serve --port=', 'needs a value'],
+    ['serve --port http', 'a whole number from 0 to 65535'],
+    ['serve --port 70000', 'a whole number from 0 to 65535'],
+    ['serve --port -1', 'a whole number from 0 to 65535, not "-1"'],
+    ['serve --log-level loud', 'one of trace, debug'],
+    ['check --json=yes', 'takes no value'],
+    ['setup', 'needs CLIENT'],
+    ['setup claud', 'Did you mean "claude"?'],
+    ['check extra', 'Unexpected argument "extra"'],
+    ['help nothing', 'Unknown command "nothing"'],
+    ['--config', 'needs a value'],
+  ];
+  for (const [words, says] of cases) {
+    test(`hopgate ${words}`, async () => {
+      const { code, out, err } = await world.run(words.split(' '));
+      expect(err).toContain(says);
+      expect(code).toBe(2);
+      expect(out).toBe('');
+    });
+  }
+});
+
+describe('help', () => {
+  test('the general help names every command and fits 100 columns', async () => {
+    const { code, out, err } = await world.run(['--help']);
+    expect(code).toBe(0);
+    expect(err).toBe('');
+    for (const { name, summary } of COMMANDS) {
+      expect(out).toMatch(new RegExp(`^  ${name}( [A-Z]+)? +${summary.slice(0, 20)}`, 'm'));
+    }
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  for (const { name, options = [], examples, exits } of COMMANDS) {
+    test(`${name}: every option, an example and the exit codes, within 100 columns`, async () => {
+      const { code, out } = await world.run([name, '--help']);
+      expect(code).toBe(0);
+      for (const option of [...options, { name: 'config' }, { name: 'help' }]) {
+        expect(out).toContain(`--${option.name}`);
+      }
+      expect(examples.length).toBeGreaterThan(0);
+      for (const { line } of examples) expect(out).toContain(line);
+      for (const [exit] of exits) expect(out).toMatch(new RegExp(`^  ${exit}  `, 'm'));
+      expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+      expect((await world.run(['help', name])).out).toBe(out);
+    });
+
+    test(`${name}: its examples are command lines that parse`, async () => {
+      for (const { line } of examples) {
+        const words = line.replace(/ >.*$/, '').split(' ').slice(1);
+        const { code } = await world.run([...words, '--help']);
+        expect(code).toBe(0);
+      }
+    });
+  }
+
+  test('no command takes one letter for two options', () => {
+    for (const { options = [] } of COMMANDS) {
+      const letters = ['c', 'h', ...options.flatMap(({ short }) => short ?? [])];
+      expect(new Set(letters).size).toBe(letters.length);
+    }
+  });
+});
+
+describe('colours', () => {
+  const ESCAPE = '\u001b[';
+  test('none when piped', async () => {
+    expect((await world.run(['--help'])).out).not.toContain(ESCAPE);
+  });
+  test('on a terminal, but not with NO_COLOR or --no-color', async () => {
+    world.tty = true;
+    expect((await world.run(['--help'])).out).toContain(ESCAPE);
+    expect((await world.run(['check', '--no-color'])).out).not.toContain(ESCAPE);
+    world.variables.NO_COLOR = '1';
+    expect((await world.run(['--help'])).out).not.toContain(ESCAPE);
+  });
+});
+
+describe('serve', () => {
+  test('is what runs without a command, and flags win over the file', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    const argv = ['--config', file, '--port', '0', '--host', '0.0.0.0', '--log-level', 'debug'];
+    const { code, out } = await world.run(argv);
+    expect(code).toBe(0);
+    // stdout belongs to the one line that says where the server listens.
+    expect(out).toBe('');
+    const { config, load, withFlags } = world.served[0]!;
+    expect(config.listen).toEqual({ host: '0.0.0.0', port: 0 });
+    expect(config.log.level).toBe('debug');
+    expect(Object.keys(config.providers)).toEqual(['glm']);
+    expect(load.path).toBe(file);
+    expect(withFlags({ ...config, listen: { host: '::1', port: 9 } }).listen.port).toBe(0);
+  });
+
+  test('a broken file: problems on stderr, exit 1, nothing is started', async () => {
+    const file = world.write('own.yaml', 'providers:\n  glm:\n    protocl: openai-chat\n');
+    const { code, out, err } = await world.run(['serve', '--config', file]);
+    expect(code).toBe(1);
+    expect(out).toBe('');
+    expect(err).toContain(`${file}:3:5: `);
+    expect(world.served).toEqual([]);
+  });
+
+  test('a failure inside is told with exit 70, not thrown', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    Object.defineProperty(world.served, 'push', {
+      value: () => {
+        throw new Error('boom');
+      },
+    });
+    const { code, err } = await world.run(['serve', '--config', file]);
+    expect(code).toBe(70);
+    expect(err).toContain('internal error: Error: boom');
+  });
+});
+
+describe('version', () => {
+  test('one line for people, an object for scripts', async () => {
+    const { code, out } = await world.run(['version']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^hopgate \d+\.\d+\.\d+.*, bun \d+\.\d+\.\d+, \w+-\w+\n$/);
+    expect((await world.run(['--version'])).out).toBe(out);
+    const json = JSON.parse((await world.run(['version', '--json'])).out);
+    expect(json).toMatchObject({ name: 'hopgate', bun: Bun.version });
+    expect(out).toContain(json.version);
+  });
+});
+
+describe('check', () => {
+  test('a right file: exit 0 and what is in it', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    const { code, out } = await world.run(['check', '-c', file]);
+    expect(code).toBe(0);
+    expect(out).toContain(file);
+    expect(out).toContain('1 provider: glm');
+    expect(out).toContain('127.0.0.1:5520');
+  });
+
+  test('a wrong key: FILE:LINE:COLUMN and what was meant, exit 1', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG.replace('base_url', 'base_ulr'));
+    const { code, err, out } = await world.run(['check', '--config', file]);
+    expect(code).toBe(1);
+    expect(out).toBe('');
+    expect(err).toContain(`${file}:5:5: `);
+    expect(err).toContain('did you mean "base_url"?');
+  });
+
+  test('--json: problems with line, column and suggestion', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG.replace('base_url', 'base_ulr'));
+    const { code, out } = await world.run(['check', '--config', file, '--json']);
+    expect(code).toBe(1);
+    const result = JSON.parse(out);
+    expect(result.ok).toBe(false);
+    expect(result.file).toBe(file);
+    expect(result.problems).toContainEqual(
+      expect.objectContaining({ line: 5, column: 5, suggestion: 'base_url' }),
+    );
+  });
+
+  test('a file that is named and not there is a problem, not the demo', async () => {
+    const { code, err } = await world.run(['check', '--config', '/nowhere/x.yaml']);
+    expect(code).toBe(1);
+    expect(err).toContain('/nowhere/x.yaml: there is no such file');
+  });
+
+  test('nothing configured: the demo, exit 0', async () => {
+    const { code, out } = await world.run(['check', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ ok: true, file: null, problems: [] });
+  });
+
+  test('--schema prints a JSON Schema that knows the keys of the file', async () => {
+    const schema = JSON.parse((await world.run(['check', '--schema'])).out);
+    expect(schema.properties).toHaveProperty('providers');
+    expect(schema.properties).toHaveProperty('server_tools');
+  });
+});
+
+describe('models', () => {
+  test('a table, and the same as JSON', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    const { code, out } = await world.run(['models', '--config', file]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^glm-4\.7 +glm\/glm-4\.7 +openai-chat/m);
+    const { models } = JSON.parse((await world.run(['models', '-c', file, '--json'])).out);
+    expect(models).toContainEqual({
+      id: 'glm-4.7',
+      provider: 'glm',
+      kind: 'plain',
+      target: 'glm/glm-4.7',
+      protocol: 'openai-chat',
+    });
+  });
+
+  test('--explain NAME tells the rule and the target', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    const argv = ['models', '--config', file, '--explain', 'claude-opus-4-7'];
+    const { code, out } = await world.run(argv);
+    expect(code).toBe(0);
+    expect(out).toContain('glm/glm-4.7');
+    const json = JSON.parse((await world.run([...argv, '--json'])).out);
+    expect(json).toMatchObject({ ok: true, targets: [{ provider: 'glm', model: 'glm-4.7' }] });
+    expect(JSON.stringify(json)).not.toContain('abcdefgh12345678');
+  });
+
+  test('--explain BODY guesses the protocol and reads its facts', async () => {
+    const config = `${GLM_CONFIG}  - when: { protocol: anthropic-messages, tools: true }
+    to: [glm/glm-4.6]
+`;
+    const file = world.write('own.yaml', config);
+    const body = {
+      model: 'some-model',
+      max_tokens: 10,
+      system: 'x',
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ name: 't', input_schema: { type: 'object' } }],
+    };
+    const request = world.write('request.json', JSON.stringify(body));
+    for (const asked of [JSON.stringify(body), `@${request}`, '@request.json']) {
+      const argv = ['models', '--config', file, '--json', '--explain', asked];
+      const { out } = await world.run(argv);
+      expect(JSON.parse(out).targets[0]).toMatchObject({ model: 'glm-4.6' });
+    }
+  });
+
+  test('--explain: nothing takes it → exit 1; no JSON → exit 2; no request → exit 1', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    const explain = (asked: string) => world.run(['models', '-c', file, '--explain', asked]);
+    expect((await explain('gpt-99')).code).toBe(1);
+    expect((await explain('{"model":')).code).toBe(2);
+    expect((await explain('@/nowhere')).code).toBe(2);
+  });
+});

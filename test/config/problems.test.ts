@@ -1,0 +1,143 @@
+/** How mistakes in a file are told: where, what, and what was meant. */
+
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { Problem } from '../../src/config/index.ts';
+import { bad, PROVIDER, parse } from './support.ts';
+
+describe('a file that is wrong', () => {
+  const cases: [string, string, Partial<Problem>][] = [
+    [
+      'an unknown key stands at the key, with the right one',
+      'providers:\n  glm:\n    protocl: openai-chat\n',
+      { path: 'providers.glm.protocl', line: 3, column: 5, suggestion: 'protocol' },
+    ],
+    [
+      'an unknown key at the top',
+      `${PROVIDER}routs: []\n`,
+      { path: 'routs', line: 3, column: 1, message: 'unknown key', suggestion: 'routes' },
+    ],
+    [
+      'a wrong word stands at the value, with the right one',
+      'providers:\n  x: { protocol: openai-cht, base_url: "http://a.test" }',
+      { path: 'providers.x.protocol', line: 2, column: 18, suggestion: 'openai-chat' },
+    ],
+    [
+      'a wrong kind',
+      `${PROVIDER}limits:\n  tool_rounds: many\n`,
+      {
+        path: 'limits.tool_rounds',
+        line: 4,
+        column: 16,
+        message: 'must be a whole number, not text',
+      },
+    ],
+    [
+      'a number where text belongs',
+      `${PROVIDER}auth:\n  keys:\n    - 12345\n`,
+      { path: 'auth.keys[0]', line: 5, column: 7 },
+    ],
+    [
+      'a number out of bounds',
+      `${PROVIDER}workers: 0\n`,
+      { path: 'workers', line: 3, column: 10, message: 'must be 1 or more' },
+    ],
+    [
+      'a missing key',
+      `${PROVIDER}routes:\n  - name: x\n`,
+      { path: 'routes[0]', line: 4, column: 5, message: 'needs the key "to"' },
+    ],
+    [
+      'a target without its provider',
+      `${PROVIDER}routes:\n  - to: [q/m]\n`,
+      { path: 'routes[0].to[0]', line: 4, column: 10, message: 'there is no provider "q"' },
+    ],
+    [
+      'a target with a slip in its provider',
+      'providers: { deepseek: {} }\nroutes:\n  - to: [deepsek/m]\n',
+      { path: 'routes[0].to[0]', line: 3, column: 10, suggestion: 'deepseek/m' },
+    ],
+    [
+      'a provider that is neither described nor known',
+      'providers:\n  deepsek: {}\n',
+      { path: 'providers.deepsek', line: 2, column: 3, suggestion: 'preset: deepseek' },
+    ],
+    [
+      'an unknown profile',
+      'providers:\n  x: { preset: glm, profile: gml }\n',
+      { path: 'providers.x.profile', line: 2, column: 30, suggestion: 'glm' },
+    ],
+    [
+      'a range with nothing in it',
+      `${PROVIDER}routes:\n  - { when: { tokens: "5..3" }, to: [p/m] }\n`,
+      { path: 'routes[0].when.tokens', line: 4, column: 23 },
+    ],
+    [
+      'a broken regular expression',
+      `${PROVIDER}routes:\n  - { when: { model: "/a(/" }, to: [p/m] }\n`,
+      { path: 'routes[0].when.model', line: 4, column: 22 },
+    ],
+    [
+      'a time zone with a slip',
+      `${PROVIDER}routes:\n  - { when: { time: { zone: Europe/Belin, hours: "1:00-2:00" } }, to: [p/m] }\n`,
+      { path: 'routes[0].when.time.zone', line: 4, suggestion: 'Europe/Berlin' },
+    ],
+    [
+      'aliases in a circle',
+      `${PROVIDER}aliases: { a: b, b: a }\n`,
+      { path: 'aliases.a', line: 3, message: 'goes round in a circle' },
+    ],
+    [
+      'a duplicate key',
+      `${PROVIDER}log: {}\nlog: {}\n`,
+      { line: 4, column: 1, message: 'Map keys must be unique' },
+    ],
+    ['broken YAML', 'a: [1, 2\nb: 3\n', { line: 2 }],
+    ['a list instead of a mapping', '- a\n', { line: 1, column: 1 }],
+    [
+      'searxng without an address',
+      `${PROVIDER}server_tools:\n  web_search:\n    engines: [{ type: searxng }]\n`,
+      { line: 5, column: 15 },
+    ],
+  ];
+  test.each(cases)('%s', (_, text, wanted) => {
+    expect(bad(text)[0]).toMatchObject(wanted as Problem);
+  });
+
+  test('several problems are told at once, in the order of the file', () => {
+    const problems = bad(
+      'log: { level: debg }\nworkers: x\nprovidrs: {}\nproviders: { glm: {} }\n',
+    );
+    expect(problems.map(({ line }) => line)).toEqual([1, 2, 3]);
+  });
+
+  test('whatever the text, an answer comes back and nothing is thrown', () => {
+    const words = fc.constantFrom(
+      ...'providers routes : - { } [ ] , "glm" & * ! \n \t # ${X} | > null 1 to when a/b'.split(
+        ' ',
+      ),
+      '\n  ',
+      ': ',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(words).map((a) => a.join(' ')),
+        ),
+        (text) => {
+          const result = parse(text);
+          if (!result.ok) {
+            expect(result.problems.length).toBeGreaterThan(0);
+            for (const { line, column } of result.problems) {
+              expect(line).toBeGreaterThan(0);
+              expect(column).toBeGreaterThan(0);
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,111 @@
+/** A running gateway follows its file, and survives a broken one. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type LiveConfig,
+  liveConfig,
+  loadConfig,
+  type ReloadResult,
+} from '../../src/config/index.ts';
+import { config, env, PROVIDER } from './support.ts';
+
+let folder: string;
+let file: string;
+let live: LiveConfig;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'hopgate-reload-'));
+  file = join(folder, 'hopgate.yaml');
+  writeFileSync(file, PROVIDER);
+  const options = { path: file, environment: env() };
+  live = liveConfig(config(await loadConfig(options)), options);
+});
+
+afterEach(() => {
+  live.close();
+  rmSync(folder, { recursive: true });
+});
+
+const until = async (holds: () => boolean) => {
+  for (let i = 0; i < 100 && !holds(); i++) await Bun.sleep(20);
+};
+
+describe('reload', () => {
+  test('a good file takes force and is told to the subscribers, until they leave', async () => {
+    const seen: number[] = [];
+    const leave = live.subscribe((next) => seen.push(next.workers));
+    writeFileSync(file, `${PROVIDER}workers: 3\n`);
+    expect(await live.reload()).toMatchObject({ ok: true, restart: ['workers'] });
+    expect(live.current.workers).toBe(3);
+    leave();
+    await live.reload();
+    expect(seen).toEqual([3]);
+  });
+
+  test.each([
+    ['broken', 'providers: ['],
+    ['wrong', `${PROVIDER}wrkers: 3`],
+    ['empty, as it is while an editor writes it', ''],
+    ['without providers', 'workers: 2'],
+  ])('the old configuration stays when the new one is %s', async (_, text) => {
+    const before = live.current;
+    let told = 0;
+    live.subscribe(() => told++);
+    writeFileSync(file, text);
+    const result = await live.reload();
+    expect(result.ok).toBe(false);
+    if (!result.ok) expect(result.problems.length).toBeGreaterThan(0);
+    expect(live.current).toBe(before);
+    expect(told).toBe(0);
+  });
+
+  test('the old configuration stays when the file is gone', async () => {
+    const before = live.current;
+    rmSync(file);
+    expect((await live.reload()).ok).toBe(false);
+    expect(live.current).toBe(before);
+    writeFileSync(file, PROVIDER);
+  });
+
+  test('what needs a restart is named, against what the process was started with', async () => {
+    writeFileSync(file, `${PROVIDER}listen: 127.0.0.1:9\nmemory: { path: /x.db }\n`);
+    await live.reload();
+    expect(await live.reload()).toMatchObject({ restart: ['listen', 'memory.path'] });
+  });
+});
+
+describe('watch', () => {
+  test('a file put in place of the old one is noticed, once', async () => {
+    const results: ReloadResult[] = [];
+    live.watch((result) => results.push(result), 30);
+    writeFileSync(join(folder, 'new'), `${PROVIDER}workers: 4\n`);
+    renameSync(join(folder, 'new'), file);
+    await until(() => results.length > 0);
+    expect(live.current.workers).toBe(4);
+    await Bun.sleep(100);
+    expect(results).toHaveLength(1);
+  });
+
+  test('a file written in place is noticed, and a broken one reported', async () => {
+    const results: ReloadResult[] = [];
+    live.watch((result) => results.push(result), 30);
+    writeFileSync(file, 'providers: [');
+    await until(() => results.length > 0);
+    expect(results[0]).toMatchObject({ ok: false, file });
+    writeFileSync(file, `${PROVIDER}workers: 5\n`);
+    await until(() => live.current.workers === 5);
+    expect(live.current.workers).toBe(5);
+  });
+
+  test('neighbours in the folder and a rewrite with the same content cause nothing', async () => {
+    const results: ReloadResult[] = [];
+    live.watch((result) => results.push(result), 10);
+    writeFileSync(join(folder, 'other.txt'), 'x');
+    writeFileSync(file, PROVIDER);
+    await Bun.sleep(150);
+    expect(results).toEqual([]);
+  });
+});

@@ -1,0 +1,83 @@
+/** A credential is never seen where a configuration is printed, logged or told wrong. */
+
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+import { describe, expect, test } from 'bun:test';
+import { inspect } from 'node:util';
+import pino from 'pino';
+import { describeProblem, Secret } from '../../src/config/index.ts';
+import { env, good, parse } from './support.ts';
+
+const SECRET = 'sk-live-0123456789abcdef';
+const FILE = `
+providers:
+  p:
+    protocol: anthropic-messages
+    base_url: https://vendor.test
+    keys: ["${SECRET}", "$\{K}"]
+    headers: { x-org-token: "${SECRET}" }
+    query: { key: "${SECRET}" }
+    proxy: http://user:${SECRET}@proxy.test:3128
+auth: { keys: ["${SECRET}", { name: laptop, key: "${SECRET}" }] }
+server_tools: { web_search: { engines: [{ type: tavily, keys: ["${SECRET}"] }] } }
+`;
+
+describe('a configuration full of credentials', () => {
+  const config = good(FILE, { K: SECRET });
+
+  test.each([
+    ['JSON', JSON.stringify(config)],
+    ['Bun.inspect', Bun.inspect(config, { depth: 20 })],
+    ['util.inspect', inspect(config, { depth: 20, showHidden: true })],
+    ['a template', `${config.providers.p!.keys[0]} ${config.auth.keys[0]!.key}`],
+    ['a copy', JSON.stringify({ ...config.providers.p!.keys[0] })],
+    ['the environment', Bun.inspect(env({ OPENAI_API_KEY: SECRET }), { depth: 9 })],
+  ])('shows none as %s', (_, text) => {
+    expect(text).not.toContain(SECRET);
+  });
+
+  test('shows none in a log line', () => {
+    let line = '';
+    pino(
+      {},
+      {
+        write: (text: string) => {
+          line += text;
+        },
+      },
+    ).info({ config }, 'loaded');
+    expect(line).toContain('vendor.test');
+    expect(line).not.toContain(SECRET);
+  });
+
+  test('still gives them out where they are asked for', () => {
+    expect(config.providers.p!.keys.map((key) => key.reveal())).toEqual([SECRET, SECRET]);
+    expect(config.providers.p!.transport.proxy!.reveal()).toContain(SECRET);
+  });
+
+  test.each([
+    ['a wrong word from the environment', 'log: { level: "${K}" }'],
+    ['a wrong address from the environment', 'providers: { p: { preset: glm, base_url: "${K}" } }'],
+    [
+      'a list of keys that is a mapping',
+      `providers: { p: { preset: glm, keys: { a: ${SECRET} } } }`,
+    ],
+    ['broken YAML behind a key', `auth: { keys: ["${SECRET}]`],
+    ['a key of the wrong kind', `auth: { keys: [[${SECRET}]] }`],
+  ])('a problem with %s does not repeat it', (_, text) => {
+    const result = parse(text, { K: SECRET });
+    if (result.ok) throw new Error('was taken');
+    expect(result.problems.length).toBeGreaterThan(0);
+    expect(result.problems.map((p) => describeProblem(p)).join('\n')).not.toContain(SECRET);
+  });
+});
+
+describe('a secret', () => {
+  test('compares by value, and is told apart by a label that gives nothing away', () => {
+    const secret = new Secret(SECRET);
+    expect(secret.equals(SECRET)).toBe(true);
+    expect(secret.equals(`${SECRET}x`)).toBe(false);
+    expect(secret.equals('')).toBe(false);
+    expect(secret.label).toMatch(/^key-[0-9a-f]{6}$/);
+    expect(secret.label).not.toBe(new Secret('other').label);
+  });
+});

@@ -1,0 +1,224 @@
+/** The rules of continuing, recording, listing and deleting responses. */
+
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import {
+  expand,
+  listInputItems,
+  openResponseStore,
+  ownerOf,
+  type ResponseStore,
+  record,
+  remove,
+  resolveReferences,
+  retrieve,
+} from '../../../src/features/response-store/index.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+
+const inputItems = (body: JsonObject): readonly JsonObject[] =>
+  typeof body.input === 'string'
+    ? [{ type: 'message', role: 'user', content: body.input }]
+    : (body.input as JsonObject[]);
+const outputItems = (response: JsonObject) => response.output as JsonObject[];
+
+let store: ResponseStore;
+beforeEach(() => {
+  store = openResponseStore();
+});
+
+function answer(id: string, body: JsonObject, owner = '', more: JsonObject = {}): boolean {
+  const response = {
+    id,
+    object: 'response',
+    created_at: 1_700_000_000,
+    status: 'completed',
+    model: 'm',
+    instructions: body.instructions,
+    output: [
+      {
+        type: 'message',
+        id: `msg_${id}`,
+        role: 'assistant',
+        content: [{ type: 'output_text', text: id }],
+      },
+    ],
+    ...more,
+  };
+  return record(store, { body, response, owner, inputItems, outputItems });
+}
+
+const failure = (run: () => unknown): GatewayError => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+};
+
+describe('continuing', () => {
+  test('a request that continues nothing is left alone', () => {
+    expect(expand({ input: 'hi' }, store, '')).toBeUndefined();
+    expect(expand({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
+  });
+
+  test('earlier input and output come in front, earlier instructions do not', () => {
+    answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
+    answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
+    const items = expand({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
+    expect(items.map((item) => (item as JsonObject).role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ]);
+    expect(JSON.stringify(items)).not.toMatch(/pirate|brief|three/);
+  });
+
+  test('an unknown response is a 400 in OpenAI’s words', () => {
+    const error = failure(() => expand({ previous_response_id: 'resp_nope' }, store, ''));
+    expect(error).toMatchObject({
+      status: 400,
+      kind: 'invalid_request',
+      code: 'previous_response_not_found',
+      param: 'previous_response_id',
+      message: "Previous response with id 'resp_nope' not found.",
+    });
+  });
+
+  test('a response made with store:false cannot be continued', () => {
+    expect(answer('resp_1', { input: 'one', store: false })).toBe(false);
+    expect(failure(() => expand({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
+      'previous_response_not_found',
+    );
+    expect(failure(() => retrieve(store, 'resp_1', '')).status).toBe(404);
+  });
+
+  test('store:false may still continue a stored response', () => {
+    answer('resp_1', { input: 'one' });
+    expect(expand({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(2);
+  });
+
+  test('the error names the deleted link, not the one that was asked for', () => {
+    answer('resp_1', { input: 'one' });
+    answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
+    remove(store, 'resp_1', '');
+    expect(failure(() => expand({ previous_response_id: 'resp_2' }, store, '')).message).toContain(
+      'resp_1',
+    );
+  });
+
+  test('a previous_response_id that is no string is refused by name', () => {
+    expect(failure(() => expand({ previous_response_id: 7 }, store, '')).param).toBe(
+      'previous_response_id',
+    );
+  });
+
+  test('a response under way, or without an id, is not kept', () => {
+    expect(answer('resp_1', { input: 'x' }, '', { status: 'in_progress' })).toBe(false);
+    expect(answer('', { input: 'x' })).toBe(false);
+    expect(answer('resp_2', { input: 'x' }, '', { status: 'incomplete' })).toBe(true);
+  });
+});
+
+describe('item references', () => {
+  test('a reference becomes the item it names; other items stay as they are', () => {
+    answer('resp_1', { input: 'one' });
+    const user = { role: 'user', content: 'two', id: 'msg_mine' };
+    const body = { model: 'm', input: [{ type: 'item_reference', id: 'msg_resp_1' }, user] };
+    const resolved = resolveReferences(body, store, '');
+    expect(resolved.input).toEqual([
+      expect.objectContaining({ role: 'assistant', id: 'msg_resp_1' }),
+      user,
+    ]);
+    expect(body.input[0]).toEqual({ type: 'item_reference', id: 'msg_resp_1' });
+  });
+
+  test('without references the very body comes back', () => {
+    for (const body of [{ input: 'x' }, { input: [{ role: 'user', content: 'x' }] }, {}]) {
+      expect(resolveReferences(body, store, '')).toBe(body);
+    }
+  });
+
+  test('an unknown item, or another owner’s, is an error that names it', () => {
+    answer('resp_1', { input: 'one' }, 'ann');
+    const body = { input: [{ type: 'item_reference', id: 'msg_resp_1' }] };
+    expect(failure(() => resolveReferences(body, store, 'bob'))).toMatchObject({
+      status: 404,
+      param: 'input[0]',
+      message: "Item with id 'msg_resp_1' not found.",
+    });
+  });
+});
+
+describe('retrieving and deleting', () => {
+  test('the response comes back as the client got it, to its owner alone', () => {
+    const owner = ownerOf('sk-secret');
+    expect(owner).not.toContain('secret');
+    expect(ownerOf('sk-other')).not.toBe(owner);
+    expect(ownerOf('')).toBe('');
+    answer('resp_1', { input: 'one' }, owner, { extra: { kept: 1.5 } });
+    expect(retrieve(store, 'resp_1', owner)).toMatchObject({ id: 'resp_1', extra: { kept: 1.5 } });
+    const error = failure(() => retrieve(store, 'resp_1', ownerOf('sk-other')));
+    expect(error).toMatchObject({ status: 404, message: "Response with id 'resp_1' not found." });
+  });
+
+  test('deleting says so once and is a 404 afterwards', () => {
+    answer('resp_1', { input: 'one' });
+    expect(remove(store, 'resp_1', '')).toEqual({
+      id: 'resp_1',
+      object: 'response',
+      deleted: true,
+    });
+    expect(failure(() => remove(store, 'resp_1', '')).status).toBe(404);
+    expect(failure(() => listInputItems(store, 'resp_1', '')).status).toBe(404);
+  });
+});
+
+describe('input items', () => {
+  const ids = (page: JsonObject) => (page.data as JsonObject[]).map((item) => item.id);
+
+  test('newest first, with stable ids for items that have none, and a cursor that walks all', () => {
+    answer('resp_1', {
+      input: Array.from({ length: 7 }, (_, i) => ({ role: 'user', content: `${i}` })),
+    });
+    const all = listInputItems(store, 'resp_1', '');
+    expect(ids(all)).toHaveLength(7);
+    expect(ids(all)).toEqual(ids(listInputItems(store, 'resp_1', '')));
+    expect((all.data as JsonObject[])[0]).toMatchObject({ type: 'message', content: '6' });
+    expect(new Set(ids(all)).size).toBe(7);
+    const walked: unknown[] = [];
+    let after: string | undefined;
+    for (;;) {
+      const page = listInputItems(store, 'resp_1', '', { limit: '3', after });
+      walked.push(...ids(page));
+      expect(page.last_id).toBe(ids(page).at(-1)!);
+      if (!page.has_more) break;
+      after = page.last_id as string;
+    }
+    expect(walked).toEqual(ids(all));
+    expect(ids(listInputItems(store, 'resp_1', '', { order: 'asc' }))).toEqual(
+      ids(all).toReversed(),
+    );
+  });
+
+  test('the chain before it belongs to what the model was given', () => {
+    answer('resp_1', { input: 'one' });
+    answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
+    const texts = (listInputItems(store, 'resp_2', '', { order: 'asc' }).data as JsonObject[]).map(
+      (item) => JSON.stringify(item.content),
+    );
+    expect(texts).toEqual(['"one"', expect.stringContaining('resp_1'), '"two"']);
+  });
+
+  test('a query out of bounds is refused by name', () => {
+    answer('resp_1', { input: 'one' });
+    expect(failure(() => listInputItems(store, 'resp_1', '', { limit: 101 })).param).toBe('limit');
+    expect(failure(() => listInputItems(store, 'resp_1', '', { limit: 'x' })).param).toBe('limit');
+    expect(failure(() => listInputItems(store, 'resp_1', '', { order: 'up' })).param).toBe('order');
+    expect(failure(() => listInputItems(store, 'resp_1', '', { after: 'msg_nope' })).param).toBe(
+      'after',
+    );
+  });
+});

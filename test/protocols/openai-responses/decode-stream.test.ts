@@ -1,0 +1,514 @@
+/** Streams as transcripts: the odd ones that real servers send, and the events they amount to. */
+
+import { describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import { conversation, upstream } from './material.ts';
+
+const ASKED = conversation({ model: 'm', input: 'i' });
+
+function run(events: readonly JsonObject[], sent: Conversation = ASKED, event = true) {
+  const decoder = openaiResponses.decodeStream(upstream(sent));
+  const raw = new Uint8Array();
+  const out = events.flatMap((data) =>
+    decoder.push({ event: event ? String(data.type) : '', data: JSON.stringify(data), raw }),
+  );
+  return [...out, ...decoder.end()];
+}
+
+/** Events in short words: `[0 text]` opens, `0:abc` adds, `]` closes. */
+function words(events: readonly StreamEvent[]): string {
+  return events
+    .map((event) => {
+      switch (event.type) {
+        case 'block-start': {
+          const { head } = event;
+          const what =
+            head.type === 'tool-call'
+              ? `call ${head.namespace ? `${head.namespace}.` : ''}${head.name}/${head.kind}`
+              : head.type === 'whole'
+                ? `whole ${head.block.type}`
+                : head.type;
+          return `[${event.index} ${what}`;
+        }
+        case 'delta':
+          return `${event.newPart ? '+' : ''}"${event.text}"`;
+        case 'block-stop':
+          return ']';
+        case 'sealed':
+          return `sealed:${event.sealed.value}`;
+        case 'citation':
+          return `cite:${event.citation.url}@${event.citation.start}-${event.citation.end}`;
+        case 'finish':
+          return `finish:${event.reason}`;
+        case 'error':
+          return `error:${event.error.kind}`;
+        default:
+          return event.type;
+      }
+    })
+    .join(' ');
+}
+
+const created = {
+  type: 'response.created',
+  response: { id: 'resp_1', model: 'gpt', created_at: 7 },
+};
+const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [] };
+const said = (text: string) => [{ type: 'output_text', text, annotations: [] }];
+const added = (index: number, item: JsonObject) => ({
+  type: 'response.output_item.added',
+  output_index: index,
+  item,
+});
+const done = (index: number, item: JsonObject) => ({
+  type: 'response.output_item.done',
+  output_index: index,
+  item,
+});
+const text = (index: number, delta: string, part = 0) => ({
+  type: 'response.output_text.delta',
+  output_index: index,
+  content_index: part,
+  delta,
+});
+const completed = (output: readonly JsonObject[] = [], more: JsonObject = {}) => ({
+  type: 'response.completed',
+  response: { id: 'resp_1', status: 'completed', output, ...more },
+});
+
+describe('streams that are less than the specification asks', () => {
+  const answer = { ...message, content: said('Hi') };
+
+  test('an item that stands only in the last event is not lost', () => {
+    expect(words(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
+  });
+
+  test('done without added, and no ids: what Codex accepts', () => {
+    const item = { type: 'message', role: 'assistant', content: said('Hi') };
+    const stream = [{ type: 'response.output_item.done', item }, completed()];
+    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(words(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
+  });
+
+  test('deltas without content_part.added and without output_index', () => {
+    const stream = [
+      created,
+      { type: 'response.output_item.added', item: message },
+      { type: 'response.output_text.delta', delta: 'H' },
+      { type: 'response.output_text.delta', delta: 'i' },
+      { type: 'response.output_item.done', item: answer },
+      completed([answer]),
+    ];
+    expect(words(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
+  });
+
+  test('a done event that knows more than the deltas said adds the rest once', () => {
+    const stream = [
+      created,
+      added(0, message),
+      text(0, 'Hel'),
+      { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'Hello' },
+      done(0, { ...message, content: said('Hello') }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
+  });
+
+  test('no output_item.done before the last event', () => {
+    const stream = [created, added(0, message), text(0, 'Hi'), completed([answer])];
+    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+  });
+
+  test('item ids that change on the way (GitHub Copilot)', () => {
+    const stream = [
+      created,
+      added(0, { ...message, id: 'a' }),
+      { ...text(0, 'Hi'), item_id: 'b' },
+      done(0, { ...answer, id: 'c' }),
+      completed([{ ...answer, id: 'd' }]),
+    ];
+    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+  });
+
+  test('[DONE] behind the end is nothing, and alone it ends a stream with nothing open', () => {
+    const stream = [created, added(0, message), text(0, 'Hi'), done(0, answer)];
+    const decoder = openaiResponses.decodeStream(upstream(ASKED));
+    const raw = new Uint8Array();
+    for (const data of stream) decoder.push({ event: '', data: JSON.stringify(data), raw });
+    expect(decoder.push({ event: '', data: '[DONE]', raw })).toEqual([]);
+    expect(words(decoder.end())).toBe('finish:stop end');
+    expect(words(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
+  });
+
+  test('a cut stream closes its block and gives no end', () => {
+    expect(words(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
+    expect(words(run([]))).toBe('');
+  });
+
+  test('a frame that is no JSON object is an upstream error', () => {
+    for (const data of ['{"type":', '7', '[]']) {
+      const decoder = openaiResponses.decodeStream(upstream(ASKED));
+      expect(() => decoder.push({ event: '', data, raw: new Uint8Array() })).toThrow(GatewayError);
+    }
+  });
+
+  test('comments and empty data say nothing', () => {
+    const decoder = openaiResponses.decodeStream(upstream(ASKED));
+    expect(decoder.push({ event: '', data: undefined, raw: new Uint8Array() })).toEqual([]);
+    expect(decoder.push({ event: '', data: '', raw: new Uint8Array() })).toEqual([]);
+  });
+});
+
+describe('items', () => {
+  test('interleaved items come one after the other, in the order of the output', () => {
+    const search = {
+      id: 'ws_1',
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query: 'q' },
+    };
+    const stream = [
+      created,
+      added(0, { id: 'ws_1', type: 'web_search_call', status: 'in_progress' }),
+      added(1, message),
+      text(1, 'A'),
+      { type: 'response.web_search_call.searching', output_index: 0, item_id: 'ws_1' },
+      done(0, search),
+      text(1, 'B'),
+      done(1, { ...message, content: said('AB') }),
+      completed(),
+    ];
+    const events = run(stream);
+    expect(words(events)).toBe('start [0 whole tool-call ] [1 text "A" "B" ] finish:stop end');
+    const head = events.find((event) => event.type === 'block-start')?.head;
+    expect(head?.type === 'whole' ? head.block : undefined).toEqual({
+      type: 'tool-call',
+      id: 'ws_1',
+      name: 'web_search',
+      kind: 'function',
+      input: '{"type":"search","query":"q"}',
+      by: 'provider',
+      wire: { protocol: 'openai-responses', value: search },
+    });
+  });
+
+  test('an item that ends while it waits is told whole when its turn comes', () => {
+    const call = { id: 'fc_1', type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const stream = [
+      created,
+      added(0, message),
+      added(1, { ...call, arguments: '' }),
+      text(0, 'A'),
+      done(1, call),
+      done(0, { ...message, content: said('A') }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe(
+      'start [0 text "A" ] [1 call f/function "{}" ] finish:tool-calls end',
+    );
+  });
+
+  test('summary parts, then the payload of done', () => {
+    const part = (summary_index: number) => ({
+      type: 'response.reasoning_summary_part.added',
+      output_index: 0,
+      summary_index,
+    });
+    const delta = (summary_index: number, value: string) => ({
+      type: 'response.reasoning_summary_text.delta',
+      output_index: 0,
+      summary_index,
+      delta: value,
+    });
+    const item = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'early' };
+    const summary = ['ab', 'c'].map((value) => ({ type: 'summary_text', text: value }));
+    const stream = [
+      created,
+      added(0, item),
+      part(0),
+      delta(0, 'a'),
+      delta(0, 'b'),
+      part(1),
+      delta(1, 'c'),
+      done(0, { ...item, summary, encrypted_content: 'late' }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe(
+      'start [0 reasoning "a" "b" +"c" sealed:late ] finish:stop end',
+    );
+  });
+
+  test('reasoning of which only the payload comes is a block, of which nothing comes is none', () => {
+    const item = { id: 'rs_1', type: 'reasoning', summary: [] };
+    const sealed = { ...item, encrypted_content: 'x' };
+    expect(words(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
+      'start [0 reasoning sealed:x ] finish:stop end',
+    );
+    expect(words(run([created, added(0, item), done(0, item), completed()]))).toBe(
+      'start finish:stop end',
+    );
+  });
+
+  test('raw reasoning text (DeepSeek, LM Studio) is not a summary', () => {
+    const stream = [
+      created,
+      added(0, { id: 'r', type: 'reasoning', summary: [], content: [] }),
+      {
+        type: 'response.content_part.added',
+        output_index: 0,
+        part: { type: 'reasoning_text', text: '' },
+      },
+      { type: 'response.reasoning_text.delta', output_index: 0, content_index: 0, delta: 'think' },
+      done(0, {
+        id: 'r',
+        type: 'reasoning',
+        summary: [],
+        content: [{ type: 'reasoning_text', text: 'think' }],
+      }),
+      completed(),
+    ];
+    const events = run(stream);
+    expect(words(events)).toBe('start [0 reasoning "think" ] finish:stop end');
+    expect(events[1]).toMatchObject({ head: { type: 'reasoning' } });
+    expect(JSON.stringify(events[1])).not.toContain('summary');
+  });
+
+  test('a refusal is its own block and its own finish', () => {
+    const stream = [
+      created,
+      added(0, message),
+      {
+        type: 'response.content_part.added',
+        output_index: 0,
+        content_index: 0,
+        part: { type: 'refusal', refusal: '' },
+      },
+      { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: 'No.' },
+      { type: 'response.refusal.done', output_index: 0, content_index: 0, refusal: 'No.' },
+      done(0, { ...message, content: [{ type: 'refusal', refusal: 'No.' }] }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe('start [0 refusal "No." ] finish:refusal end');
+  });
+
+  test('citations keep their offsets, also those that only the done part lists', () => {
+    const annotation = { type: 'url_citation', start_index: 0, end_index: 1, url: 'u', title: 't' };
+    const part = { type: 'output_text', text: 'A', annotations: [annotation] };
+    const stream = [
+      created,
+      added(0, message),
+      text(0, 'A'),
+      { type: 'response.content_part.done', output_index: 0, content_index: 0, part },
+      done(0, { ...message, content: [part] }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe('start [0 text "A" cite:u@0-1 ] finish:stop end');
+  });
+
+  test('several parts of one message are several blocks', () => {
+    const stream = [
+      created,
+      added(0, message),
+      text(0, 'A', 0),
+      text(0, 'B', 1),
+      done(0, { ...message, content: [...said('A'), ...said('B'), ...said('C')] }),
+      completed(),
+    ];
+    expect(words(run(stream))).toBe(
+      'start [0 text "A" ] [1 text "B" ] [2 text "C" ] finish:stop end',
+    );
+  });
+});
+
+describe('calls under the names that the client declared', () => {
+  const sent = conversation({
+    model: 'm',
+    input: 'i',
+    tools: [
+      { type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'go' }] },
+      { type: 'custom', name: 'apply_patch' },
+      { type: 'tool_search', execution: 'client' },
+    ],
+  });
+  const call = (name: string, more: JsonObject = {}) => ({
+    id: 'fc_1',
+    type: 'function_call',
+    call_id: 'c1',
+    name,
+    arguments: '',
+    ...more,
+  });
+  const args = (delta: string) => ({
+    type: 'response.function_call_arguments.delta',
+    output_index: 0,
+    delta,
+  });
+
+  test('a flattened name finds its namespace', () => {
+    const stream = [
+      created,
+      added(0, call('ns__go')),
+      args('{"a"'),
+      args(':1}'),
+      done(0, call('ns__go', { arguments: '{"a":1}' })),
+      completed(),
+    ];
+    expect(words(run(stream, sent))).toBe(
+      'start [0 call ns.go/function "{"a"" ":1}" ] finish:tool-calls end',
+    );
+  });
+
+  test('a native namespace stands', () => {
+    const item = call('go', { namespace: 'ns', arguments: '{}' });
+    expect(words(run([created, added(0, item), done(0, item), completed()], sent))).toBe(
+      'start [0 call ns.go/function "{}" ] finish:tool-calls end',
+    );
+  });
+
+  test('a freeform tool that was bridged as a function is unwrapped', () => {
+    const stream = [
+      created,
+      added(0, call('apply_patch')),
+      args('{"input":"*** '),
+      args('Begin"}'),
+      done(0, call('apply_patch', { arguments: '{"input":"*** Begin"}' })),
+      completed(),
+    ];
+    expect(words(run(stream, sent))).toBe(
+      'start [0 call apply_patch/custom "*** Begin" ] finish:tool-calls end',
+    );
+  });
+
+  test('a native freeform call streams its text', () => {
+    const item = {
+      id: 'ctc',
+      type: 'custom_tool_call',
+      call_id: 'c',
+      name: 'apply_patch',
+      input: '',
+    };
+    const stream = [
+      created,
+      added(0, item),
+      { type: 'response.custom_tool_call_input.delta', output_index: 0, delta: '*** ' },
+      { type: 'response.custom_tool_call_input.delta', output_index: 0, delta: 'x' },
+      done(0, { ...item, input: '*** x' }),
+      completed(),
+    ];
+    expect(words(run(stream, sent))).toBe(
+      'start [0 call apply_patch/custom "*** " "x" ] finish:tool-calls end',
+    );
+  });
+
+  test('a search that the client runs is a call, one that the vendor ran is not', () => {
+    const item = {
+      id: 't',
+      type: 'tool_search_call',
+      call_id: 'c',
+      execution: 'client',
+      arguments: { query: 'q' },
+    };
+    expect(
+      words(run([created, added(0, { ...item, arguments: {} }), done(0, item), completed()], sent)),
+    ).toBe('start [0 call tool_search/tool-search "{"query":"q"}" ] finish:tool-calls end');
+    const server = { ...item, execution: 'server', call_id: null };
+    expect(words(run([created, added(0, server), done(0, server), completed()], sent))).toBe(
+      'start [0 whole tool-call ] finish:stop end',
+    );
+  });
+});
+
+describe('endings', () => {
+  const cases: readonly [string, JsonObject, string][] = [
+    [
+      'length',
+      {
+        type: 'response.incomplete',
+        response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+      },
+      'finish:length end',
+    ],
+    [
+      'filter',
+      {
+        type: 'response.incomplete',
+        response: { status: 'incomplete', incomplete_details: { reason: 'content_filter' } },
+      },
+      'finish:content-filter end',
+    ],
+    ['no status', { type: 'response.incomplete', response: {} }, 'finish:length end'],
+    [
+      'failed',
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'server_error', message: 'x' } },
+      },
+      'error:upstream',
+    ],
+    ['failed bare', { type: 'response.failed', response: {} }, 'error:upstream'],
+    [
+      'rate',
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'x' } },
+      },
+      'error:rate_limit',
+    ],
+    [
+      'overflow',
+      {
+        type: 'response.failed',
+        response: { status: 'failed', error: { code: 'context_length_exceeded', message: 'x' } },
+      },
+      'error:context_overflow',
+    ],
+    [
+      'nested error',
+      {
+        type: 'error',
+        error: { type: 'insufficient_quota', code: 'insufficient_quota', message: 'x' },
+      },
+      'error:quota',
+    ],
+    [
+      'flat error',
+      { type: 'error', code: 'server_error', message: 'x', param: null },
+      'error:upstream',
+    ],
+    ['untyped error', { error: { message: 'boom', code: 500 } }, 'error:upstream'],
+  ];
+  for (const [name, event, expected] of cases) {
+    test(name, () => {
+      expect(words(run([created, event], ASKED, false))).toBe(`start ${expected}`);
+    });
+  }
+
+  test('nothing is said behind an error', () => {
+    const error = { type: 'error', message: 'x' };
+    const failed = { type: 'response.failed', response: { status: 'failed' } };
+    expect(words(run([created, error, failed]))).toBe('start error:upstream');
+  });
+
+  test('usage comes apart', () => {
+    const usage = {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
+      output_tokens: 50,
+      output_tokens_details: { reasoning_tokens: 20 },
+      total_tokens: 150,
+    };
+    expect(run([created, completed([], { usage })])).toContainEqual({
+      type: 'usage',
+      usage: { input: 30, output: 30, cacheRead: 60, cacheWrite: 10, reasoning: 20 },
+    });
+  });
+
+  test('events of no known meaning pass as opaque', () => {
+    const events = run([created, { type: 'codex.rate_limits', limits: 1 }, completed()]);
+    expect(words(events)).toBe('start opaque finish:stop end');
+  });
+});

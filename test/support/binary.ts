@@ -1,0 +1,236 @@
+/** Starts the compiled binary as users do: built once, its own home, a free port, stopped with the tests. */
+
+import { existsSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FakeUpstream, Protocol } from './fake-upstream/index.ts';
+
+const ROOT = Bun.fileURLToPath(new URL('../..', import.meta.url));
+
+/** The host's binary. */
+export const BINARY = join(ROOT, 'dist/hopgate');
+
+function newestSource(): number {
+  const files = [
+    ...new Bun.Glob('src/**/*').scanSync({ cwd: ROOT }),
+    'build.ts',
+    'package.json',
+    'bun.lock',
+    'package-lock.json',
+  ];
+  return Math.max(
+    ...files
+      .map((file) => join(ROOT, file))
+      .map((file) => (existsSync(file) ? statSync(file).mtimeMs : 0)),
+  );
+}
+
+let built: Promise<string> | undefined;
+
+async function build(): Promise<string> {
+  if (existsSync(BINARY) && statSync(BINARY).mtimeMs >= newestSource()) return BINARY;
+  const run = Bun.spawn([process.execPath, 'build.ts'], {
+    cwd: ROOT,
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const output = `${await new Response(run.stdout).text()}${await new Response(run.stderr).text()}`;
+  if ((await run.exited) !== 0) throw new Error(`build.ts failed:\n${output}`);
+  return BINARY;
+}
+
+/** The path of an up-to-date binary; builds it the first time, when sources are newer. */
+export function binary(): Promise<string> {
+  built ??= build();
+  return built;
+}
+
+export interface Gateway {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly pid: number;
+  /** `$HOME`; state lies in `home/state` (`$HOPGATE_HOME`). */
+  readonly home: string;
+  readonly configPath: string;
+  stdout(): string;
+  stderr(): string;
+  /** The log lines of stderr that are JSON. */
+  logs(): Record<string, unknown>[];
+  signal(name: NodeJS.Signals): void;
+  /** Resolves with the exit code. */
+  readonly exited: Promise<number>;
+  /** SIGTERM, then SIGKILL after five seconds; removes the home. */
+  stop(): Promise<number>;
+}
+
+export interface GatewayOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  args?: string[];
+  /** Milliseconds to wait for the line that says it listens. */
+  patience?: number;
+}
+
+const running = new Set<Bun.Subprocess>();
+// A test run that dies must not leave gateways behind.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** An environment without keys, proxies or settings of the person who runs the tests. */
+export function cleanEnv(home: string, more: Record<string, string> = {}): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    HOPGATE_HOME: join(home, 'state'),
+    TMPDIR: tmpdir(),
+    ...more,
+  };
+}
+
+/** Runs one command of the binary to its end. */
+export async function runBinary(
+  args: string[],
+  options: { input?: string; env?: Record<string, string>; cwd?: string } = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const home = await mkdtemp(join(tmpdir(), 'hopgate-run-'));
+  const child = Bun.spawn([await binary(), ...args], {
+    cwd: options.cwd ?? home,
+    env: cleanEnv(home, options.env),
+    stdin: options.input === undefined ? 'ignore' : new Blob([options.input]),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  running.add(child);
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  running.delete(child);
+  await rm(home, { recursive: true, force: true });
+  return { code, stdout, stderr };
+}
+
+function collect(stream: ReadableStream<Uint8Array>): {
+  text: () => string;
+  changed: () => Promise<void>;
+} {
+  let text = '';
+  let wake = Promise.withResolvers<void>();
+  void (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      text += decoder.decode(chunk, { stream: true });
+      wake.resolve();
+      wake = Promise.withResolvers<void>();
+    }
+    wake.resolve();
+  })();
+  return { text: () => text, changed: () => wake.promise };
+}
+
+const LISTENING = /^hopgate listening on (http:\/\/127\.0\.0\.1:\d+)$/m;
+
+/**
+ * Starts `hopgate serve` with this configuration (a value, written as JSON, which YAML takes; or text).
+ * @throws Error with the process's output when it exits or keeps silent
+ */
+export async function startGateway(
+  config: unknown,
+  options: GatewayOptions = {},
+): Promise<Gateway> {
+  const home = await mkdtemp(join(tmpdir(), 'hopgate-home-'));
+  const configPath = join(home, 'hopgate.yaml');
+  await Bun.write(
+    configPath,
+    typeof config === 'string' ? config : JSON.stringify(config, null, 2),
+  );
+  const args = ['serve', '--config', configPath, '--port', '0', ...(options.args ?? [])];
+  const child = Bun.spawn([await binary(), ...args], {
+    cwd: options.cwd ?? home,
+    env: cleanEnv(home, options.env),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  running.add(child);
+  void child.exited.then(() => running.delete(child));
+  const out = collect(child.stdout);
+  const err = collect(child.stderr);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const late = setTimeout(() => child.kill('SIGKILL'), 5000);
+    const code = await child.exited;
+    clearTimeout(late);
+    await rm(home, { recursive: true, force: true });
+    return code;
+  };
+  const gaveUp = Bun.sleep(options.patience ?? 10_000).then(() => 'late' as const);
+  let url: string | undefined;
+  while (url === undefined) {
+    url = LISTENING.exec(out.text())?.[1];
+    if (url !== undefined) break;
+    const what = await Promise.race([
+      out.changed().then(() => 'more' as const),
+      child.exited.then(() => 'gone' as const),
+      gaveUp,
+    ]);
+    // What was written just before the exit may still be under way.
+    if (what === 'gone') await Bun.sleep(20);
+    url = LISTENING.exec(out.text())?.[1];
+    if (url !== undefined || what === 'more') continue;
+    const said = `${out.text()}${err.text()}`;
+    await stop();
+    throw new Error(`hopgate did not start (${what}):\n${said}`);
+  }
+  return {
+    url,
+    pid: child.pid,
+    home,
+    configPath,
+    stdout: out.text,
+    stderr: err.text,
+    logs: () =>
+      err
+        .text()
+        .split('\n')
+        .flatMap((line) => {
+          try {
+            return [JSON.parse(line) as Record<string, unknown>];
+          } catch {
+            return [];
+          }
+        }),
+    signal: (name) => child.kill(name),
+    exited: child.exited,
+    stop,
+  };
+}
+
+const PROVIDERS: Readonly<Record<string, Protocol>> = {
+  chat: 'openai-chat',
+  responses: 'openai-responses',
+  messages: 'anthropic-messages',
+};
+
+/**
+ * A configuration with one provider for each protocol, all of them the same fake vendor: the models
+ * `via-chat`, `via-responses`, `via-messages` go out as `m1` of that provider.
+ */
+export function threeProviders(upstream: FakeUpstream, more: Record<string, unknown> = {}): object {
+  const providers = Object.entries(PROVIDERS).map(([name, protocol]) => [
+    name,
+    { protocol, base_url: upstream.baseUrl(protocol), keys: ['sk-upstream'], models: ['m1'] },
+  ]);
+  return {
+    providers: Object.fromEntries(providers),
+    routes: Object.keys(PROVIDERS).map((name) => ({
+      when: { model: `via-${name}` },
+      to: [`${name}/m1`],
+    })),
+    samples: { mode: 'off' },
+    ...more,
+  };
+}
