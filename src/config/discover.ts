@@ -78,17 +78,12 @@ export async function probe(fetch: Fetch): Promise<readonly Found[]> {
 
 async function listModels(url: string, fetch: Fetch): Promise<readonly string[]> {
   const signal = AbortSignal.timeout(PROBE_MS);
-  try {
-    // Raced, since a fetch may ignore its signal while it reads the body.
-    return await Promise.race([
-      readModels(await fetch(url, { signal })),
-      new Promise<readonly string[]>((resolve) =>
-        signal.addEventListener('abort', () => resolve([]), { once: true }),
-      ),
-    ]);
-  } catch {
-    return [];
-  }
+  // Raced, since a server may accept and then never answer, or never end its answer.
+  const late = new Promise<readonly string[]>((resolve) =>
+    signal.addEventListener('abort', () => resolve([]), { once: true }),
+  );
+  const answer = async () => readModels(await fetch(url, { signal }));
+  return Promise.race([answer().catch(() => []), late]);
 }
 
 async function readModels(response: Response): Promise<readonly string[]> {

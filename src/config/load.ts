@@ -159,5 +159,10 @@ function merge(value: unknown, discovered: Discovery): unknown {
   };
 }
 
-const inOrder = (problems: readonly Problem[]) =>
-  problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+/** In the order of the file, each once. */
+function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  const unique = new Map(
+    problems.map((problem) => [`${problem.path}\0${problem.message}`, problem]),
+  );
+  return [...unique.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);
+}

@@ -3,7 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Problem } from '../../src/config/index.ts';
+import { describeProblem, type Problem } from '../../src/config/index.ts';
 import { bad, PROVIDER, parse } from './support.ts';
 
 describe('a file that is wrong', () => {
@@ -96,6 +96,57 @@ describe('a file that is wrong', () => {
     ['broken YAML', 'a: [1, 2\nb: 3\n', { line: 2 }],
     ['a list instead of a mapping', '- a\n', { line: 1, column: 1 }],
     [
+      'a preset with a slip',
+      'providers:\n  x: { preset: deepsek }\n',
+      { path: 'providers.x.preset', line: 2, column: 16, suggestion: 'deepseek' },
+    ],
+    [
+      'a vendor without a common address',
+      'providers:\n  azure:\n',
+      { path: 'providers.azure', line: 2, column: 3 },
+    ],
+    [
+      'a protocol that the preset has no address for',
+      'providers:\n  x: { preset: gemini, protocol: anthropic-messages }\n',
+      { path: 'providers.x', line: 2, column: 3 },
+    ],
+    [
+      'profiles that extend each other',
+      `${PROVIDER}profiles:\n  a: { extends: b }\n  b: { extends: a }\n`,
+      { path: 'profiles.a.extends', line: 4, message: 'goes round in a circle' },
+    ],
+    [
+      'a profile that extends nothing there is',
+      `${PROVIDER}profiles:\n  a: { extends: gml }\n`,
+      { path: 'profiles.a.extends', line: 4, column: 17, suggestion: 'glm' },
+    ],
+    [
+      'weights that leave nobody',
+      `${PROVIDER}routes:\n  - to: [{ target: p/a, weight: 0 }, { target: p/b, weight: 0 }]\n`,
+      { path: 'routes[0].to', line: 4 },
+    ],
+    [
+      'an hour that no clock shows',
+      `${PROVIDER}routes:\n  - { when: { time: "25:00-26:00" }, to: p/m }\n`,
+      { path: 'routes[0].when.time', line: 4, column: 21 },
+    ],
+    ['an address that is none', `${PROVIDER}listen: "a b"\n`, { path: 'listen', line: 3 }],
+    [
+      'a name that no provider may have',
+      'providers:\n  a/b: {}\n',
+      { path: 'providers.a/b', line: 2, column: 3, message: 'is not a legal name here' },
+    ],
+    [
+      'a searching model without its name',
+      `${PROVIDER}server_tools: { web_search: { engines: [{ type: model }] } }\n`,
+      { path: 'server_tools.web_search.engines[0]', line: 3 },
+    ],
+    [
+      'eyes at a provider that is not there',
+      `${PROVIDER}server_tools: { vision: { target: pp/m } }\n`,
+      { path: 'server_tools.vision.target', line: 3, suggestion: 'p/m' },
+    ],
+    [
       'searxng without an address',
       `${PROVIDER}server_tools:\n  web_search:\n    engines: [{ type: searxng }]\n`,
       { line: 5, column: 15 },
@@ -103,6 +154,21 @@ describe('a file that is wrong', () => {
   ];
   test.each(cases)('%s', (_, text, wanted) => {
     expect(bad(text)[0]).toMatchObject(wanted as Problem);
+  });
+
+  test('a circle is told of once for each profile in it', () => {
+    const text = `${PROVIDER}profiles: { a: { extends: b }, b: { extends: a }, c: { extends: a }, d: { extends: glm } }`;
+    expect(bad(text).map(({ path }) => path)).toEqual(['profiles.a.extends', 'profiles.b.extends']);
+  });
+
+  test('in words: file, line, column, path, what, and what was meant', () => {
+    const [problem] = bad(`${PROVIDER}routs: []`);
+    expect(describeProblem(problem!, 'h.yaml')).toBe(
+      'h.yaml:3:1: routs: unknown key (did you mean "routes"?)',
+    );
+    const nowhere = { path: '', line: 0, column: 0, message: 'there is no such file' };
+    expect(describeProblem(nowhere, 'h.yaml')).toBe('h.yaml: there is no such file');
+    expect(describeProblem(nowhere)).toBe('there is no such file');
   });
 
   test('several problems are told at once, in the order of the file', () => {
@@ -139,5 +205,34 @@ describe('a file that is wrong', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('a file that works but will surprise', () => {
+  test.each([
+    [
+      'a rule behind one that takes everything',
+      'routes: [{ to: [p/a] }, { to: [p/b] }]',
+      'routes[1]',
+    ],
+    ['an address that others reach, without keys', 'listen: 0.0.0.0:1', 'listen'],
+    ['an alias that a place hides', 'aliases: { p/x: p/y }', 'aliases.p/x'],
+    [
+      'a paid search engine without a key',
+      'server_tools: { web_search: { engines: [{ type: tavily }] } }',
+      'server_tools.web_search.engines[0]',
+    ],
+  ])('%s is told of', (_, line, path) => {
+    const result = parse(`${PROVIDER}${line}\n`);
+    expect(result.ok).toBe(true);
+    expect(result.warnings).toMatchObject([{ path, line: 3 }]);
+  });
+
+  test.each([
+    'listen: 127.0.0.1:1',
+    'listen: localhost:1',
+    'auth: { keys: [k] }\nlisten: 0.0.0.0:1',
+  ])('%j warns of nothing', (line) => {
+    expect(parse(`${PROVIDER}${line}`).warnings).toEqual([]);
   });
 });

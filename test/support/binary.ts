@@ -29,6 +29,8 @@ function newestSource(): number {
 let built: Promise<string> | undefined;
 
 async function build(): Promise<string> {
+  // Another binary to test: a release's, or a cross-built one on its own machine.
+  if (process.env.HOPGATE_TEST_BINARY) return process.env.HOPGATE_TEST_BINARY;
   if (existsSync(BINARY) && statSync(BINARY).mtimeMs >= newestSource()) return BINARY;
   const run = Bun.spawn([process.execPath, 'build.ts'], {
     cwd: ROOT,
@@ -231,6 +233,8 @@ export function threeProviders(upstream: FakeUpstream, more: Record<string, unkn
       to: [`${name}/m1`],
     })),
     samples: { mode: 'off' },
+    // Faults are many in tests; the pauses between tries need not be long.
+    retry: { base_delay: 0.02, max_delay: 2 },
     ...more,
   };
 }

@@ -38,6 +38,23 @@ export function encodeBlocks(
   return out;
 }
 
+/** Of instructions the blocks that may stand there: text, and what came there on this wire. */
+export function instructionBlocks(
+  blocks: readonly Block[],
+  where: string,
+  notes: Notes,
+): readonly Block[] {
+  return blocks.filter((block, i) => {
+    const fits =
+      ownWire(block) !== undefined ||
+      block.type === 'text' ||
+      block.type === 'refusal' ||
+      (block.type === 'opaque' && block.text !== undefined);
+    if (!fits) notes.add('content_dropped', `${where}/${i}`, `${block.type} in instructions`);
+    return fits;
+  });
+}
+
 function encodeBlock(block: Block, where: string, writer: BlockWriter): JsonObject | undefined {
   const own = ownWire(block);
   if (isObject(own)) return own;

@@ -6,7 +6,7 @@ import { toolNames } from '../../conversation/tool-names.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { callIds } from './call-ids.ts';
-import { type BlockWriter, encodeBlocks } from './encode-blocks.ts';
+import { type BlockWriter, encodeBlocks, instructionBlocks } from './encode-blocks.ts';
 import { changedSettings, encodeSettings } from './encode-settings.ts';
 import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
 import { encodeTools, toolsOfHistory } from './tools.ts';
@@ -110,15 +110,7 @@ function calledNames(messages: readonly JsonObject[]): Set<string> {
 
 /** One text alone as a string, several as blocks; what is not text is left out with a note. */
 function encodeSystem(blocks: readonly Block[], writer: BlockWriter): Json | undefined {
-  const plain = blocks.filter((block, i) => {
-    const fits =
-      ownWire(block) !== undefined ||
-      block.type === 'text' ||
-      block.type === 'refusal' ||
-      (block.type === 'opaque' && block.text !== undefined);
-    if (!fits) writer.notes.add('content_dropped', `/system/${i}`, `${block.type} in instructions`);
-    return fits;
-  });
+  const plain = instructionBlocks(blocks, '/system', writer.notes);
   const out = encodeBlocks(plain, '/system', writer);
   const only = out.length === 1 ? out[0] : undefined;
   if (out.length === 0) return undefined;

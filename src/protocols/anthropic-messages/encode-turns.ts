@@ -2,7 +2,7 @@
 
 import type { Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { type BlockWriter, encodeBlocks, textBlock } from './encode-blocks.ts';
+import { type BlockWriter, encodeBlocks, instructionBlocks, textBlock } from './encode-blocks.ts';
 import { ownResidue, ownWire, rebuilt } from './wire.ts';
 
 type MessageRole = 'user' | 'assistant' | 'system';
@@ -50,7 +50,9 @@ function encodeTurn(turn: Turn, where: string, writer: BlockWriter): Draft | und
     return { role, content: listOf(own.content), own: true, value: own, verbatim: true };
   }
   const role = roleOf(turn, where, writer);
-  const content = encodeBlocks(turn.blocks, `${where}/blocks`, writer);
+  const blocks =
+    role === 'system' ? instructionBlocks(turn.blocks, where, writer.notes) : turn.blocks;
+  const content = encodeBlocks(blocks, `${where}/blocks`, writer);
   if (content.length === 0) return undefined;
   const residue = ownResidue(turn);
   const kept = isObject(residue) && residue.role === role ? residue : undefined;

@@ -198,7 +198,7 @@ describe('what is written', () => {
   });
 
   test('claude: a provider that would be asked for claude-… by its wildcard is not trusted to have it', async () => {
-    const wild = GLM_CONFIG.replace('[glm-4.7, glm-4.6]', '["*"]').replace(/routes:[^]*$/, '');
+    const wild = GLM_CONFIG.replace('[glm-4.7, glm-4.6]', '["*"]').replace(/routes:[\s\S]*$/, '');
     world.write('.config/hopgate/hopgate.yaml', wild);
     const { code, err } = await setup('claude --yes');
     expect(code).toBe(2);

@@ -293,7 +293,7 @@ function checkPromises(body: JsonObject): void {
 
 describe('conversations of other protocols', () => {
   test("every one becomes a request that passes the vendor's checks, and nothing throws", () => {
-    fc.assert(
+    void fc.assert(
       fc.property(foreign, profile, (asked, facts) => {
         const notes = new Notes();
         const body = openaiResponses.encodeRequest(asked, target('gpt-5', facts), notes);
@@ -307,7 +307,7 @@ describe('conversations of other protocols', () => {
   });
 
   test('the same conversation gives the same bytes, and a longer one extends it', () => {
-    fc.assert(
+    void fc.assert(
       fc.property(foreign, textBlock, (asked, more) => {
         const encode = (c: Conversation) =>
           openaiResponses.encodeRequest(c, target('gpt-5'), new Notes())

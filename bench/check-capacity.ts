@@ -1,0 +1,155 @@
+/** Checks of memory and numbers: many streams at once, a stalled reader, several workers, a soak. */
+
+import type { Generator } from './generator.ts';
+import { sleep } from './clock.ts';
+import { singlePlan } from './check-latency.ts';
+import { cpuBetween, cpuSample, peakResident, processTree, residentMegabytes } from './process-usage.ts';
+import { startProduct } from './product.ts';
+import { planFor, SCENARIOS, type Scenario } from './scenarios.ts';
+import { slope } from './statistics.ts';
+import type { Bench, Target } from './targets.ts';
+
+const named = (name: Scenario['name']) => SCENARIOS.find((scenario) => scenario.name === name)!;
+
+export interface ManyStreams {
+  readonly asked: number;
+  readonly completed: number;
+  /** Milliseconds to the first byte of the slowest stream: all must be under way at once. */
+  readonly slowestStart: number;
+  readonly residentPeak: number;
+}
+
+/** Holds `streams` streams of 3 s at once: above the 256 that Bun's fetch allows by itself. */
+export async function manyStreams(
+  generator: Generator,
+  target: Target,
+  streams: number,
+): Promise<ManyStreams> {
+  const plan = {
+    ...planFor(named('P500'), target),
+    body: singlePlan(target, 'paced-6x500ms', true).body,
+    connections: streams,
+    maxRequests: streams,
+    events: 6,
+    spreadMs: 500,
+  };
+  const [result, residentPeak] = await peakResident(target.pid, generator.run(plan));
+  return {
+    asked: streams,
+    completed: result.requests,
+    slowestStart: result.firstByte.max / 1000,
+    residentPeak,
+  };
+}
+
+/** Megabytes that a target grows by while a client reads the first bytes of a 1 GB stream and then stalls. */
+export async function stalledReader(generator: Generator, target: Target): Promise<number> {
+  // A first short stream brings in what any stream needs.
+  await generator.run(singlePlan(target, 'burst-100', true));
+  await sleep(300);
+  const before = residentMegabytes(target.pid);
+  const plan = { ...singlePlan(target, 'giga', true), stallMs: 3000 };
+  const [, peak] = await peakResident(target.pid, generator.run(plan));
+  return peak - before;
+}
+
+export interface Workers {
+  readonly processes: number;
+  readonly errors: number;
+  /** Requests per second, and each busy process's share of the CPU time. */
+  readonly rate: number;
+  readonly shares: readonly number[];
+}
+
+/** Starts the product with `--workers 2` and looks which of its processes work. */
+export async function workers(bench: Bench, generator: Generator): Promise<Workers> {
+  const { child, port } = await startProduct(bench, {
+    upstream: 'openai-chat',
+    name: 'workers',
+    arguments: ['--port', '0', '--workers', '2'],
+  });
+  try {
+    const { CLIENT_HEADERS } = await import('./product.ts');
+    const entrance = {
+      port,
+      dialect: 'chat' as const,
+      headers: CLIENT_HEADERS,
+      model: (name: string) => name,
+    };
+    await sleep(300);
+    const before = cpuSample(child.pid);
+    const result = await generator.run(planFor(named('J50'), entrance));
+    const after = cpuSample(child.pid);
+    const spent = processTree(child.pid).map((pid) => {
+      const own = (sample: ReadonlyMap<string, number>) =>
+        new Map([...sample].filter(([key]) => key.startsWith(`${pid}/`)));
+      return cpuBetween(own(before), own(after));
+    });
+    const total = spent.reduce((sum, each) => sum + each, 0);
+    const errors = Object.values(result.errors).reduce((sum, n) => sum + n, 0);
+    return {
+      processes: spent.length,
+      errors,
+      rate: (result.requestsInTime / result.elapsedMs) * 1000,
+      shares: spent.map((each) => each / total).sort((a, b) => b - a),
+    };
+  } finally {
+    await child.stop();
+  }
+}
+
+export interface Soak {
+  readonly requests: number;
+  readonly aborted: number;
+  readonly errors: Readonly<Record<string, number>>;
+  /** Resident megabytes after every tenth of the run; the first tenth is warm-up. */
+  readonly resident: readonly number[];
+  /** Least-squares growth from the end of the warm-up to the end, in megabytes. */
+  readonly growth: number;
+}
+
+/** Sends `requests` requests (half JSON, half streams) and `hangUps` aborted streams in ten equal parts. */
+export async function soak(
+  generator: Generator,
+  target: Target,
+  requests: number,
+  hangUps: number,
+): Promise<Soak> {
+  const errors: Record<string, number> = {};
+  const resident: number[] = [];
+  let answered = 0;
+  let aborted = 0;
+  const part = (scenario: Scenario) => ({
+    ...planFor(scenario, target),
+    durationMs: 60_000,
+    maxRequests: Math.round(requests / 20),
+  });
+  for (let tenth = 0; tenth < 10; tenth++) {
+    const plans = [
+      part(named('J50')),
+      part(named('S50')),
+      {
+        ...singlePlan(target, 'paced-1000x5ms', true),
+        connections: 50,
+        maxRequests: Math.round(hangUps / 10),
+        abortAfterMs: 30,
+      },
+    ];
+    for (const plan of plans) {
+      const result = await generator.run(plan);
+      answered += result.requests;
+      aborted += result.aborted;
+      for (const [kind, n] of Object.entries(result.errors)) errors[kind] = (errors[kind] ?? 0) + n;
+    }
+    await sleep(300);
+    resident.push(residentMegabytes(target.pid));
+  }
+  const settled = resident.slice(1);
+  return {
+    requests: answered,
+    aborted,
+    errors,
+    resident,
+    growth: slope(settled) * (settled.length - 1),
+  };
+}

@@ -1,0 +1,174 @@
+/** Checks of time: start to first answer, client gone to upstream closed, event loop blocked by a large request. */
+
+import { startChild } from './children.ts';
+import { nanoseconds, sleep } from './clock.ts';
+import { freePort } from './children.ts';
+import type { Generator } from './generator.ts';
+import type { LoadPlan } from './load-plan.ts';
+import { productCommand } from './product.ts';
+import { DIALECT_PATH, type Entrance, requestBody } from './scenarios.ts';
+import { median } from './statistics.ts';
+import type { Bench } from './targets.ts';
+
+/** A plan of one connection and one request, to be varied. */
+export function singlePlan(entrance: Entrance, model: string, stream: boolean): LoadPlan {
+  return {
+    port: entrance.port,
+    path: DIALECT_PATH[entrance.dialect],
+    headers: entrance.headers,
+    body: requestBody(entrance.dialect, entrance.model(model), stream, {
+      tools: entrance.tools ?? false,
+    }),
+    connections: 1,
+    durationMs: 10_000,
+    maxRequests: 1,
+    graceMs: 500,
+    spreadMs: 0,
+    events: 0,
+    stamped: false,
+  };
+}
+
+/** Resolves once a GET of `path` is answered with 200; tries to connect again at once. @throws after `limitMs` */
+function firstAnswer(port: number, path: string, limitMs: number): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  return new Promise((done, fail) => {
+    const attempt = () => {
+      if (Date.now() > deadline) return fail(new Error(`no answer within ${limitMs} ms`));
+      const again = () => setTimeout(attempt, 0.5);
+      Bun.connect({
+        hostname: '127.0.0.1',
+        port,
+        socket: {
+          open(socket) {
+            socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`);
+          },
+          data(socket, bytes) {
+            socket.terminate();
+            if (bytes.latin1Slice(9, 12) === '200') done();
+            else again();
+          },
+          error() {},
+          connectError: again,
+        },
+      }).catch(() => {}); // connectError has been called
+    };
+    attempt();
+  });
+}
+
+/** Milliseconds from starting the binary to its first 200 on /healthz: the median of `times` starts. */
+export async function startup(bench: Bench, times: number): Promise<number> {
+  const taken: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const port = freePort();
+    const { command, env } = productCommand(bench, {
+      upstream: 'openai-chat',
+      name: 'startup',
+      arguments: ['--port', String(port)],
+    });
+    const from = nanoseconds();
+    const child = startChild(command, { env, logFile: `${bench.dir}/startup.log`, cwd: bench.dir });
+    await firstAnswer(port, '/healthz', 10_000);
+    taken.push((nanoseconds() - from) / 1e6);
+    await child.stop();
+  }
+  return median(taken);
+}
+
+export interface AbortTimes {
+  /** Milliseconds from the client's hang-up to the upstream connection's end; medians and the worst. */
+  readonly beforeHeaders: { readonly p50: number; readonly max: number; readonly unseen: number };
+  readonly midStream: { readonly p50: number; readonly max: number; readonly unseen: number };
+}
+
+/** Hangs up `times` times, one after the other, before the answer begins and in the middle of it. */
+export async function aborts(
+  bench: Bench,
+  generator: Generator,
+  entrance: Entrance,
+  times: number,
+): Promise<AbortTimes> {
+  const forget = async () => {
+    const answer = await fetch(`http://127.0.0.1:${bench.mockPort}/control`);
+    return ((await answer.json()) as { aborts: number[] }).aborts;
+  };
+  const phase = async (model: string) => {
+    const delays: number[] = [];
+    let unseen = 0;
+    for (let i = 0; i < times; i++) {
+      await forget();
+      const plan = { ...singlePlan(entrance, model, true), abortAfterMs: 40 };
+      const hungUpAt = (await generator.run(plan)).log?.[0] ?? 0;
+      await sleep(120);
+      const closedAt = (await forget())[0];
+      if (closedAt === undefined) unseen++;
+      else delays.push(Math.max(0, (closedAt - hungUpAt) / 1e6));
+    }
+    return { p50: median(delays), max: Math.max(...delays), unseen };
+  };
+  return { beforeHeaders: await phase('slow'), midStream: await phase('paced-1000x5ms') };
+}
+
+export interface Block {
+  /** The longest that a small request had to wait while a large one went through: median and p90 over requests, milliseconds. */
+  readonly p50: number;
+  readonly p90: number;
+  /** The same over windows of equal length without large requests. */
+  readonly quiet: number;
+}
+
+/**
+ * Sends large requests one after the other while another process asks /healthz without pause; for
+ * every large request the longest wait among the small ones that overlap it tells how long nothing
+ * else was served.
+ */
+export async function loopBlock(
+  generator: Generator,
+  pinger: Generator,
+  entrance: Entrance,
+  bytes: number,
+  requests: number,
+): Promise<Block> {
+  const body = requestBody(entrance.dialect, entrance.model('json-1k'), false, {
+    padding: bytes,
+    tools: entrance.tools ?? false,
+  });
+  const ping: LoadPlan = {
+    ...singlePlan(entrance, 'json-1k', false),
+    path: '/healthz',
+    body: '',
+    maxRequests: 1_000_000,
+    log: true,
+  };
+  const worst = (pings: readonly number[], from: number, to: number) => {
+    let longest = 0;
+    for (let i = 0; i + 1 < pings.length; i += 2) {
+      const start = pings[i]!;
+      const micros = pings[i + 1]!;
+      if (start < to && start + micros * 1000 > from) longest = Math.max(longest, micros);
+    }
+    return longest / 1000;
+  };
+  // A first part without pings warms the path up.
+  const large = { ...singlePlan(entrance, 'json-1k', false), body, log: true };
+  await generator.run({ ...large, maxRequests: 10 });
+  const pinging = pinger.run({ ...ping, durationMs: 1000 + requests * 40 });
+  await sleep(500);
+  const windows: [number, number][] = [];
+  for (let i = 0; i < requests; i++) {
+    const log = (await generator.run(large)).log ?? [];
+    if (log.length === 2) windows.push([log[0]!, log[0]! + log[1]! * 1000]);
+    await sleep(15);
+  }
+  const pings = (await pinging).log ?? [];
+  const first = pings[0] ?? 0;
+  const waits = windows.map(([from, to]) => worst(pings, from, to)).sort((a, b) => a - b);
+  const length = median(windows.map(([from, to]) => to - from));
+  const calm = windows.map((_, i) => worst(pings, first + i * 5e6, first + i * 5e6 + length));
+  return {
+    p50: median(waits),
+    p90: waits[Math.floor(waits.length * 0.9)] ?? Number.NaN,
+    quiet: median(calm),
+  };
+}

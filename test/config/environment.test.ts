@@ -1,0 +1,60 @@
+/** The environment as a value. */
+
+import { describe, expect, test } from 'bun:test';
+import { environmentFrom, expandHome } from '../../src/config/index.ts';
+
+describe('environment', () => {
+  test('has homes by default, and those that are named', () => {
+    expect(environmentFrom({ HOME: '/h' })).toMatchObject({
+      userHome: '/h',
+      home: '/h/.hopgate',
+      configHome: '/h/.config',
+      configPath: undefined,
+    });
+    expect(
+      environmentFrom({
+        HOME: '/h',
+        HOPGATE_HOME: '~/x',
+        XDG_CONFIG_HOME: '/c',
+        HOPGATE_CONFIG: 'f',
+      }),
+    ).toMatchObject({ home: '/h/x', configHome: '/c', configPath: 'f' });
+  });
+
+  test('an empty variable is an unset one, and none comes from the prototype', () => {
+    const environment = environmentFrom({ HOME: '/h', A: '', B: 'b' });
+    expect(environment.variable('A')).toBeUndefined();
+    expect(environment.variable('B')).toBe('b');
+    expect(environment.variable('constructor')).toBeUndefined();
+  });
+
+  test.each([
+    ['4096', 4096],
+    [' 10 ', 10],
+    ['0', undefined],
+    ['-5', undefined],
+    ['1e3', undefined],
+    ['', undefined],
+  ])('RCC_TOOL_TEXT_LIMIT=%p is %p', (written, wanted) => {
+    expect(environmentFrom({ HOME: '/h', RCC_TOOL_TEXT_LIMIT: written }).toolTextLimit).toBe(
+      wanted as number,
+    );
+  });
+
+  test.each([
+    [{}, true],
+    [{ NO_COLOR: '1' }, false],
+    [{ TERM: 'dumb' }, false],
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }, true],
+    [{ FORCE_COLOR: '0' }, false],
+  ])('colour with %j: %p', (variables, wanted) => {
+    expect(environmentFrom({ HOME: '/h', ...variables }).color).toBe(wanted);
+  });
+
+  test('only a leading ~ is the home', () => {
+    expect(expandHome('~', '/h')).toBe('/h');
+    expect(expandHome('~/a', '/h')).toBe('/h/a');
+    expect(expandHome('~other/a', '/h')).toBe('~other/a');
+    expect(expandHome('/a/~/b', '/h')).toBe('/a/~/b');
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { edited, mapSame } from '../../src/conversation/edit.ts';
+import type { Reply } from '../../src/conversation/events.ts';
+import { Fold, unfold } from '../../src/conversation/fold.ts';
+import { Notes } from '../../src/conversation/notes.ts';
+import { CARRIER_PREFIX, carrySeal, mintSeal, openSeal } from '../../src/conversation/seal.ts';
+import { toolNames, unwrapFreeform, wrapFreeform } from '../../src/conversation/tool-names.ts';
+import type { Block, Sealed, TextBlock, Tool } from '../../src/conversation/types.ts';
+import { addUsage, totalInput, totalOutput } from '../../src/conversation/usage.ts';
+
+const seal: fc.Arbitrary<Sealed> = fc.record(
+  {
+    protocol: fc.constantFrom('anthropic-messages', 'openai-chat', 'openai-responses'),
+    kind: fc.constantFrom('signature', 'encrypted', 'redacted'),
+    value: fc.string({ unit: 'grapheme' }),
+    provider: fc.string({ minLength: 1, unit: 'grapheme' }),
+  },
+  { requiredKeys: ['protocol', 'kind', 'value'] },
+);
+
+describe('seals that travel through a client of another protocol', () => {
+  test('come back as they were', () => {
+    fc.assert(fc.property(seal, (sealed) => expect(openSeal(carrySeal(sealed))).toEqual(sealed)));
+  });
+
+  test('a foreign signature is not taken for one of ours', () => {
+    fc.assert(fc.property(fc.base64String(), (text) => expect(openSeal(text)).toBeUndefined()));
+  });
+
+  test('a damaged carrier is no seal and no crash', () => {
+    fc.assert(fc.property(fc.string(), (text) => void openSeal(CARRIER_PREFIX + text)));
+    expect(openSeal(`${CARRIER_PREFIX}zz.x.y`)).toBeUndefined();
+    expect(openSeal(mintSeal('openai-chat', 'glm'))?.provider).toBe('glm');
+  });
+});
+
+describe('tool names on a flat protocol', () => {
+  const tool: fc.Arbitrary<Tool> = fc.oneof(
+    fc.record(
+      {
+        type: fc.constant('function' as const),
+        name: fc.string({ minLength: 1, maxLength: 90 }),
+        namespace: fc.string({ minLength: 1, maxLength: 20 }),
+      },
+      { requiredKeys: ['type', 'name'] },
+    ),
+    fc.record({
+      type: fc.constant('custom' as const),
+      name: fc.stringMatching(/^[a-z_]{1,70}$/),
+    }),
+  );
+
+  test('are legal, never shared by two tools, and lead back', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(tool, {
+          selector: (t) => `${'namespace' in t ? `${t.namespace}__` : ''}${t.name}`,
+        }),
+        (tools) => {
+          const names = toolNames(tools, 64);
+          const flat = tools.map((t) =>
+            names.flat(t.name, 'namespace' in t ? t.namespace : undefined),
+          );
+          expect(new Set(flat).size).toBe(tools.length);
+          for (const [i, name] of flat.entries()) {
+            expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+            const t = tools[i]!;
+            expect(names.original(name)).toEqual({
+              name: t.name,
+              namespace: 'namespace' in t ? t.namespace : undefined,
+              kind: t.type === 'custom' ? 'custom' : 'function',
+            });
+          }
+        },
+      ),
+    );
+  });
+
+  test('do not depend on what other tools there are', () => {
+    const long: Tool = { type: 'function', name: 'mcp__server__'.repeat(8) };
+    const alone = toolNames([long], 64).flat(long.name);
+    const among = toolNames([{ type: 'function', name: 'a' }, long], 64).flat(long.name);
+    expect(among).toBe(alone);
+  });
+
+  test('freeform input survives the function that stands in for it', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => expect(unwrapFreeform(wrapFreeform(text))).toBe(text)),
+    );
+    expect(unwrapFreeform('*** Begin Patch')).toBe('*** Begin Patch');
+  });
+});
+
+describe('a reply and its events', () => {
+  const block: fc.Arbitrary<Block> = fc.oneof(
+    fc.record({ type: fc.constant('text' as const), text: fc.string() }),
+    fc.record({ type: fc.constant('refusal' as const), text: fc.string() }),
+    fc.record(
+      { type: fc.constant('reasoning' as const), text: fc.string(), sealed: seal },
+      { requiredKeys: ['type', 'text'] },
+    ),
+    fc.record({
+      type: fc.constant('tool-call' as const),
+      id: fc.string(),
+      name: fc.string(),
+      kind: fc.constantFrom('function' as const, 'custom' as const),
+      by: fc.constant('client' as const),
+      input: fc.json(),
+    }),
+  );
+
+  test('unfolding and folding gives the reply back', () => {
+    fc.assert(
+      fc.property(fc.array(block), (blocks) => {
+        const reply: Reply = {
+          id: 'a',
+          model: 'm',
+          blocks,
+          finish: 'stop',
+          usage: { input: 1, output: 2 },
+        };
+        const fold = new Fold();
+        for (const event of unfold(reply)) fold.push(event);
+        expect(fold.complete).toBe(true);
+        expect(JSON.parse(JSON.stringify(fold.reply))).toEqual(JSON.parse(JSON.stringify(reply)));
+      }),
+    );
+  });
+});
+
+describe('edits', () => {
+  const turn: TextBlock = {
+    type: 'text',
+    text: 'a',
+    wire: { protocol: 'openai-chat', value: { type: 'text', text: 'a', extra: 1 } },
+  };
+
+  test('an edited node is no longer what the wire said, but remembers it', () => {
+    const once = edited(turn, { text: 'b' });
+    expect(once.wire).toBeUndefined();
+    expect(once.residue).toBe(turn.wire);
+    expect(edited(once, { text: 'c' }).residue).toBe(turn.wire);
+  });
+
+  test('a list in which nothing changed is the same list', () => {
+    const list = [1, 2, 3];
+    expect(mapSame(list, (n) => n)).toBe(list);
+    expect(mapSame(list, (n) => (n === 2 ? undefined : n))).toEqual([1, 3]);
+    expect(mapSame(list, (n) => (n === 1 ? [7, 8] : n))).toEqual([7, 8, 2, 3]);
+  });
+});
+
+describe('counts', () => {
+  test('notes are told by name and number', () => {
+    const notes = new Notes();
+    expect(notes.summary()).toBe('');
+    notes.add('a');
+    notes.add('b');
+    notes.add('a');
+    expect(notes.summary()).toBe('a=2,b');
+  });
+
+  test('usage over hops: totals are the sums of the totals', () => {
+    const count = fc.nat(1_000_000);
+    const usage = fc.record(
+      { input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count },
+      { requiredKeys: ['input', 'output'] },
+    );
+    fc.assert(
+      fc.property(usage, usage, (a, b) => {
+        const both = addUsage(a, b);
+        expect(totalInput(both)).toBe(totalInput(a) + totalInput(b));
+        expect(totalOutput(both)).toBe(totalOutput(a) + totalOutput(b));
+      }),
+    );
+  });
+});

@@ -1,0 +1,309 @@
+/** The three official clients behind one face: ask, hear what was told, answer the calls, ask on. */
+
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import type { Protocol } from '../support/fake-upstream/index.ts';
+
+/** What a client heard, in no protocol's words. Counts as OpenAI counts them. */
+export interface Told {
+  text: string;
+  reasoning: string;
+  calls: { id: string; name: string; arguments: unknown }[];
+  finish: 'stop' | 'length' | 'calls' | string;
+  usage: { input: number; cached: number; output: number };
+}
+
+export interface Talk {
+  /** Says something and waits for the whole answer. */
+  say(text: string): Promise<Told>;
+  /** Answers every call of the last answer with what `result` gives for it. */
+  answer(result: (call: Told['calls'][number]) => string): Promise<Told>;
+}
+
+export interface TalkOptions {
+  model: string;
+  stream: boolean;
+  tools?: boolean;
+  /** Asks for thinking, in the protocol's own way. */
+  think?: boolean;
+}
+
+const TOOL = {
+  name: 'get_weather',
+  description: 'The weather in a city.',
+  schema: {
+    type: 'object' as const,
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+  },
+};
+
+function chatTalk(base: string, options: TalkOptions): Talk {
+  const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'system', content: 'Be brief.' }];
+  let last: Told['calls'] = [];
+  const ask = async (): Promise<Told> => {
+    const body = {
+      model: options.model,
+      messages,
+      ...(options.think ? { reasoning_effort: 'medium' as const } : {}),
+      ...(options.tools
+        ? {
+            tools: [
+              {
+                type: 'function' as const,
+                function: {
+                  name: TOOL.name,
+                  description: TOOL.description,
+                  parameters: TOOL.schema,
+                },
+              },
+            ],
+          }
+        : {}),
+    };
+    let reasoning = '';
+    let completion: OpenAI.ChatCompletion;
+    if (options.stream) {
+      const stream = client.chat.completions.stream({
+        ...body,
+        stream_options: { include_usage: true },
+      });
+      stream.on('chunk', (chunk) => {
+        const delta = chunk.choices[0]?.delta as { reasoning_content?: string } | undefined;
+        reasoning += delta?.reasoning_content ?? '';
+      });
+      completion = await stream.finalChatCompletion();
+    } else {
+      completion = await client.chat.completions.create(body);
+      const message = completion.choices[0]!.message as { reasoning_content?: string };
+      reasoning = message.reasoning_content ?? '';
+    }
+    const { message, finish_reason } = completion.choices[0]!;
+    messages.push({
+      role: 'assistant',
+      content: message.content,
+      ...(message.tool_calls?.length ? { tool_calls: message.tool_calls } : {}),
+    });
+    last = (message.tool_calls ?? []).map((call) => {
+      if (call.type !== 'function') throw new Error('a custom call where none was offered');
+      const args: unknown = JSON.parse(call.function.arguments);
+      return { id: call.id, name: call.function.name, arguments: args };
+    });
+    return {
+      text: message.content ?? '',
+      reasoning,
+      calls: last,
+      finish: finish_reason === 'tool_calls' ? 'calls' : finish_reason,
+      usage: {
+        input: completion.usage!.prompt_tokens,
+        cached: completion.usage!.prompt_tokens_details?.cached_tokens ?? 0,
+        output: completion.usage!.completion_tokens,
+      },
+    };
+  };
+  return {
+    say: (content) => {
+      messages.push({ role: 'user', content });
+      return ask();
+    },
+    answer: (result) => {
+      for (const call of last) {
+        messages.push({ role: 'tool', tool_call_id: call.id, content: result(call) });
+      }
+      return ask();
+    },
+  };
+}
+
+function responsesTalk(base: string, options: TalkOptions): Talk {
+  const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
+  const input: OpenAI.Responses.ResponseInputItem[] = [];
+  let last: Told['calls'] = [];
+  const ask = async (): Promise<Told> => {
+    const body = {
+      model: options.model,
+      instructions: 'Be brief.',
+      input,
+      store: false,
+      include: ['reasoning.encrypted_content' as const],
+      ...(options.think
+        ? { reasoning: { effort: 'medium' as const, summary: 'auto' as const } }
+        : {}),
+      ...(options.tools
+        ? {
+            tools: [
+              {
+                type: 'function' as const,
+                name: TOOL.name,
+                description: TOOL.description,
+                parameters: TOOL.schema,
+                strict: false,
+              },
+            ],
+          }
+        : {}),
+    };
+    const response = options.stream
+      ? await client.responses.stream(body).finalResponse()
+      : await client.responses.create(body);
+    // What the SDK's accumulator adds to the items is not the API's.
+    const output = JSON.parse(
+      JSON.stringify(response.output, (key, value: unknown) =>
+        key === 'parsed' || key === 'parsed_arguments' ? undefined : value,
+      ),
+    ) as OpenAI.Responses.ResponseInputItem[];
+    input.push(...output);
+    last = response.output.flatMap((item) =>
+      item.type === 'function_call'
+        ? [{ id: item.call_id, name: item.name, arguments: JSON.parse(item.arguments) as unknown }]
+        : [],
+    );
+    const stopped = response.status === 'incomplete' ? 'length' : 'stop';
+    return {
+      text: response.output_text,
+      reasoning: response.output
+        .flatMap((item) =>
+          item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : [],
+        )
+        .map((part) => part.text)
+        .join(''),
+      calls: last,
+      finish: last.length > 0 ? 'calls' : stopped,
+      usage: {
+        input: response.usage!.input_tokens,
+        cached: response.usage!.input_tokens_details.cached_tokens,
+        output: response.usage!.output_tokens,
+      },
+    };
+  };
+  return {
+    say: (content) => {
+      input.push({ role: 'user', content });
+      return ask();
+    },
+    answer: (result) => {
+      for (const call of last) {
+        input.push({ type: 'function_call_output', call_id: call.id, output: result(call) });
+      }
+      return ask();
+    },
+  };
+}
+
+function messagesTalk(base: string, options: TalkOptions): Talk {
+  const client = new Anthropic({ apiKey: 'sk-client', baseURL: base, maxRetries: 0 });
+  const messages: Anthropic.MessageParam[] = [];
+  let last: Told['calls'] = [];
+  const ask = async (): Promise<Told> => {
+    const body = {
+      model: options.model,
+      max_tokens: 8000,
+      system: 'Be brief.',
+      messages,
+      ...(options.think ? { thinking: { type: 'enabled' as const, budget_tokens: 2048 } } : {}),
+      ...(options.tools
+        ? {
+            tools: [{ name: TOOL.name, description: TOOL.description, input_schema: TOOL.schema }],
+          }
+        : {}),
+    };
+    const message = options.stream
+      ? await client.messages.stream(body).finalMessage()
+      : await client.messages.create(body);
+    messages.push({ role: 'assistant', content: message.content });
+    last = message.content.flatMap((block) =>
+      block.type === 'tool_use' ? [{ id: block.id, name: block.name, arguments: block.input }] : [],
+    );
+    const { usage } = message;
+    const cached = usage.cache_read_input_tokens ?? 0;
+    const finish = { end_turn: 'stop', max_tokens: 'length', tool_use: 'calls' } as const;
+    return {
+      text: message.content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
+      reasoning: message.content
+        .map((block) => (block.type === 'thinking' ? block.thinking : ''))
+        .join(''),
+      calls: last,
+      finish: finish[message.stop_reason as keyof typeof finish] ?? String(message.stop_reason),
+      usage: {
+        input: usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0),
+        cached,
+        output: usage.output_tokens,
+      },
+    };
+  };
+  return {
+    say: (content) => {
+      messages.push({ role: 'user', content });
+      return ask();
+    },
+    answer: (result) => {
+      messages.push({
+        role: 'user',
+        content: last.map((call) => ({
+          type: 'tool_result' as const,
+          tool_use_id: call.id,
+          content: result(call),
+        })),
+      });
+      return ask();
+    },
+  };
+}
+
+/** Each protocol's official client, as a conversation. */
+export const TALK: Readonly<Record<Protocol, (base: string, options: TalkOptions) => Talk>> = {
+  'openai-chat': chatTalk,
+  'openai-responses': responsesTalk,
+  'anthropic-messages': messagesTalk,
+};
+
+export const PROTOCOLS: readonly Protocol[] = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+];
+
+/** The model that the test configuration sends to an upstream of this protocol. */
+export const VIA: Readonly<Record<Protocol, string>> = {
+  'openai-chat': 'via-chat',
+  'openai-responses': 'via-responses',
+  'anthropic-messages': 'via-messages',
+};
+
+/** The path and the least body of a request in a protocol, for tests below the SDKs. */
+export function plainRequest(protocol: Protocol, model: string, stream: boolean) {
+  const hi = [{ role: 'user', content: 'hi' }];
+  const bodies = {
+    'openai-chat': { path: '/v1/chat/completions', body: { model, stream, messages: hi } },
+    'openai-responses': { path: '/v1/responses', body: { model, stream, input: hi } },
+    'anthropic-messages': {
+      path: '/v1/messages',
+      body: { model, stream, max_tokens: 1000, messages: hi },
+    },
+  } as const;
+  return bodies[protocol] as { path: string; body: Record<string, unknown> };
+}
+
+/** Sends a body as it stands, with the headers a client of the protocol sends. */
+export function post(
+  base: string,
+  path: string,
+  body: unknown,
+  more: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Response> {
+  return fetch(base + path, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: 'Bearer sk-client',
+      ...(path.startsWith('/v1/messages') ? { 'anthropic-version': '2023-06-01' } : {}),
+      ...more.headers,
+    },
+    body:
+      typeof body === 'string' || body instanceof Uint8Array
+        ? (body as string)
+        : JSON.stringify(body),
+    signal: more.signal,
+  });
+}

@@ -1,0 +1,230 @@
+/** What vendors do wrong, and what the client must see: retries before the first byte, never a clean end after a cut. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  contextOverflow,
+  type FakeUpstream,
+  type Protocol,
+  refuse,
+  type Step,
+  say,
+  startFakeUpstream,
+} from '../support/fake-upstream/index.ts';
+import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
+
+let upstream: FakeUpstream;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  gateway = await startGateway(threeProviders(upstream));
+}, 120_000);
+afterEach(() => upstream.clear());
+afterAll(async () => {
+  await gateway?.stop();
+  await upstream?.stop();
+});
+
+const TERMINAL: Readonly<Record<Protocol, RegExp>> = {
+  'openai-chat': /data: \[DONE\]|"finish_reason":"/,
+  'openai-responses': /response\.(completed|incomplete)/,
+  'anthropic-messages': /message_stop|"stop_reason":"/,
+};
+const ERROR: Readonly<Record<Protocol, RegExp>> = {
+  'openai-chat': /data: \{"error"/,
+  'openai-responses': /event: (error|response\.failed)/,
+  'anthropic-messages': /event: error/,
+};
+
+/** Everything a client sees of one exchange. */
+async function ask(client: Protocol, vendor: Protocol, stream: boolean, signal?: AbortSignal) {
+  const { path, body } = plainRequest(client, VIA[vendor], stream);
+  const started = performance.now();
+  const response = await post(gateway.url, path, body, { signal });
+  let text = '';
+  let broken = false;
+  try {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
+  } catch {
+    broken = true;
+  }
+  const took = performance.now() - started;
+  return { status: response.status, headers: response.headers, text, broken, took };
+}
+
+/** The error object of a body in the client's protocol. */
+function errorOf(client: Protocol, text: string): { message: string; type: string; code?: string } {
+  const body = JSON.parse(text) as { type?: string; error: { message: string; type: string } };
+  if (client === 'anthropic-messages') expect(body.type).toBe('error');
+  expect(typeof body.error.message).toBe('string');
+  expect(typeof body.error.type).toBe('string');
+  return body.error;
+}
+
+const HTML = '<!doctype html><html><body>502 Bad Gateway</body></html>';
+const TEXT = 'A text that is long enough to be cut somewhere in its middle.';
+
+const PASSING: [string, Step][] = [
+  ['429 with retry-after', refuse(429, { 'retry-after': '1' })],
+  ['500', refuse(500)],
+  ['502 with HTML', refuse(502, { 'content-type': 'text/html' }, HTML)],
+  ['503', refuse(503)],
+  ['529', refuse(529)],
+  ['a reset before the headers', say('x', { delivery: { before: 'reset' } })],
+  ['an empty completion', { parts: [] }],
+  ['reasoning alone', { parts: [{ kind: 'reasoning', text: 'Hm.' }] }],
+  ['HTML with status 200', { raw: HTML, contentType: 'text/html' }],
+];
+
+const pairs = PROTOCOLS.flatMap((client) => PROTOCOLS.map((vendor) => [client, vendor] as const));
+
+for (const [client, vendor] of pairs) {
+  describe(`${client} → ${vendor}`, () => {
+    for (const stream of [true, false]) {
+      const how = stream ? 'streamed' : 'whole';
+      test.each(PASSING)(
+        `%s is tried again before the client hears of it (${how})`,
+        async (_name, fault) => {
+          upstream.enqueue(fault, say('Second try.'));
+          const seen = await ask(client, vendor, stream);
+          expect(seen).toMatchObject({ status: 200, broken: false });
+          const words = stream ? seen.text.replaceAll(/\n/g, '') : seen.text;
+          expect(upstream.asked).toHaveLength(2);
+          expect(words).toMatch(stream ? TERMINAL[client] : /Second try\./);
+          expect(seen.text).not.toContain('<html>');
+        },
+      );
+
+      test(`an empty completion, again and again, is an error, not an answer (${how})`, async () => {
+        upstream.answerWith(() => ({ parts: [] }));
+        const seen = await ask(client, vendor, stream);
+        expect(upstream.asked.length).toBeGreaterThan(1);
+        if (seen.status === 200) {
+          expect(seen.text).not.toMatch(TERMINAL[client]);
+          expect(seen.text).toMatch(ERROR[client]);
+        } else {
+          expect(seen.status).toBeGreaterThanOrEqual(500);
+          errorOf(client, seen.text);
+        }
+      });
+
+      test(`a vendor that stays down is an error in the client’s protocol, after few tries (${how})`, async () => {
+        upstream.answerWith(() => refuse(503));
+        const seen = await ask(client, vendor, stream);
+        expect(seen.status).toBeGreaterThanOrEqual(500);
+        errorOf(client, seen.text);
+        expect(upstream.asked.length).toBeGreaterThan(1);
+        expect(upstream.asked.length).toBeLessThanOrEqual(5);
+        expect(seen.took).toBeLessThan(4000);
+      });
+
+      test(`a context that is too long says so and is not tried again (${how})`, async () => {
+        upstream.answerWith(() => contextOverflow(vendor));
+        const seen = await ask(client, vendor, stream);
+        expect(seen.status).toBe(400);
+        const error = errorOf(client, seen.text);
+        expect(upstream.asked).toHaveLength(1);
+        // The words by which clients know it: Claude Code's, and the code of the OpenAI kinds.
+        if (client === 'anthropic-messages') expect(error.message).toMatch(/prompt is too long/);
+        else expect(error.code).toBe('context_length_exceeded');
+      });
+    }
+
+    test.each(['reset', 'truncate', 'end'] as const)(
+      'a stream cut by %s never ends cleanly',
+      async (by) => {
+        upstream.enqueue(say(TEXT, { delivery: { piece: 4, cut: { at: 0.7, by } } }));
+        const seen = await ask(client, vendor, true);
+        expect(seen.text).toContain('text');
+        expect(seen.text).not.toMatch(TERMINAL[client]);
+        expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
+        expect(upstream.asked).toHaveLength(1);
+      },
+    );
+
+    test('a stream that lacks only its ending does not end cleanly', async () => {
+      upstream.enqueue(say(TEXT, { delivery: { dropTerminal: true } }));
+      const seen = await ask(client, vendor, true);
+      expect(seen.text).not.toMatch(TERMINAL[client]);
+      expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
+    });
+
+    test('an error event in mid-stream reaches the client as one, and nothing follows', async () => {
+      upstream.enqueue(say(TEXT, { delivery: { piece: 4, cut: { at: 0.7, by: 'error' } } }));
+      const seen = await ask(client, vendor, true);
+      expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
+      expect(seen.text).not.toMatch(TERMINAL[client]);
+      // Codex gives up at this code.
+      expect(seen.text).not.toContain('server_is_overloaded');
+    });
+
+    test('a whole answer cut in its middle is tried again or an error, never half an answer', async () => {
+      const cut = { at: 0.5, by: 'truncate' as const };
+      upstream.answerWith(() => say(TEXT, { delivery: { cut } }));
+      const seen = await ask(client, vendor, false);
+      expect(seen.status).toBeGreaterThanOrEqual(500);
+      errorOf(client, seen.text);
+    });
+
+    test('retry-after is obeyed', async () => {
+      upstream.enqueue(refuse(429, { 'retry-after': '1' }), say('ok'));
+      await ask(client, vendor, false);
+      const [first, second] = upstream.asked;
+      expect(second!.at - first!.at).toBeGreaterThanOrEqual(950);
+      expect(second!.at - first!.at).toBeLessThan(3500);
+    });
+
+    test('a long retry-after is handed to the client at once', async () => {
+      upstream.answerWith(() => refuse(429, { 'retry-after': '3600' }));
+      const seen = await ask(client, vendor, true);
+      expect(seen.status).toBe(429);
+      expect(Number(seen.headers.get('retry-after'))).toBeGreaterThan(3000);
+      expect(seen.took).toBeLessThan(3000);
+      errorOf(client, seen.text);
+    });
+
+    test('a wrong key of the provider is told without the key, and not tried for long', async () => {
+      upstream.answerWith(() => refuse(401));
+      const seen = await ask(client, vendor, false);
+      expect(seen.status).toBeGreaterThanOrEqual(400);
+      errorOf(client, seen.text);
+      expect(seen.text).not.toContain('sk-upstream');
+      expect(upstream.asked.length).toBeLessThanOrEqual(2);
+    });
+
+    test.each([
+      ['before the headers', { before: 'hang' }],
+      ['in mid-stream', { piece: 4, cut: { at: 0.5, by: 'hang' } }],
+    ] as const)(
+      'a client that leaves %s ends the upstream request too',
+      async (_when, delivery) => {
+        upstream.enqueue(say(TEXT, { delivery }));
+        const abort = new AbortController();
+        const asking = ask(client, vendor, true, abort.signal).catch(() => undefined);
+        const request = await upstream.request(0);
+        await Bun.sleep(60);
+        const left = performance.now() - request.at;
+        abort.abort();
+        await Promise.race([request.over, Bun.sleep(2000)]);
+        expect(request.abortedAfterMs).toBeDefined();
+        expect(request.abortedAfterMs! - left).toBeLessThan(1000);
+        await asking;
+        expect(upstream.asked).toHaveLength(1);
+      },
+    );
+
+    test('a client that leaves a whole answer ends the upstream request too', async () => {
+      upstream.enqueue(say(TEXT, { delivery: { before: 'hang' } }));
+      const abort = new AbortController();
+      const asking = ask(client, vendor, false, abort.signal).catch(() => undefined);
+      const request = await upstream.request(0);
+      await Bun.sleep(30);
+      abort.abort();
+      await Promise.race([request.over, Bun.sleep(2000)]);
+      expect(request.abortedAfterMs).toBeDefined();
+      await asking;
+    });
+  });
+}

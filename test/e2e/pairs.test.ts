@@ -1,0 +1,143 @@
+/** Every client against every vendor, through the binary: what was said arrives, and what is sent back is valid. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  type Answer,
+  call,
+  type FakeUpstream,
+  say,
+  startFakeUpstream,
+  think,
+  toolResults,
+} from '../support/fake-upstream/index.ts';
+import { PROTOCOLS, TALK, VIA } from './clients.ts';
+
+let upstream: FakeUpstream;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  gateway = await startGateway(threeProviders(upstream));
+}, 120_000);
+afterEach(() => upstream.clear());
+afterAll(async () => {
+  await gateway?.stop();
+  await upstream?.stop();
+});
+
+const GREETING = 'Grüße aus Zürich 👋🏽 — “quoted”, <b>tagged</b>, \\escaped\\ and\nbroken.';
+const COUNTS = { input: 1000, cached: 600, output: 90, reasoning: 40 };
+
+for (const client of PROTOCOLS) {
+  for (const vendor of PROTOCOLS) {
+    for (const stream of [true, false]) {
+      describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
+        const talk = (more: { tools?: boolean; think?: boolean } = {}) =>
+          TALK[client](gateway.url, { model: VIA[vendor], stream, ...more });
+        const valid = () => expect(upstream.refusals).toEqual([]);
+
+        test('text arrives as it was said, with its finish and counts', async () => {
+          upstream.enqueue(say(GREETING, { usage: COUNTS, delivery: { piece: 3 } }));
+          const told = await talk().say('Hello?');
+          expect(told).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
+          expect(told.usage).toEqual({ input: 1000, cached: 600, output: 90 });
+          valid();
+          expect(upstream.asked[0]?.body.model).toBe('m1');
+          expect(upstream.asked[0]?.body.stream ?? false).toBe(stream);
+        });
+
+        test('a second turn extends the first', async () => {
+          upstream.enqueue(say('One.'), say('Two.'));
+          const conversation = talk();
+          await conversation.say('First?');
+          const told = await conversation.say('Second?');
+          expect(told.text).toBe('Two.');
+          valid();
+          const sent = JSON.stringify(upstream.asked[1]?.body);
+          for (const words of ['First?', 'One.', 'Second?', 'Be brief.']) {
+            expect(sent).toContain(words);
+          }
+        });
+
+        test('reasoning and a call: both arrive, and the result goes back in a valid history', async () => {
+          const first: Answer = {
+            parts: [
+              { kind: 'reasoning', text: 'I should look.' },
+              { kind: 'text', text: 'Let me look.' },
+              { kind: 'call', name: 'get_weather', arguments: '{"city":"Zürich"}' },
+            ],
+          };
+          upstream.enqueue(first, think('Now I know.', 'It is 12°.'));
+          const conversation = talk({ tools: true, think: true });
+          const told = await conversation.say('Weather?');
+          expect(told.reasoning).toBe('I should look.');
+          expect(told.text).toBe('Let me look.');
+          expect(told.finish).toBe('calls');
+          expect(told.calls).toMatchObject([
+            { name: 'get_weather', arguments: { city: 'Zürich' } },
+          ]);
+          const end = await conversation.answer(() => '12° and “windy”');
+          valid();
+          expect(end).toMatchObject({ text: 'It is 12°.', finish: 'stop' });
+          const results = toolResults(vendor, upstream.asked[1]!.body);
+          expect([...results.values()]).toEqual(['12° and “windy”']);
+        });
+
+        test('parallel calls stay apart and are answered each', async () => {
+          upstream.enqueue(
+            call(
+              { name: 'get_weather', arguments: { city: 'Oslo' } },
+              { name: 'get_weather', arguments: { city: 'Rome' } },
+              { name: 'get_weather', arguments: { city: 'Oslo' } },
+            ),
+            say('Done.'),
+          );
+          const conversation = talk({ tools: true });
+          const told = await conversation.say('Weather?');
+          expect(told.calls.map((one) => one.arguments)).toEqual([
+            { city: 'Oslo' },
+            { city: 'Rome' },
+            { city: 'Oslo' },
+          ]);
+          expect(new Set(told.calls.map((one) => one.id)).size).toBe(3);
+          const end = await conversation.answer((one) => `result of ${one.id}`);
+          valid();
+          expect(end.text).toBe('Done.');
+          const results = [...toolResults(vendor, upstream.asked[1]!.body).values()];
+          expect(results).toEqual(told.calls.map((one) => `result of ${one.id}`));
+        });
+
+        test('an answer cut by its limit says so', async () => {
+          upstream.enqueue(say('Cut in the mid', { finish: 'length' }));
+          const told = await talk().say('Long?');
+          expect(told).toMatchObject({ text: 'Cut in the mid', finish: 'length' });
+        });
+
+        test('a refusal in the vendor’s words arrives as an error with its status', async () => {
+          upstream.enqueue({
+            status: 400,
+            body:
+              vendor === 'anthropic-messages'
+                ? {
+                    type: 'error',
+                    error: { type: 'invalid_request_error', message: 'the model dislikes this' },
+                  }
+                : {
+                    error: {
+                      message: 'the model dislikes this',
+                      type: 'invalid_request_error',
+                      param: null,
+                      code: null,
+                    },
+                  },
+          });
+          const failing = talk().say('x');
+          await expect(failing).rejects.toMatchObject({ status: 400 });
+          await expect(failing).rejects.toThrow(/the model dislikes this/);
+          expect(upstream.asked).toHaveLength(1);
+        });
+      });
+    }
+  }
+}

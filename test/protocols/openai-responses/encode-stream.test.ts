@@ -1,0 +1,665 @@
+/** What a Responses client gets: the skeleton of every stream, kinds and namespaces restored, failures in its words. */
+
+import { describe, expect, setSystemTime, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
+import { Fold } from '../../../src/conversation/fold.ts';
+import { CARRIER_PREFIX, mintSeal, openSeal } from '../../../src/conversation/seal.ts';
+import { toolNames } from '../../../src/conversation/tool-names.ts';
+import type { Sealed } from '../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import { client, conversation, plain } from './material.ts';
+import { readBySdk } from './sdk.ts';
+import { checkSkeleton, eventsOfText } from './skeleton.ts';
+
+const PLAIN: JsonObject = { model: 'asked-model', input: 'i' };
+const SEALING: JsonObject = { ...PLAIN, store: false, include: ['reasoning.encrypted_content'] };
+const start: StreamEvent = { type: 'start', id: 'chatcmpl-1', model: 'vendor-model' };
+const finish = (
+  reason: 'stop' | 'tool-calls' | 'length' | 'refusal' | 'content-filter' | 'pause',
+) => [{ type: 'finish', reason }, { type: 'end' }] as const satisfies readonly StreamEvent[];
+
+function block(
+  index: number,
+  head: BlockHead,
+  ...inner: readonly (string | object)[]
+): StreamEvent[] {
+  return [
+    { type: 'block-start', index, head },
+    ...inner.map((one) =>
+      typeof one === 'string'
+        ? ({ type: 'delta', index, text: one } as const)
+        : ({ index, ...one } as StreamEvent),
+    ),
+    { type: 'block-stop', index },
+  ];
+}
+
+const write = (events: readonly StreamEvent[], body: JsonObject = PLAIN): string => {
+  const encoder = openaiResponses.encodeStream(client(conversation(body)));
+  return events.map((event) => encoder.event(event)).join('');
+};
+
+const types = (sse: string) => eventsOfText(sse).map((e) => e.type.replace('response.', ''));
+const output = (sse: string) => checkSkeleton(sse).output as readonly JsonObject[];
+
+const TEXT: BlockHead = { type: 'text' };
+const REASONING: BlockHead = { type: 'reasoning' };
+const call = (name: string, more: object = {}): BlockHead => ({
+  type: 'tool-call',
+  id: 'call_1',
+  name,
+  kind: 'function',
+  by: 'client',
+  ...more,
+});
+
+describe('the skeleton', () => {
+  test('text', () => {
+    const sse = write([start, ...block(0, TEXT, 'Hel', 'lo "x"\n'), ...finish('stop')]);
+    expect(types(sse)).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'content_part.added',
+      'output_text.delta',
+      'output_text.delta',
+      'output_text.done',
+      'content_part.done',
+      'output_item.done',
+      'completed',
+    ]);
+    expect(output(sse)).toEqual([
+      {
+        id: 'msg_1763474589000_abc123_0',
+        type: 'message',
+        status: 'completed',
+        content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello "x"\n' }],
+        role: 'assistant',
+      },
+    ]);
+  });
+
+  test('reasoning, then a call', () => {
+    const sse = write([
+      start,
+      ...block(0, REASONING, 'a', { type: 'delta', text: 'b', newPart: true }),
+      ...block(1, call('go'), '{"a"', ':1}'),
+      ...finish('tool-calls'),
+    ]);
+    expect(types(sse)).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
+    ]);
+    expect(output(sse).map((item) => item.type)).toEqual(['reasoning', 'function_call']);
+  });
+
+  test('the response repeats what was asked, and has every key that the official type requires', () => {
+    const body = {
+      ...PLAIN,
+      instructions: 'Be brief.',
+      tools: [{ type: 'function', name: 'go', parameters: {}, strict: false }],
+      tool_choice: 'required',
+      temperature: 0.5,
+      top_p: 0.9,
+      parallel_tool_calls: false,
+      text: { verbosity: 'low' },
+      reasoning: { effort: 'high' },
+      metadata: { a: 'b' },
+      store: false,
+      previous_response_id: 'resp_0',
+      max_output_tokens: 99,
+    };
+    const usage = { input: 10, cacheRead: 5, output: 7, reasoning: 3 };
+    const sse = write(
+      [start, ...block(0, TEXT, 'x'), { type: 'usage', usage }, ...finish('stop')],
+      body,
+    );
+    const last = checkSkeleton(sse);
+    expect(last).toMatchObject({
+      id: 'resp_1763474589000_abc123',
+      object: 'response',
+      created_at: 1763474589,
+      model: 'vendor-model',
+      error: null,
+      incomplete_details: null,
+      instructions: 'Be brief.',
+      tools: body.tools,
+      tool_choice: 'required',
+      temperature: 0.5,
+      top_p: 0.9,
+      parallel_tool_calls: false,
+      text: { format: { type: 'text' }, verbosity: 'low' },
+      reasoning: { effort: 'high', summary: null },
+      metadata: { a: 'b' },
+      store: false,
+      previous_response_id: 'resp_0',
+      max_output_tokens: 99,
+      usage: {
+        input_tokens: 15,
+        input_tokens_details: { cached_tokens: 5 },
+        output_tokens: 10,
+        output_tokens_details: { reasoning_tokens: 3 },
+        total_tokens: 25,
+      },
+    });
+  });
+
+  test("an upstream's own response id stays, and item ids are short enough to be sent back", () => {
+    const long = `resp_${'a'.repeat(200)}`;
+    const last = checkSkeleton(
+      write([{ ...start, id: long }, ...block(0, TEXT, 'x'), ...finish('stop')]),
+    );
+    expect(last.id).toBe(long);
+    const [item] = last.output as readonly { id: string }[];
+    expect(item!.id.length).toBeLessThanOrEqual(64);
+  });
+
+  test('texts split by citations are parts of one message, the sources of a whole part behind its text', () => {
+    const citation = { url: 'https://a', title: 'A' };
+    const sse = write([
+      start,
+      ...block(0, TEXT, 'plain '),
+      ...block(1, TEXT, { type: 'citation', citation }, 'cited'),
+      ...block(2, TEXT, 'x', { type: 'citation', citation: { ...citation, start: 0, end: 1 } }),
+      ...finish('stop'),
+    ]);
+    const [item] = output(sse);
+    expect(output(sse)).toHaveLength(1);
+    expect(item!.content).toMatchObject([
+      { text: 'plain ', annotations: [] },
+      {
+        text: 'cited',
+        annotations: [{ type: 'url_citation', start_index: 0, end_index: 5, url: 'https://a' }],
+      },
+      { text: 'x', annotations: [{ start_index: 0, end_index: 1 }] },
+    ]);
+    const order = types(sse);
+    expect(order.indexOf('output_text.annotation.added')).toBeGreaterThan(
+      order.indexOf('output_text.delta'),
+    );
+  });
+
+  test('log-probabilities arrive with a delta and stand in the part', () => {
+    const content = [{ token: 'x', logprob: -0.1 }];
+    const sse = write([
+      start,
+      ...block(0, TEXT, 'x', { type: 'logprobs', content }),
+      ...finish('stop'),
+    ]);
+    expect(output(sse)[0]!.content).toMatchObject([{ text: 'x', logprobs: content }]);
+    const deltas = eventsOfText(sse).filter((e) => e.type === 'response.output_text.delta');
+    expect(deltas.map((e) => [e.delta, e.logprobs]) as unknown[]).toEqual([
+      ['x', []],
+      ['', content],
+    ]);
+  });
+
+  test('a keep-alive is a comment, legal before the start', () => {
+    const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
+    const sse = [
+      encoder.ping(),
+      encoder.event(start),
+      encoder.ping(),
+      ...finish('stop').map(encoder.event),
+    ];
+    expect(sse[0]).toStartWith(':');
+    checkSkeleton(sse.slice(1).join(''));
+  });
+});
+
+describe('calls in the kind and namespace that the client declared', () => {
+  test.each([
+    [
+      'function',
+      call('go', { namespace: 'ns' }),
+      '{}',
+      { type: 'function_call', name: 'go', namespace: 'ns', arguments: '{}', call_id: 'call_1' },
+    ],
+    [
+      'custom',
+      call('exec', { kind: 'custom', namespace: 'functions' }),
+      'let x;',
+      {
+        type: 'custom_tool_call',
+        name: 'exec',
+        namespace: 'functions',
+        input: 'let x;',
+        call_id: 'call_1',
+      },
+    ],
+    [
+      'tool search',
+      call('tool_search', { kind: 'tool-search' }),
+      '{"query":"q"}',
+      {
+        type: 'tool_search_call',
+        execution: 'client',
+        call_id: 'call_1',
+        arguments: { query: 'q' },
+      },
+    ],
+  ] as const)('%s', (_, head, input, expected) => {
+    const sse = write([start, ...block(0, head, input), ...finish('tool-calls')]);
+    expect(output(sse)[0]).toMatchObject(expected);
+    if ('namespace' in expected) {
+      const first = eventsOfText(sse).find((e) => e.type === 'response.output_item.added');
+      expect((first?.item as JsonObject).namespace).toBe(expected.namespace);
+    }
+  });
+
+  test('arguments that never came are an empty object, with a delta that says so', () => {
+    const sse = write([start, ...block(0, call('go')), ...finish('tool-calls')]);
+    expect(output(sse)[0]!.arguments).toBe('{}');
+    expect(types(sse)).toContain('function_call_arguments.delta');
+  });
+
+  test('a call without an id gets one, the same in added and done', () => {
+    const sse = write([start, ...block(0, call('go', { id: '' }), '{}'), ...finish('tool-calls')]);
+    expect(output(sse)[0]!.call_id).toStartWith('call_');
+  });
+
+  test("Codex's namespaced tools survive a flat vendor", () => {
+    const asked = conversation({
+      ...PLAIN,
+      input: [
+        { type: 'message', role: 'user', content: 'hi' },
+        {
+          type: 'additional_tools',
+          role: 'developer',
+          tools: [
+            {
+              type: 'namespace',
+              name: 'functions',
+              tools: [
+                { type: 'custom', name: 'exec' },
+                { type: 'function', name: 'wait', parameters: {} },
+              ],
+            },
+          ],
+        },
+      ],
+      tools: [
+        {
+          type: 'namespace',
+          name: 'multi_agent_v1',
+          tools: [{ type: 'function', name: 'spawn_agent' }],
+        },
+      ],
+    });
+    const names = toolNames(asked.tools, 64);
+    const flat = ['multi_agent_v1__spawn_agent', 'functions__exec', 'functions__wait'];
+    expect([
+      names.flat('spawn_agent', 'multi_agent_v1'),
+      names.flat('exec', 'functions'),
+      names.flat('wait', 'functions'),
+    ]).toEqual(flat);
+    // What a Chat decoder makes of the flat names, as a Responses client is to see it.
+    const events = flat.flatMap((name, i) =>
+      block(i, { type: 'tool-call', id: `c${i}`, by: 'client', ...names.original(name) }, '{}'),
+    );
+    expect(output(write([start, ...events, ...finish('tool-calls')]))).toMatchObject([
+      { type: 'function_call', namespace: 'multi_agent_v1', name: 'spawn_agent' },
+      { type: 'custom_tool_call', namespace: 'functions', name: 'exec' },
+      { type: 'function_call', namespace: 'functions', name: 'wait' },
+    ]);
+  });
+});
+
+describe('seals', () => {
+  const sealed = (value: Partial<Sealed>): object => ({
+    type: 'sealed',
+    sealed: { protocol: 'openai-responses', kind: 'encrypted', value: 'gAAA', ...value },
+  });
+  const payload = (body: JsonObject, ...inner: readonly (string | object)[]) =>
+    output(write([start, ...block(0, REASONING, ...inner), ...finish('stop')], body))[0]
+      ?.encrypted_content;
+
+  test("the vendor's own goes out as it is", () => {
+    expect(payload(SEALING, 'x', sealed({}))).toBe('gAAA');
+  });
+
+  test("another protocol's goes in a carrier that opens again", () => {
+    const signature = {
+      protocol: 'anthropic-messages',
+      provider: 'claude',
+      kind: 'signature',
+      value: 'sig',
+    } as const;
+    const carried = payload(SEALING, 'x', sealed(signature)) as string;
+    expect(openSeal(carried)).toEqual(signature);
+  });
+
+  test('unsealed reasoning says where it was made', () => {
+    expect(payload(SEALING, 'x')).toBe(mintSeal('openai-chat', 'vendor'));
+  });
+
+  test('nobody who did not ask gets one', () => {
+    expect(payload(PLAIN, 'x', sealed({}))).toBeUndefined();
+    expect(payload({ ...PLAIN, store: false }, 'x', sealed({}))).toBe('gAAA');
+  });
+
+  test('redacted thinking is an item without a summary, and none where it cannot be carried', () => {
+    const redacted: BlockHead = {
+      type: 'whole',
+      block: {
+        type: 'reasoning',
+        text: '',
+        sealed: { protocol: 'anthropic-messages', kind: 'redacted', value: 'data' },
+      },
+    };
+    const events = [start, ...block(0, redacted), ...finish('stop')];
+    expect(output(write(events, SEALING))[0]).toMatchObject({ type: 'reasoning', summary: [] });
+    expect(output(write(events))).toEqual([]);
+  });
+
+  test('what went out comes back: text and seal, for the vendor that made them', () => {
+    const [item] = output(
+      write([start, ...block(0, REASONING, 'because'), ...finish('stop')], SEALING),
+    );
+    const { turns } = conversation({ model: 'm', input: [item!] });
+    expect(turns[0]!.blocks[0]).toEqual({
+      type: 'reasoning',
+      text: 'because',
+      sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: '' },
+    });
+    expect(`${item!.encrypted_content}`).toStartWith(CARRIER_PREFIX);
+  });
+});
+
+describe('hosted tools', () => {
+  const search: BlockHead = {
+    type: 'tool-call',
+    id: 'srvtoolu_1',
+    name: 'web_search',
+    kind: 'function',
+    by: 'provider',
+  };
+  const result = (isError: boolean): BlockHead => ({
+    type: 'whole',
+    block: {
+      type: 'tool-result',
+      callId: 'srvtoolu_1',
+      kind: 'function',
+      content: [],
+      isError,
+      by: 'provider',
+      wire: {
+        protocol: 'anthropic-messages',
+        value: { content: [{ type: 'web_search_result', url: 'https://a', title: 'A' }] },
+      },
+    },
+  });
+  const events = (isError = false) => [
+    start,
+    ...block(0, search, '{"query":"q"}'),
+    ...block(1, result(isError)),
+    ...block(2, TEXT, 'found'),
+    ...finish('stop'),
+  ];
+  const declaring = { ...PLAIN, tools: [{ type: 'web_search' }] };
+
+  test('a search of another protocol is a web_search_call for who declared the tool', () => {
+    const sse = write(events(), { ...declaring, include: ['web_search_call.action.sources'] });
+    expect(types(sse).filter((type) => type.startsWith('web_search'))).toEqual([
+      'web_search_call.in_progress',
+      'web_search_call.searching',
+      'web_search_call.completed',
+    ]);
+    expect(output(sse)).toMatchObject([
+      {
+        type: 'web_search_call',
+        status: 'completed',
+        action: { type: 'search', query: 'q', sources: [{ type: 'url', url: 'https://a' }] },
+      },
+      { type: 'message' },
+    ]);
+  });
+
+  test('a failed search says so', () => {
+    expect(output(write(events(true), declaring))[0]).toMatchObject({ status: 'failed' });
+  });
+
+  test('nobody else sees it', () => {
+    expect(output(write(events())).map((item) => item.type)).toEqual(['message']);
+  });
+
+  test('an item of a Responses upstream keeps its own form and id', () => {
+    const item = { id: 'ci_1', type: 'code_interpreter_call', status: 'completed', code: '1+1' };
+    const opaque: BlockHead = {
+      type: 'whole',
+      block: {
+        type: 'opaque',
+        name: item.type,
+        wire: { protocol: 'openai-responses', value: item },
+      },
+    };
+    expect(output(write([start, ...block(0, opaque), ...finish('stop')]))).toEqual([item]);
+  });
+});
+
+describe('endings', () => {
+  const end = (reason: Parameters<typeof finish>[0], ...blocks: StreamEvent[]) => {
+    const { status, incomplete_details } = checkSkeleton(
+      write([start, ...blocks, ...finish(reason)]),
+    );
+    return { status, reason: (incomplete_details as JsonObject | null)?.reason };
+  };
+  const refusal = block(0, { type: 'refusal' }, 'No.');
+
+  test('by reason', () => {
+    expect(end('stop')).toEqual({ status: 'completed', reason: undefined });
+    expect(end('pause')).toEqual({ status: 'completed', reason: undefined });
+    expect(end('length')).toEqual({ status: 'incomplete', reason: 'max_output_tokens' });
+    expect(end('content-filter')).toEqual({ status: 'incomplete', reason: 'content_filter' });
+    expect(end('refusal', ...refusal)).toEqual({ status: 'completed', reason: undefined });
+    expect(end('refusal')).toEqual({ status: 'incomplete', reason: 'content_filter' });
+  });
+
+  test('a refusal is a part of its own kind', () => {
+    const sse = write([start, ...refusal, ...finish('refusal')]);
+    expect(output(sse)[0]!.content).toEqual([{ type: 'refusal', refusal: 'No.' }]);
+    expect(types(sse)).toContain('refusal.delta');
+  });
+
+  test.each([
+    ['overloaded', 'server_error'],
+    ['upstream', 'server_error'],
+    ['internal', 'server_error'],
+    ['timeout', 'server_error'],
+    ['rate_limit', 'rate_limit_exceeded'],
+    ['quota', 'insufficient_quota'],
+    ['context_overflow', 'context_length_exceeded'],
+    ['content_filter', 'invalid_prompt'],
+  ] as const)('failing as %s is said as %s, never as an overload', async (kind, code) => {
+    const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
+    const error = new GatewayError(kind, 'It broke.', { code: 'server_is_overloaded' });
+    const sse =
+      [start, ...block(0, TEXT, 'half').slice(0, 2)].map(encoder.event).join('') +
+      encoder.fail(error);
+    const events = eventsOfText(sse);
+    expect(events.at(-2)).toMatchObject({
+      type: 'error',
+      code,
+      message: 'It broke.',
+      param: null,
+      error: { code, message: 'It broke.' },
+    });
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { status: 'failed', error: { code, message: 'It broke.' } },
+    });
+    expect(sse).not.toContain('server_is_overloaded');
+    expect(encoder.event({ type: 'end' }) + encoder.fail(error)).toBe('');
+    expect(readBySdk(sse)).rejects.toThrow('It broke.');
+  });
+
+  test('failing before anything was said still begins with response.created', () => {
+    const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
+    const events = eventsOfText(encoder.fail(new GatewayError('upstream', 'No.')));
+    expect(events.map((e) => e.type)).toEqual([
+      'response.created',
+      'response.in_progress',
+      'error',
+      'response.failed',
+    ]);
+    expect(events.map((e) => e.sequence_number) as number[]).toEqual([0, 1, 2, 3]);
+  });
+});
+
+const ids = fc.constantFrom('call_1', 'toolu_2', 'functions.x:0', '');
+const head: fc.Arbitrary<BlockHead> = fc.oneof(
+  fc.constant<BlockHead>({ type: 'text' }),
+  fc.constant<BlockHead>({ type: 'refusal' }),
+  fc.boolean().map((summary): BlockHead => ({ type: 'reasoning', summary })),
+  fc
+    .record({
+      id: ids,
+      name: fc.constantFrom('go', 'web_search', 'ünïcode'),
+      namespace: fc.option(fc.constant('ns'), { nil: undefined }),
+      kind: fc.constantFrom('function' as const, 'custom' as const, 'tool-search' as const),
+      by: fc.constantFrom('client' as const, 'provider' as const, 'gateway' as const),
+    })
+    .map((one): BlockHead => ({ type: 'tool-call', ...one })),
+  fc.constantFrom<BlockHead>(
+    {
+      type: 'whole',
+      block: { type: 'opaque', name: 'x', wire: { protocol: 'openai-chat', value: 1 } },
+    },
+    {
+      type: 'whole',
+      block: {
+        type: 'opaque',
+        name: 'x',
+        wire: { protocol: 'openai-responses', value: { type: 'compaction', id: 'cmp_1' } },
+      },
+    },
+    { type: 'whole', block: { type: 'media', media: 'image', source: { type: 'url', url: 'u' } } },
+    {
+      type: 'whole',
+      block: {
+        type: 'tool-result',
+        callId: 'toolu_2',
+        kind: 'function',
+        content: [],
+        isError: false,
+        by: 'provider',
+      },
+    },
+    {
+      type: 'whole',
+      block: {
+        type: 'tool-call',
+        id: 'toolu_2',
+        name: 'web_search',
+        kind: 'function',
+        input: '{"query":"q"}',
+        by: 'gateway',
+      },
+    },
+  ),
+);
+
+/** Any stream in the promised order, as any upstream may have told it. */
+const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
+  .record({
+    heads: fc.array(fc.tuple(head, fc.array(fc.string(), { maxLength: 3 }), fc.nat(7)), {
+      maxLength: 6,
+    }),
+    reason: fc.constantFrom(
+      'stop' as const,
+      'tool-calls' as const,
+      'length' as const,
+      'refusal' as const,
+    ),
+    usage: fc.boolean(),
+  })
+  .map(({ heads, reason, usage }) => [
+    start,
+    ...heads.flatMap(([one, deltas, extra], i) => {
+      const inner: (string | object)[] = one.type === 'whole' ? [] : [...deltas];
+      if (extra & 1 && one.type === 'reasoning') {
+        inner.push({
+          type: 'sealed',
+          sealed: { protocol: 'anthropic-messages', kind: 'signature', value: 's' },
+        });
+      }
+      if (extra & 2 && one.type === 'text') {
+        inner.unshift({
+          type: 'citation',
+          citation: extra & 4 ? { url: 'u', start: 0, end: 0 } : { url: 'u' },
+        });
+      }
+      if (extra & 4 && one.type === 'reasoning')
+        inner.push({ type: 'delta', text: 'more', newPart: true });
+      return block(i, one, ...inner);
+    }),
+    ...(usage ? [{ type: 'usage' as const, usage: { input: 1, output: 2 } }] : []),
+    ...finish(reason),
+  ]);
+
+describe('any stream of any upstream', () => {
+  const asked: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
+
+  test('keeps the skeleton, satisfies the official client, and says what the whole reply says', async () => {
+    setSystemTime(new Date('2026-03-01T12:00:00Z'));
+    await fc.assert(
+      fc.asyncProperty(stream, async (events) => {
+        const sse = write(events, asked);
+        const last = checkSkeleton(sse);
+        const { output: read } = plain(await readBySdk(sse)) as { output: readonly JsonObject[] };
+        expect(read.map((item) => item.id) as unknown[]).toEqual(
+          (last.output as readonly JsonObject[]).map((item) => item.id),
+        );
+        const fold = new Fold();
+        for (const event of events) fold.push(event);
+        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(asked)));
+        expect(meaning(whole)).toEqual(meaning(last));
+      }),
+      { numRuns: 200 },
+    );
+    setSystemTime();
+  });
+
+  test('nothing that comes out of order makes it throw', () => {
+    void fc.assert(
+      fc.property(fc.array(stream, { minLength: 1, maxLength: 2 }), fc.nat(), (streams, seed) => {
+        const events = streams.flat();
+        const shuffled = events
+          .map((event, i) => ({ event, key: (i * 7919 + seed) % 104729 }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ event }) => event);
+        write(shuffled, asked);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+/** Folding a stream joins summary parts and lets text sources follow the text: compared without those. */
+function meaning(response: JsonObject): unknown {
+  const items = (response.output as readonly JsonObject[]).map((item) => {
+    if (item.type !== 'reasoning') return item;
+    const parts = item.summary as readonly { text: string }[];
+    return { ...item, summary: parts.map((part) => part.text).join('\n\n') };
+  });
+  return plain({ ...response, output: items });
+}

@@ -1,0 +1,173 @@
+/** Words for why, the list of models, categories, globs. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { globTest } from '../../src/routing/glob.ts';
+import {
+  CATEGORY_ROUTES,
+  explain,
+  explainText,
+  models,
+  type RouteRequest,
+  route,
+} from '../../src/routing/index.ts';
+import { PROVIDERS, request, table } from './support.ts';
+
+describe('explain', () => {
+  const of = table(`${PROVIDERS}
+aliases: { opus: claude-opus }
+routes:
+  - { name: big, when: { model: "claude-*", tokens: ">60000" }, to: [glm/glm-4.7] }
+  - { name: all claude, when: { model: "claude-*" }, to: [glm/glm-4.7, "claude/*"] }
+  - { name: rest, to: [local/*] }
+`);
+
+  test('tells of every rule which conditions held, and which rule decided', () => {
+    const { rules, category, model } = explain(request({ model: 'opus', tokens: 10 }), of);
+    expect({ category, model }).toEqual({ category: 'default', model: 'claude-opus' });
+    expect(rules.map(({ matched, used }) => [matched, used])).toEqual([
+      [false, false],
+      [true, true],
+      [true, false],
+    ]);
+    expect(rules[0]!.conditions).toEqual([
+      { key: 'model', wanted: 'claude-*', got: 'claude-opus', holds: true },
+      { key: 'tokens', wanted: '60001 or more', got: '10', holds: false },
+    ]);
+  });
+
+  test('reads as a page', () => {
+    expect(explainText(explain(request({ model: 'opus', tokens: 10 }), of))).toBe(
+      `model     opus → claude-opus
+category  default
+routes
+  1. big: no → glm/glm-4.7
+     ✓ model claude-* (is: claude-opus)
+     ✗ tokens 60001 or more (is: 10)
+  2. all claude: decides → glm/glm-4.7, claude/*
+     ✓ model claude-* (is: claude-opus)
+  3. rest: matches → local/*
+why       route "all claude" is the first that matches
+target    glm/glm-4.7 (openai-chat, profile glm)
+then      claude/claude-opus (anthropic-messages, profile anthropic)`,
+    );
+  });
+
+  test('a header is told as present, never by its value', () => {
+    const secret = table(
+      `${PROVIDERS}routes: [{ when: { headers: { x-key: "s*" } }, to: [glm/a] }]`,
+    );
+    const asked = request({ headers: new Headers({ 'x-key': 'sk-live' }) });
+    expect(explainText(explain(asked, secret))).not.toContain('sk-live');
+    expect(JSON.stringify(route(asked, secret).reason)).not.toContain('sk-live');
+  });
+
+  test('a name nobody takes is explained as well', () => {
+    const none = explain(request({ model: 'glm-4.8' }), table(PROVIDERS));
+    expect(explainText(none)).toContain('does not exist');
+  });
+});
+
+describe('models', () => {
+  const config = (more: string) => table(`${PROVIDERS}${more}`).config;
+  const ids = (more = '') => models(config(more)).map(({ id }) => id);
+
+  test('plain names, then places; patterns are no names; none twice', () => {
+    expect(ids()).toEqual([
+      'glm-4.7',
+      'glm-4.5v',
+      'qwen3',
+      'glm/glm-4.7',
+      'glm/glm-4.5v',
+      'local/qwen3',
+      'local/glm-4.7',
+    ]);
+  });
+
+  test('aliases, names in rules and places in rules are there', () => {
+    const all = ids(`
+aliases: { fast: local/qwen3 }
+routes:
+  - { when: { model: [gpt-5, "gpt-*", "/x/"] }, to: [claude/claude-opus-4-7, "glm/*"] }
+`);
+    expect(all.slice(0, 2)).toEqual(['fast', 'gpt-5']);
+    expect(all.at(-1)).toBe('claude/claude-opus-4-7');
+    expect(all.join()).not.toContain('*');
+  });
+
+  test('every place can also be asked for by a name that begins with claude', () => {
+    const of = table(`${PROVIDERS}model_list: { claude_aliases: true }`);
+    const named = models(of.config).filter(({ kind }) => kind === 'claude');
+    expect(named.map(({ id }) => id)).toContain('claude-local/qwen3');
+    for (const { id, target } of named) {
+      const decision = route(request({ model: id }), of);
+      expect(decision).toMatchObject({ ok: true, targets: [{ target }] });
+    }
+  });
+
+  test('whatever is listed can be asked for', () => {
+    const of = table(`${PROVIDERS}
+aliases: { fast: local/qwen3, other: glm-4.7 }
+routes: [{ when: { model: gpt-5 }, to: [claude/claude-opus-4-7] }]
+`);
+    for (const { id } of models(of.config)) {
+      expect([id, route(request({ model: id }), of).ok]).toEqual([id, true]);
+    }
+  });
+});
+
+describe('categories', () => {
+  const of = table(PROVIDERS);
+  const cases: [Partial<RouteRequest>, string][] = [
+    [{}, 'default'],
+    [{ toolNames: ['get_weather'] }, 'tools'],
+    [{ toolNames: ['Read', 'Edit'] }, 'coding'],
+    [{ toolNames: ['Edit'], thinking: true }, 'thinking'],
+    [{ model: 'claude-haiku-4-5', thinking: true }, 'background'],
+    [{ background: true }, 'background'],
+    [{ tokens: 60_001, background: true }, 'longcontext'],
+    [{ hostedTools: ['web_search'], tokens: 90_000 }, 'websearch'],
+    [{ hostedTools: ['web_search'], toolNames: ['apply_patch'] }, 'coding'],
+    [{ hostedTools: ['code_execution'] }, 'tools'],
+    [{ images: 1, hostedTools: ['web_search'] }, 'vision'],
+  ];
+  test.each(cases)('%j is %s', (changes, wanted) => {
+    expect(of.classify(request(changes))).toBe(wanted as never);
+  });
+
+  test('the ready rules, once uncommented, are a legal configuration that routes each of them', () => {
+    const rules = CATEGORY_ROUTES.slice(CATEGORY_ROUTES.indexOf('# routes:'))
+      .split('\n')
+      .map((line) => line.replace(/^# ?/, ''))
+      .join('\n');
+    const ready = table(`
+providers: { glm: { keys: [k] }, deepseek: { keys: [k] }, gemini: { keys: [k] }, ollama: {} }
+${rules}`);
+    for (const [changes, category] of cases) {
+      const decision = route(request(changes), ready);
+      expect(decision.reason).toMatchObject({ kind: 'rule', name: category });
+    }
+    for (const [index, line] of CATEGORY_ROUTES.trimEnd().split('\n').entries()) {
+      expect([index, line.startsWith('#')]).toEqual([index, true]);
+    }
+  });
+});
+
+describe('globs', () => {
+  test('agree with the regular expressions that they stand for', () => {
+    const pattern = fc.stringMatching(/^[ab*?.]{0,8}$/);
+    fc.assert(
+      fc.property(pattern, fc.stringMatching(/^[ab.\n]{0,10}$/), (glob, text) => {
+        const source = glob.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll('?', '.');
+        expect(globTest(glob)(text)).toBe(new RegExp(`^${source}$`, 's').test(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('take no time on hostile names', () => {
+    const start = performance.now();
+    expect(globTest(`${'*a'.repeat(20)}b`)('a'.repeat(20_000))).toBe(false);
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+});

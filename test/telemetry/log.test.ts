@@ -1,0 +1,157 @@
+/** The log: one line each, JSON or readable, never a credential. */
+
+import { describe, expect, test } from 'bun:test';
+import { type ExchangeRecord, logExchange, shortAgent } from '../../src/telemetry/exchange.ts';
+import { createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
+
+function capture(options: LogOptions = {}) {
+  const lines: string[] = [];
+  return { lines, log: createLog({ ...options, write: (line) => lines.push(line) }) };
+}
+
+const RECORD: ExchangeRecord = {
+  id: 'req_1790000000000_abc123',
+  protocol: 'anthropic-messages',
+  userAgent: 'claude-cli/2.1.330 (external, sdk-cli)',
+  target: 'glm/glm-4.7',
+  status: 200,
+  stream: true,
+  timings: { queue: 1.234, firstByte: 250.06, total: 1000 },
+  usage: { input: 10, output: 5, cacheRead: 3 },
+  notes: 'rewritten_N_srvtoolu_ids=2',
+  hops: 2,
+};
+
+describe('JSON lines', () => {
+  test('level by name, time in ISO, no pid and host name', () => {
+    const { lines, log } = capture({ format: 'json' });
+    log.info({ a: 1 }, 'hello');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toEndWith('\n');
+    const entry = JSON.parse(lines[0]!);
+    expect(Object.keys(entry)).toEqual(['level', 'time', 'a', 'msg']);
+    expect(entry).toMatchObject({ level: 'info', a: 1, msg: 'hello' });
+    expect(new Date(entry.time).toISOString()).toBe(entry.time);
+  });
+
+  test('not a terminal: JSON; a terminal: readable; either can be forced', () => {
+    for (const [options, json] of [
+      [{}, true],
+      [{ isTTY: true }, false],
+      [{ isTTY: true, format: 'json' }, true],
+      [{ format: 'pretty' }, false],
+    ] as const) {
+      const { lines, log } = capture(options);
+      log.info('x');
+      expect(lines[0]!.startsWith('{')).toBe(json);
+    }
+  });
+
+  test('below the level nothing is written', () => {
+    const { lines, log } = capture({ level: 'warn' });
+    log.info('no');
+    event(log, 'no.such', {});
+    log.warn('yes');
+    expect(lines).toHaveLength(1);
+    SILENT.fatal('nothing');
+  });
+
+  test('a named event keeps its name in the field `event`', () => {
+    const { lines, log } = capture();
+    event(log, 'chat.process.hop3.assembled', { originalMessageCount: 3 });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      event: 'chat.process.hop3.assembled',
+      originalMessageCount: 3,
+    });
+  });
+
+  test('credentials are masked wherever they stand, children included', () => {
+    const key = 'sk-ant-api03-AbCdEfGh12345678901234567890';
+    for (const format of ['json', 'pretty'] as const) {
+      const { lines, log } = capture({ format });
+      log.child({ upstream: `https://x/?key=${key}` }).error(
+        { headers: { authorization: `Bearer ${key}` }, err: new Error(`bad key ${key}`) },
+        `while sending ${key}`,
+      );
+      expect(lines.join('')).toContain('while sending ***');
+      expect(lines.join('')).not.toContain(key.slice(-20));
+    }
+  });
+});
+
+describe('the exchange line', () => {
+  test('has everything one asks for later', () => {
+    const { lines, log } = capture();
+    logExchange(log, RECORD);
+    const { time: _, ...entry } = JSON.parse(lines[0]!);
+    expect(entry).toEqual({
+      level: 'info',
+      event: 'exchange',
+      id: RECORD.id,
+      client: 'anthropic-messages claude-cli/2.1.330',
+      target: 'glm/glm-4.7',
+      status: 200,
+      stream: true,
+      timings: { queue: 1.2, first_byte: 250.1, total: 1000 },
+      usage: { input: 10, output: 5, cache_read: 3 },
+      notes: 'rewritten_N_srvtoolu_ids=2',
+      hops: 2,
+    });
+  });
+
+  test('the level follows the outcome', () => {
+    const { lines, log } = capture();
+    logExchange(log, { ...RECORD, status: 429, error: { kind: 'rate_limit', message: 'slow' } });
+    logExchange(log, { ...RECORD, status: 502, error: { kind: 'upstream' } });
+    // The stream had begun with 200 before it failed.
+    logExchange(log, { ...RECORD, error: { kind: 'upstream' } });
+    const entries = lines.map((line) => JSON.parse(line));
+    expect(entries.map(({ level }) => level)).toEqual(['warn', 'error', 'warn']);
+    expect(entries[0]).toMatchObject({ error: 'rate_limit', error_message: 'slow' });
+  });
+
+  test('readable: the outcome first, then the rest, on one line', () => {
+    const { lines, log } = capture({ format: 'pretty' });
+    logExchange(log, RECORD);
+    expect(lines[0]).toMatch(
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}200 anthropic-messages claude-cli\/2\.1\.330 → glm\/glm-4\.7 1000 ms id=req_1790000000000_abc123 /,
+    );
+    expect(lines[0]).toContain('usage={input:10 output:5 cache_read:3}');
+    expect(lines[0]!.split('\n')).toHaveLength(2);
+  });
+
+  test('readable: an error’s stack stands below, indented', () => {
+    const { lines, log } = capture({ format: 'pretty' });
+    log.error({ err: new TypeError('boom') }, 'it failed');
+    expect(lines[0]).toMatch(/ERROR it failed\n {4}TypeError: boom\n {4}/);
+  });
+
+  test('readable with colours only where asked for', () => {
+    const plain = capture({ format: 'pretty' });
+    plain.log.warn('x');
+    expect(plain.lines[0]).not.toContain('\u001b');
+    const colour = capture({ format: 'pretty', colour: true });
+    colour.log.warn('x');
+    expect(colour.lines[0]).toContain('\u001b[');
+  });
+
+  test('a user agent is cut to the program', () => {
+    expect(shortAgent('OpenAI/JS 6.49.0')).toBe('OpenAI/JS 6.49.0');
+    expect(shortAgent('claude-cli/2.1 (external)')).toBe('claude-cli/2.1');
+    expect(shortAgent('x'.repeat(100))).toHaveLength(40);
+    expect(shortAgent(undefined)).toBe('');
+  });
+});
+
+test('lines are out before the process dies, on stderr, and stdout stays empty', () => {
+  const script = `
+    import { createLog } from ${JSON.stringify(new URL('../../src/telemetry/log.ts', import.meta.url).pathname)};
+    const log = createLog();
+    for (let i = 0; i < 200; i++) log.info({ i }, 'x'.repeat(1000));
+    process.kill(process.pid, 'SIGKILL');`;
+  const { stderr, stdout } = Bun.spawnSync([process.execPath, '-e', script]);
+  const lines = stderr.toString().trim().split('\n');
+  expect(lines).toHaveLength(200);
+  expect(JSON.parse(lines[199]!).i).toBe(199);
+  expect(stdout.toString()).toBe('');
+});

@@ -1,0 +1,119 @@
+/** Metrics: the exposition can be read by Prometheus, and nobody can fill the memory with labels. */
+
+import { describe, expect, test } from 'bun:test';
+import { countExchange } from '../../src/telemetry/exchange.ts';
+import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
+import { createRegistry } from '../../src/telemetry/metrics.ts';
+
+const LINE =
+  /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+)$/;
+
+describe('the registry', () => {
+  test('counters, gauges and values that are asked for when rendered', () => {
+    const registry = createRegistry();
+    const hits = registry.counter('hits_total', 'Hits.', ['who', 'what']);
+    hits.add(1, 'a', 'x');
+    hits.add(2, 'a', 'x');
+    hits.add(1, 'b', 'x');
+    const open = registry.gauge('open', 'Open.');
+    open.add(3);
+    open.add(-1);
+    let now = 1;
+    registry.gauge('now', 'Now.', [], () => now);
+    now = 7;
+    expect(registry.render()).toBe(
+      `# HELP hits_total Hits.
+# TYPE hits_total counter
+hits_total{who="a",what="x"} 3
+hits_total{who="b",what="x"} 1
+# HELP open Open.
+# TYPE open gauge
+open 2
+# HELP now Now.
+# TYPE now gauge
+now 7
+`,
+    );
+  });
+
+  test('histograms: buckets are cumulative and include their bound', () => {
+    const registry = createRegistry();
+    const seconds = registry.histogram('s', 'S.', [0.1, 1], ['p']);
+    for (const value of [0.05, 0.1, 0.5, 30]) seconds.observe(value, 'x');
+    expect(registry.render()).toBe(
+      `# HELP s S.
+# TYPE s histogram
+s_bucket{p="x",le="0.1"} 2
+s_bucket{p="x",le="1"} 3
+s_bucket{p="x",le="+Inf"} 4
+s_sum{p="x"} 30.65
+s_count{p="x"} 4
+`,
+    );
+  });
+
+  test('quotes, backslashes and line breaks in labels', () => {
+    const registry = createRegistry();
+    registry.counter('c', 'C.', ['l']).add(1, 'a"b\\c\nd');
+    expect(registry.render()).toContain('c{l="a\\"b\\\\c\\nd"} 1');
+  });
+
+  test('made-up names end up in one series', () => {
+    const registry = createRegistry();
+    const counter = registry.counter('c', 'C.', ['model']);
+    for (let i = 0; i < 5000; i++) counter.add(1, `model-${i}`);
+    const lines = registry.render().split('\n');
+    expect(lines.length).toBeLessThan(1010);
+    expect(lines).toContain('c{model="other"} 4000');
+    counter.add(1, 'model-0');
+    expect(registry.render()).toContain('c{model="model-0"} 2');
+  });
+});
+
+describe('the gateway’s metrics', () => {
+  test('an exchange is counted everywhere it should be', () => {
+    const metrics = createGatewayMetrics('1.2.3');
+    countExchange(metrics, {
+      id: 'req_1',
+      protocol: 'openai-chat',
+      target: 'glm/glm-4.7',
+      status: 200,
+      stream: true,
+      timings: { firstByte: 300, total: 3000 },
+      usage: { input: 10, output: 5, cacheRead: 4, cacheWrite: 0, reasoning: 2 },
+      notes: 'a,b=3',
+    });
+    countExchange(metrics, {
+      id: 'req_2',
+      protocol: 'openai-chat',
+      status: 404,
+      stream: false,
+      timings: { total: 1 },
+    });
+    metrics.retries.add(1, 'glm', 'rate_limit');
+    metrics.streamsActive.add(1);
+    metrics.leakedCalls.add(1, 'dsml', 'recovered');
+    const lines = metrics.render().split('\n');
+    for (const line of [
+      'hopgate_build_info{version="1.2.3"} 1',
+      'hopgate_requests_total{protocol="openai-chat",target="glm/glm-4.7",status="200"} 1',
+      'hopgate_requests_total{protocol="openai-chat",target="",status="404"} 1',
+      'hopgate_request_seconds_sum{protocol="openai-chat",target="glm/glm-4.7"} 3',
+      'hopgate_first_byte_seconds_bucket{protocol="openai-chat",target="glm/glm-4.7",le="0.25"} 0',
+      'hopgate_first_byte_seconds_bucket{protocol="openai-chat",target="glm/glm-4.7",le="0.5"} 1',
+      'hopgate_tokens_total{target="glm/glm-4.7",kind="input"} 10',
+      'hopgate_tokens_total{target="glm/glm-4.7",kind="cache_read"} 4',
+      'hopgate_tokens_total{target="glm/glm-4.7",kind="reasoning"} 2',
+      'hopgate_upstream_retries_total{provider="glm",reason="rate_limit"} 1',
+      'hopgate_notes_total{name="a"} 1',
+      'hopgate_notes_total{name="b"} 3',
+      'hopgate_streams_active 1',
+      'leaked_calls_total{family="dsml",outcome="recovered"} 1',
+    ]) {
+      expect(lines).toContain(line);
+    }
+    expect(metrics.render()).toMatch(/^process_resident_memory_bytes [1-9]\d{6,}$/m);
+    for (const line of lines.slice(0, -1)) expect(line).toMatch(LINE);
+    expect(lines.at(-1)).toBe('');
+  });
+});
