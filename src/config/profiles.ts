@@ -1,8 +1,7 @@
-/**
- * The first table of vendor facts, as data: where a vendor's API differs from that of an upstream of
- * unknown make. A key is dropped only where the vendor refuses it; what it merely ignores goes out
- * as the client wrote it.
- */
+/** The first table of vendor facts, as data: where a vendor's API differs from that of an upstream of unknown make. */
+
+// A key is dropped only where the vendor refuses it; what it merely ignores goes out as the client
+// wrote it.
 
 import type { ProfileFacts } from './profile-schema.ts';
 

@@ -69,10 +69,12 @@ describe('JSON lines', () => {
     const key = 'sk-ant-api03-AbCdEfGh12345678901234567890';
     for (const format of ['json', 'pretty'] as const) {
       const { lines, log } = capture({ format });
-      log.child({ upstream: `https://x/?key=${key}` }).error(
-        { headers: { authorization: `Bearer ${key}` }, err: new Error(`bad key ${key}`) },
-        `while sending ${key}`,
-      );
+      log
+        .child({ upstream: `https://x/?key=${key}` })
+        .error(
+          { headers: { authorization: `Bearer ${key}` }, err: new Error(`bad key ${key}`) },
+          `while sending ${key}`,
+        );
       expect(lines.join('')).toContain('while sending ***');
       expect(lines.join('')).not.toContain(key.slice(-20));
     }

@@ -96,8 +96,14 @@ async function unresolved(url: URL) {
   }
 }
 
+/** Servers on this machine or in its network often take no key. */
+const isNear = (host: string) =>
+  isIP(host) === 0
+    ? host === 'localhost' || /\.(local|lan|internal)$/.test(host) || !host.includes('.')
+    : /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/i.test(host);
+
 function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, about: string) {
-  const local = /^(localhost|127\.|\[?::1\]?$|.*\.local$)/.test(new URL(baseUrl).hostname);
+  const local = isNear(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''));
   const own = Object.keys(headers).some((header) =>
     /^(authorization|x-api-key|api-key)$/i.test(header),
   );

@@ -115,6 +115,7 @@ class ChatStreamDecoder implements StreamDecoder {
     const choices = list(chunk.choices) ?? [];
     // Azure opens with a chunk of filter results: no id, no model, no choices.
     if (!this.#started && (choices.length > 0 || chunk.id)) this.#start(chunk, out);
+    if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
     for (const value of choices) {
       const choice = object(value);
       if (choice === undefined) continue;
@@ -123,7 +124,6 @@ class ChatStreamDecoder implements StreamDecoder {
         out.push({ type: 'opaque', name: 'choice', wire });
       } else this.#choice(choice, chunk, out);
     }
-    if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
     const usage = chunk.usage ?? object(chunk.x_groq)?.usage;
     if (usage) this.#usage(usage, chunk, out);
     return out;

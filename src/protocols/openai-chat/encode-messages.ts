@@ -28,7 +28,9 @@ export function encodeMessages(
     notes,
     own,
     noted: new Set(),
-    flat: (name, namespace) => names.flat(name, namespace),
+    // Declarations of this protocol go out with the client's own names, however odd.
+    flat: (name, namespace) =>
+      own && namespace === undefined ? name : names.flat(name, namespace),
   };
   const writer = new MessageWriter(context);
   const lead = leadOf(conversation, context);
@@ -45,7 +47,18 @@ export function encodeMessages(
       i++;
     }
   }
-  return writer.done();
+  return lead.text === '' ? writer.done() : oneSystem(writer.done());
+}
+
+/**
+ * Instructions that were added to a conversation of this protocol go into the client's own system
+ * message: chat templates of local models take one.
+ */
+function oneSystem(messages: readonly Json[]): readonly Json[] {
+  const [lead, own, ...rest] = messages;
+  if (!isObject(lead) || !isObject(own) || own.role !== 'system') return messages;
+  if (typeof own.content !== 'string') return messages;
+  return [{ ...own, content: `${String(lead.content)}\n\n${own.content}` }, ...rest];
 }
 
 /** A message that holds a carrier of ours: only this gateway can read it, so it is built anew. */

@@ -2,7 +2,6 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { BlockHead, StartEvent, StreamEvent } from '../../conversation/events.ts';
-import { toolNames } from '../../conversation/tool-names.ts';
 import type { Citation, Sealed } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/ids.ts';
@@ -13,9 +12,9 @@ import { errorBody } from './errors.ts';
 import { encodeFinish } from './finish.ts';
 import { encodeAnnotation } from './parts.ts';
 import { carriedDetails } from './reasoning.ts';
-import { ownRest, wantsLegacyCalls } from './reply.ts';
+import { clientName, ownRest, wantsLegacyCalls } from './reply.ts';
 import { encodeUsage } from './usage.ts';
-import { CHAT, NAME_LIMIT } from './wire.ts';
+import { CHAT } from './wire.ts';
 
 const PING = sseComment('keep-alive');
 
@@ -189,7 +188,7 @@ class ChatStreamEncoder implements StreamEncoder {
   /** Calls that the client must not run (the vendor's and the gateway's own) are not shown. */
   #callStart(head: BlockHead & { type: 'tool-call' }): string {
     if (head.by !== 'client') return '';
-    const flat = toolNames(this.#context.asked.tools, NAME_LIMIT).flat(head.name, head.namespace);
+    const flat = clientName(this.#context.asked, head.name, head.namespace);
     const name = JSON.stringify(flat);
     this.#empty = true;
     this.#calls++;

@@ -50,6 +50,14 @@ export function ownRest(rest: JsonObject | undefined): JsonObject {
   return out;
 }
 
+/**
+ * A tool's name as the client knows it: its own, however odd; only what it never declared so (a tool
+ * in a namespace) is flattened.
+ */
+export function clientName(asked: Conversation, name: string, namespace?: string): string {
+  return namespace === undefined ? name : toolNames(asked.tools, NAME_LIMIT).flat(name, namespace);
+}
+
 /** The client declared its tools as `functions` only, so it reads `function_call`. */
 export function wantsLegacyCalls(asked: Conversation): boolean {
   const value = asked.origin?.protocol === CHAT ? asked.origin.value : undefined;
@@ -228,9 +236,8 @@ function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
 function encodeCalls(calls: readonly ToolCallBlock[], asked: Conversation): JsonObject {
   const first = calls[0];
   if (first === undefined) return {};
-  const names = toolNames(asked.tools, NAME_LIMIT);
   const encoded = calls.map((call) => {
-    const name = names.flat(call.name, call.namespace);
+    const name = clientName(asked, call.name, call.namespace);
     const id = call.id || prefixedId('call_');
     if (call.kind === 'custom') return { id, type: 'custom', custom: { name, input: call.input } };
     return compact({

@@ -126,7 +126,8 @@ export function encodeTools(
     if (!allowed(tool)) continue;
     const where = `/tools/${tool.name}`;
     if (tool.type === 'hosted') {
-      if (tool.kind === SEARCH_OPTIONS && isOwn(tool)) searchOptions = tool.options;
+      const refused = profile.hostedTools?.includes(tool.name) === false;
+      if (tool.kind === SEARCH_OPTIONS && isOwn(tool) && !refused) searchOptions = tool.options;
       else {
         const hosted = encodeHosted(tool, profile, notes, where);
         if (hosted !== undefined) out.push(hosted);

@@ -316,7 +316,14 @@ describe('reasoning', () => {
   });
 
   test('an empty signature goes back to the vendor that does not sign, and wants its thinking back', () => {
-    expect(thought(sealed({ provider: 'up', value: '' })).first).toEqual({ type: 'thinking', thinking: 'hmm', signature: '' });
+    const turns = [HI, say('assistant', sealed({ provider: 'up', value: '' }), 'x'), HI];
+    const conversation = { model: 'm', system: [], turns, tools: [], settings: { stream: false } };
+    const body = anthropicMessages.encodeRequest(conversation, target(), new Notes());
+    expect((body.messages as readonly { content: readonly JsonObject[] }[])[1]?.content[0]).toEqual({
+      type: 'thinking',
+      thinking: 'hmm',
+      signature: '',
+    });
   });
 
   const thinking = (settings: Partial<Settings>, profile: Partial<Profile> = {}) => {

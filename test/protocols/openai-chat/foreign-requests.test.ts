@@ -213,7 +213,7 @@ const conversation: fc.Arbitrary<Conversation> = fc
   .map(({ protocol, system, leads, first, rounds, late, tools, settings: set }) => {
     const turns: Turn[] = [
       ...leads.map((role): Turn => ({ role, blocks: [{ type: 'text', text: `as ${role}` }] })),
-      { role: 'user', blocks: first },
+      { role: 'user', blocks: [{ type: 'text', text: 'hi' }, ...first] },
       ...rounds.flatMap(turnsOf),
       ...(late === undefined ? [] : [{ role: late, blocks: [{ type: 'text' as const, text: 'late' }] }]),
     ];

@@ -262,7 +262,7 @@ describe('calls in the kind and namespace that the client declared', () => {
     expect(output(sse)[0]).toMatchObject(expected);
     if ('namespace' in expected) {
       const first = eventsOfText(sse).find((e) => e.type === 'response.output_item.added');
-      expect((first?.item as JsonObject).namespace).toBe(expected.namespace);
+      expect((first!.item as JsonObject).namespace).toBe(expected.namespace);
     }
   });
 
@@ -509,7 +509,7 @@ describe('endings', () => {
     });
     expect(sse).not.toContain('server_is_overloaded');
     expect(encoder.event({ type: 'end' }) + encoder.fail(error)).toBe('');
-    expect(readBySdk(sse)).rejects.toThrow('It broke.');
+    await expect(readBySdk(sse)).rejects.toThrow('It broke.');
   });
 
   test('failing before anything was said still begins with response.created', () => {

@@ -1,0 +1,67 @@
+/** The banner: curl lines that a shell takes apart into requests that the configuration serves. */
+
+import { describe, expect, test } from 'bun:test';
+import { banner } from '../../src/cli/index.ts';
+import { takes } from '../../src/cli/served-models.ts';
+import { type Config, environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { GLM_CONFIG } from './world.ts';
+
+function configOf(text: string): Config {
+  const result = parseConfig(text, 'hopgate.yaml', environmentFrom({}, '/nonexistent'));
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.config;
+}
+
+/** Runs a line in a shell in which `curl` prints its arguments. */
+function argumentsOf(line: string, variables: Record<string, string> = {}): string[] {
+  const script = `curl() { printf '%s\\0' "$@"; }\n${line}`;
+  const { stdout } = Bun.spawnSync(['sh', '-c', script], { env: { PATH: '/bin', ...variables } });
+  return stdout.toString().split('\0').slice(0, -1);
+}
+
+const curls = (config: Config) =>
+  banner(config, 'http://127.0.0.1:5520').filter((line) => line.includes('curl '));
+
+describe('banner', () => {
+  test('names every provider and where it is, but no key', () => {
+    const text = banner(configOf(GLM_CONFIG), 'http://127.0.0.1:5520').join('\n');
+    expect(text).toContain('glm  openai-chat  https://open.bigmodel.cn/api/paas/v4, 1 key');
+    expect(text).not.toContain('abcdefgh12345678');
+  });
+
+  test('one curl line per protocol, each a request for a model that is served', () => {
+    const config = configOf(GLM_CONFIG);
+    const lines = curls(config);
+    const paths = lines.map((line) => new URL(argumentsOf(line)[0]!).pathname);
+    expect(paths).toEqual(['/v1/chat/completions', '/v1/responses', '/v1/messages']);
+    for (const line of lines) {
+      const words = argumentsOf(line);
+      const body = JSON.parse(words[words.indexOf('-d') + 1]!);
+      expect(takes(config, body.model, 'openai-chat')).toBe(true);
+    }
+  });
+
+  test('with auth the key comes from a variable of the shell', () => {
+    const config = configOf(`${GLM_CONFIG}auth: { keys: [the-client-key] }\n`);
+    const line = curls(config)[0]!;
+    expect(line).not.toContain('the-client-key');
+    expect(argumentsOf(line, { HOPGATE_KEY: 'k1' })).toContain('authorization: Bearer k1');
+  });
+
+  test('a quote in a model name stays one argument', () => {
+    const config = configOf(
+      GLM_CONFIG.replace('[glm-4.7, glm-4.6]', '["it\'s"]').replace(
+        'to: [glm/glm-4.7]',
+        'to: ["glm/it\'s"]',
+      ),
+    );
+    const words = argumentsOf(curls(config)[0]!);
+    expect(JSON.parse(words[words.indexOf('-d') + 1]!).model).toBe("it's");
+  });
+
+  test('nothing configured: the demo, with a model that it serves', () => {
+    const config = configOf('');
+    expect(banner(config, 'http://127.0.0.1:1').join('\n')).toContain('demo');
+    expect(argumentsOf(curls(config)[0]!).join(' ')).toContain('"model":"demo"');
+  });
+});
