@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { Elysia } from 'elysia';
+import { responseState } from './compose-response-state.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError } from './conversation/errors.ts';
@@ -22,7 +23,6 @@ import { openaiChatPlugin } from './protocols/openai-chat/plugin.ts';
 import { openaiResponses } from './protocols/openai-responses/index.ts';
 import { openaiResponsesPlugin } from './protocols/openai-responses/plugin.ts';
 import type { Protocol } from './protocols/protocol.ts';
-import { responseState } from './response-state.ts';
 import { models, routingTable } from './routing/index.ts';
 import { countExchange, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';

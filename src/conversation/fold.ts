@@ -36,7 +36,7 @@ export class Fold {
         this.#sealed = undefined;
         break;
       case 'delta':
-        if (event.newPart && this.#text.length > 0) this.#text.push('\n\n');
+        if (event.newPart && this.#text.some((part) => part !== '')) this.#text.push('\n\n');
         this.#text.push(event.text);
         break;
       case 'sealed':

@@ -20,14 +20,13 @@ const SECRET_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * One kind of credential. `marker` is a literal that every one of them holds (found with a native
- * search, so a text without any costs next to nothing); `pattern` is tried `back` characters before
- * it. Group 1, where there is one, is the part to mask; else all of the match is.
+ * One kind of credential. `marker` is the literal that every one of them begins with, two characters
+ * or more; `pattern` is tried where it stands. Group 1, where there is one, is the part to mask; else
+ * all of the match is.
  */
 interface Kind {
   readonly marker: string;
   readonly pattern: RegExp;
-  readonly back?: number;
   /** The match may stand in the middle of a word (it brings its own left border). */
   readonly anywhere?: boolean;
 }
@@ -45,6 +44,9 @@ const NAMED_VALUE =
   /(?:API_?KEY|api_?key|apiKey|api-key|ACCESS_?TOKEN|access_token|AUTH_TOKEN|refresh_token|CLIENT_SECRET|client_secret)\\?["']?\s*[=:]\s*\\?["']?(?=[A-Za-z_+/.-]*[0-9])([A-Za-z0-9_+/=.-]{16,})/y;
 const named = (marker: string): Kind => ({ marker, pattern: NAMED_VALUE, anywhere: true });
 const QUERY = /(?:key|token)=([A-Za-z0-9._~%+/-]{8,})/y;
+
+/** 32 hex digits, a dot, 16 characters. Found by the dot, since hex digits are everywhere. */
+const ZHIPU: Kind = { marker: '.', pattern: /[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])/y };
 
 const KINDS: readonly Kind[] = [
   // OpenAI, Anthropic (sk-ant-), OpenRouter (sk-or-), DeepSeek, Moonshot, DashScope and many more.
@@ -74,8 +76,6 @@ const KINDS: readonly Kind[] = [
   { marker: 'AKIA', pattern: /AKIA[0-9A-Z]{16}(?![0-9A-Za-z])/y },
   // JSON web tokens: header and payload are JSON objects, so both begin with eyJ.
   { marker: 'eyJ', pattern: /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/y },
-  // Zhipu: 32 hex digits, a dot, 16 characters.
-  { marker: '.', pattern: /[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])/y, back: 32 },
   { marker: '-----BEGIN ', pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]+-----END/y },
   { marker: 'earer', pattern: TOKEN_AFTER_SCHEME, anywhere: true },
   { marker: 'EARER', pattern: TOKEN_AFTER_SCHEME, anywhere: true },
@@ -110,27 +110,45 @@ function wordStarts(text: string, at: number): boolean {
 
 type Span = readonly [start: number, end: number];
 
-function find(text: string, kind: Kind, spans: Span[]): void {
-  const { marker, pattern, back = 0 } = kind;
-  let from = 0;
-  for (;;) {
-    const at = text.indexOf(marker, from);
-    if (at < 0) return;
-    from = at + marker.length;
-    const start = at - back;
-    if (start < 0) continue;
-    pattern.lastIndex = start;
-    const match = pattern.exec(text);
-    if (match === null || (kind.anywhere !== true && !wordStarts(text, start))) continue;
-    const end = start + match[0].length;
-    const secret = match[1];
-    if (secret === undefined) spans.push([start, end]);
-    else {
-      const offset = match[0].lastIndexOf(secret);
-      spans.push([start + offset, start + offset + secret.length]);
-    }
-    from = Math.max(from, end);
+/** Kinds by the first two characters of their markers: one table look-up for each character of a text. */
+const LISTS: Kind[][] = [[]];
+const SLOTS = new Uint8Array(128 * 128);
+for (const kind of KINDS) {
+  const pair = (kind.marker.charCodeAt(0) << 7) | kind.marker.charCodeAt(1);
+  SLOTS[pair] ||= LISTS.push([]) - 1;
+  LISTS[SLOTS[pair]!]!.push(kind);
+}
+
+const DOT = 0x2e;
+const isHexDigit = (code: number) =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66);
+
+/** One pass over the text: a search for each marker by itself costs ten times as much. */
+function find(text: string): Span[] {
+  const spans: Span[] = [];
+  let last = text.charCodeAt(0);
+  for (let i = 1; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const slot = (last | code) < 128 ? SLOTS[(last << 7) | code]! : 0;
+    if (slot !== 0) {
+      for (const kind of LISTS[slot]!) {
+        if (text.startsWith(kind.marker, i - 1)) match(text, i - 1, kind, spans);
+      }
+    } else if (code === DOT && isHexDigit(last) && i >= 32) match(text, i - 32, ZHIPU, spans);
+    last = code;
   }
+  return spans;
+}
+
+function match(text: string, start: number, { pattern, anywhere }: Kind, spans: Span[]): void {
+  // The border first: "sk-sk-sk-…" must not run the pattern over the rest from every place.
+  if (anywhere !== true && !wordStarts(text, start)) return;
+  pattern.lastIndex = start;
+  const found = pattern.exec(text);
+  if (found === null) return;
+  const [whole, secret = whole] = found;
+  const from = start + whole.lastIndexOf(secret);
+  spans.push([from, from + secret.length]);
 }
 
 export interface Redacted {
@@ -145,8 +163,7 @@ export interface Redacted {
  * (which stays the same JSON), SSE, log lines, URLs. Masking twice changes nothing more.
  */
 export function redactText(text: string): Redacted {
-  const spans: Span[] = [];
-  for (const kind of KINDS) find(text, kind, spans);
+  const spans = find(text);
   if (spans.length === 0) return { text, count: 0 };
   spans.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   let out = '';

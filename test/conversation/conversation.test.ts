@@ -1,3 +1,5 @@
+/** The conversation model: seals, tool names, folds, edits and counts keep what they are given. */
+
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { edited, mapSame } from '../../src/conversation/edit.ts';

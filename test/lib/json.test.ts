@@ -1,3 +1,5 @@
+/** JSON beyond JSON.parse: long numbers, members found in bytes, splices. */
+
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseExact, parseJson, splice, topLevel } from '../../src/lib/json.ts';

@@ -1,3 +1,5 @@
+/** Server-sent events read the same at every cut, and as the reference parser reads them. */
+
 import { describe, expect, test } from 'bun:test';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';

@@ -1,23 +1,30 @@
 /** A Messages stream as events; one JSON.parse a frame, none for plain text deltas. */
 
-import { GatewayError } from '../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../conversation/events.ts';
 import { unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Block } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
 import type { StreamDecoder, UpstreamContext } from '../protocol.ts';
 import { decodeBlock } from './decode-blocks.ts';
 import { merged } from './digest.ts';
 import { decodeErrorBody } from './errors.ts';
-import { replyRest, upstreamReader } from './reply.ts';
+import { upstreamReader } from './reply.ts';
 import { decodeCitation } from './server-tools.ts';
-import { decodeStopReason } from './stop-reasons.ts';
+import {
+  broken,
+  finish,
+  opaque,
+  parse,
+  plainText,
+  restOfDelta,
+  startEvent,
+  withoutType,
+} from './stream-frames.ts';
 import { decodeUsage } from './usage.ts';
 import { number, PROTOCOL, string, wireOf } from './wire.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
-const BRACE_CLOSE = 0x7d;
 
 /** The block that is open, and what is known of it. */
 interface Open {
@@ -271,91 +278,4 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       return events;
     },
   };
-}
-
-/**
- * The text of a `text_delta` frame that begins with `prefix` and holds no escape; undefined for
- * every other frame, which is then parsed. What stands behind the delta (padding) does not matter.
- */
-function plainText(data: string, prefix: string): string | undefined {
-  if (!data.startsWith(prefix)) return undefined;
-  const from = prefix.length;
-  const end = data.indexOf('"', from);
-  if (end < 0 || data.charCodeAt(end + 1) !== BRACE_CLOSE) return undefined;
-  const text = data.slice(from, end);
-  return text.includes('\\') ? undefined : text;
-}
-
-function parse(data: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(data);
-  } catch {
-    throw broken('a frame that is not JSON');
-  }
-  if (!isObject(value)) throw broken('a frame that is no event');
-  return value;
-}
-
-const broken = (what: string) =>
-  new GatewayError('upstream', `The upstream sent ${what}.`, { fromUpstream: true });
-
-const opaque = (name: string, value: JsonObject): StreamEvent => ({
-  type: 'opaque',
-  name,
-  wire: wireOf(value),
-});
-
-function startEvent(message: JsonObject, usage: JsonObject, context: UpstreamContext): StreamEvent {
-  const counts = decodeUsage(usage);
-  const rest = replyRest(message);
-  return {
-    type: 'start',
-    id: string(message.id) ?? '',
-    model: string(message.model) ?? context.target.model,
-    ...(counts === undefined ? {} : { usage: counts }),
-    ...(rest === undefined ? {} : { rest }),
-  };
-}
-
-function finish(change: JsonObject): StreamEvent {
-  const sequence = string(change.stop_sequence);
-  const details = change.stop_details;
-  return {
-    type: 'finish',
-    reason: decodeStopReason(change.stop_reason),
-    ...(sequence === undefined ? {} : { stopSequence: sequence }),
-    ...(details === undefined || details === null ? {} : { details }),
-  };
-}
-
-function withoutType({ type: _, ...rest }: JsonObject): JsonObject {
-  return rest;
-}
-
-const COUNTS = new Set([
-  'input_tokens',
-  'output_tokens',
-  'cache_creation_input_tokens',
-  'cache_read_input_tokens',
-  'cache_creation',
-  'output_tokens_details',
-  'server_tool_use',
-]);
-
-/**
- * What a message_delta holds beside stop reason and counts (container, context_management, usage
- * iterations, …), for clients of the same protocol.
- */
-function restOfDelta(event: JsonObject, change: JsonObject): JsonObject | undefined {
-  const { type: _t, delta: _d, usage, ...beside } = event;
-  const { stop_reason: _r, stop_sequence: _s, stop_details: _e, ...inDelta } = change;
-  const counts = isObject(usage) ? usage : {};
-  const inUsage = Object.fromEntries(Object.entries(counts).filter(([key]) => !COUNTS.has(key)));
-  const rest = {
-    ...(Object.keys(inDelta).length > 0 ? { delta: inDelta } : {}),
-    ...(Object.keys(inUsage).length > 0 ? { usage: inUsage } : {}),
-    ...beside,
-  };
-  return Object.keys(rest).length > 0 ? rest : undefined;
 }

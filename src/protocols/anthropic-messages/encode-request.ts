@@ -129,7 +129,8 @@ const openLoopLacksThinking = ({ messages }: JsonObject): boolean =>
  */
 function withLegalThinking(body: JsonObject, notes: Notes): JsonObject {
   const { thinking } = body;
-  if (!isObject(thinking) || thinking.type !== 'enabled' || !openLoopLacksThinking(body)) return body;
+  if (!isObject(thinking) || thinking.type !== 'enabled' || !openLoopLacksThinking(body))
+    return body;
   notes.add('parameter_dropped', 'thinking', 'the open tool loop has lost its thinking');
   const { thinking: _thinking, ...rest } = body;
   const management = rest.context_management;

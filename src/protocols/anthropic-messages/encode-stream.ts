@@ -11,10 +11,10 @@ import {
   callHead,
   callView,
   clientSignature,
+  isSealed,
   mediaText,
   messageId,
   ownBlock,
-  isSealed,
   searchResultBlock,
   servedBy,
 } from './encode-reply-blocks.ts';

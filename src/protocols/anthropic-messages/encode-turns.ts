@@ -31,7 +31,7 @@ export function encodeTurns(
 ): readonly JsonObject[] {
   const drafts: Draft[] = [];
   for (let i = 0; i < turns.length; i++) {
-    const draft = encodeTurn(turns[i]!, `/turns/${i + offset}`, writer);
+    const draft = encodeTurn(turns[i]!, `/messages/${i + offset}`, writer);
     if (draft !== undefined) drafts.push(draft);
   }
   // Joined before they are put in order: on Responses a thought and the call it led to are two turns.
@@ -52,7 +52,7 @@ function encodeTurn(turn: Turn, where: string, writer: BlockWriter): Draft | und
   const role = roleOf(turn, where, writer);
   const blocks =
     role === 'system' ? instructionBlocks(turn.blocks, where, writer.notes) : turn.blocks;
-  const content = encodeBlocks(blocks, `${where}/blocks`, writer);
+  const content = encodeBlocks(blocks, `${where}/content`, writer);
   if (content.length === 0) return undefined;
   const residue = ownResidue(turn);
   const kept = isObject(residue) && residue.role === role ? residue : undefined;

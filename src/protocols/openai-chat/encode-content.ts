@@ -13,16 +13,17 @@ export interface MessageContext {
   readonly notes: Notes;
   /** The conversation came in this protocol. */
   readonly own: boolean;
-  /** Notes that are given once a request, however often their reason occurs. */
+  /** The reasons that have been noted: once a request, however often they occur. */
   readonly noted: Set<string>;
   /** A tool's name on the wire. */
   flat(name: string, namespace?: string): string;
 }
 
-/** A note that one request gets at most once. */
+/** A note that one request gets at most once for the same reason. */
 export function noteOnce(context: MessageContext, name: string, what?: string): void {
-  if (context.noted.has(name)) return;
-  context.noted.add(name);
+  const reason = `${name} ${what ?? ''}`;
+  if (context.noted.has(reason)) return;
+  context.noted.add(reason);
   context.notes.add(name, '/messages', what);
 }
 
@@ -77,10 +78,10 @@ function opaqueWords(block: OpaqueBlock, context: MessageContext): string {
   const tool = text(object((block.wire ?? block.residue)?.value)?.tool_name);
   const said = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
   if (said === undefined || said === '') {
-    context.notes.add('content_dropped', '/messages', block.name);
+    noteOnce(context, 'content_dropped', block.name);
     return '';
   }
-  context.notes.add('content_bridged', '/messages', `${block.name} as text`);
+  noteOnce(context, 'content_bridged', `${block.name} as text`);
   return said;
 }
 

@@ -169,7 +169,8 @@ class MessageWriter {
 
   done(): readonly Json[] {
     this.#flush();
-    return this.#out;
+    // An empty prompt is for the vendor to judge; an empty list is malformed.
+    return this.#out.length > 0 ? this.#out : [{ role: 'user', content: '' }];
   }
 }
 

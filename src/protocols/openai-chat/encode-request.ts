@@ -8,7 +8,7 @@ import { encodeMessages } from './encode-messages.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { fitProfile } from './fit-profile.ts';
 import { encodeTools, TOOL_KEYS } from './tools.ts';
-import { CHAT, compact } from './wire.ts';
+import { CHAT, compact, list, object, text } from './wire.ts';
 
 /**
  * Encodes a conversation of any protocol. What came in this protocol and has not changed goes out as
@@ -20,17 +20,29 @@ export function encodeRequest(
   notes: Notes,
 ): JsonObject {
   const declared = toolFields(conversation, target, notes);
-  const hasTools =
-    (Array.isArray(declared.tools) && declared.tools.length > 0) ||
-    declared.functions !== undefined ||
-    declared.web_search_options !== undefined;
   const body = compact({
     model: target.model,
     messages: encodeMessages(conversation, target, notes),
     ...declared,
-    ...encodeSettings(conversation, target, notes, hasTools),
+    ...encodeSettings(conversation, target, notes, namesOf(declared)),
   });
   return fitProfile(body, target.profile, notes);
+}
+
+/** The names under which tools are declared; undefined when nothing is. */
+function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
+  const tools = list(declared.tools) ?? [];
+  const functions = list(declared.functions) ?? [];
+  if (tools.length + functions.length === 0 && declared.web_search_options === undefined) {
+    return undefined;
+  }
+  const names = new Set<string>();
+  for (const value of [...tools, ...functions]) {
+    const tool = object(value);
+    const name = text((object(tool?.function) ?? object(tool?.custom) ?? tool)?.name);
+    if (name !== undefined) names.add(name);
+  }
+  return names;
 }
 
 /** `tools` and its relatives. */

@@ -22,12 +22,15 @@ export function effortOf(budget: number): 'low' | 'medium' | 'high' {
   return budget < 16384 ? 'medium' : 'high';
 }
 
-/** Keys of the body beside model, messages and tools. */
+/**
+ * Keys of the body beside model, messages and tools. `declared`: the names of the tools that go out,
+ * undefined when none do.
+ */
 export function encodeSettings(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  hasTools: boolean,
+  declared: ReadonlySet<string> | undefined,
 ): JsonObject {
   const { settings, origin } = conversation;
   const body: Body = {};
@@ -35,13 +38,13 @@ export function encodeSettings(
     const before = origin.parts.settings;
     for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
       if (settings[name] === before[name]) copy(origin.value, KEYS_OF[name], body);
-      else write(name, conversation, target, notes, hasTools, body);
+      else write(name, conversation, target, notes, declared, body);
     }
     Object.assign(body, settings.rest);
     return compact(body);
   }
   for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
-    write(name, conversation, target, notes, hasTools, body);
+    write(name, conversation, target, notes, declared, body);
   }
   if (settings.stream && target.profile.streamUsage !== false) {
     body.stream_options = { include_usage: true };
@@ -72,7 +75,7 @@ function write(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  hasTools: boolean,
+  declared: ReadonlySet<string> | undefined,
   body: Body,
 ): void {
   const { settings, origin } = conversation;
@@ -125,11 +128,11 @@ function write(
       return;
     case 'toolChoice':
       if (settings.toolChoice !== undefined) {
-        body.tool_choice = choiceFor(settings.toolChoice, conversation, notes, hasTools);
+        body.tool_choice = choiceFor(settings.toolChoice, conversation, notes, declared);
       }
       return;
     case 'parallelTools':
-      if (hasTools && profile.parallelToolsParam !== false) {
+      if (declared !== undefined && profile.parallelToolsParam !== false) {
         body.parallel_tool_calls = settings.parallelTools;
       }
       return;
@@ -173,9 +176,9 @@ function choiceFor(
   choice: ToolChoice,
   conversation: Conversation,
   notes: Notes,
-  hasTools: boolean,
+  declared: ReadonlySet<string> | undefined,
 ): Json | undefined {
-  if (!hasTools) {
+  if (declared === undefined) {
     if (choice.type !== 'auto' && choice.type !== 'none') {
       notes.add('parameter_dropped', 'tool_choice', 'no tools');
     }
@@ -190,12 +193,16 @@ function choiceFor(
   const tool = conversation.tools.find(
     (t) => t.name === choice.name && (t.type === 'hosted' || t.namespace === choice.namespace),
   );
-  if (tool === undefined || (tool.type === 'hosted' && choice.kind !== 'tool-search')) {
+  const own = conversation.origin?.protocol === CHAT;
+  const name =
+    own && choice.namespace === undefined
+      ? choice.name
+      : toolNames(conversation.tools, NAME_LIMIT).flat(choice.name, choice.namespace);
+  if (tool === undefined || !declared.has(name)) {
     notes.add('parameter_mapped', 'tool_choice', `${choice.name} cannot be forced`);
     return 'auto';
   }
-  const name = toolNames(conversation.tools, NAME_LIMIT).flat(choice.name, choice.namespace);
-  return conversation.origin?.protocol === CHAT && tool.type === 'custom'
+  return own && tool.type === 'custom'
     ? { type: 'custom', custom: { name } }
     : { type: 'function', function: { name } };
 }

@@ -34,21 +34,30 @@ export function prependItems(
   items: readonly JsonObject[],
 ): Conversation {
   const earlier = items.map((item, i) => decodeItem(item, `input[${i}]`));
-  const turns = [...earlier, ...conversation.turns];
   const tools = withLoaded(conversation.tools, loadedBy(earlier));
-  const expanded = { ...conversation, turns, tools };
   const origin = conversation.origin;
-  if (origin?.protocol !== PROTOCOL) return expanded;
+  if (origin?.protocol !== PROTOCOL) {
+    return { ...conversation, turns: [...earlier, ...conversation.turns], tools };
+  }
   const { previous_response_id: _, ...value } = origin.value;
   const { parts } = origin;
+  const untouched = conversation.turns === parts.turns;
+  // A string becomes an item among the others; as such it has a wire of its own.
+  const own =
+    untouched && typeof value.input === 'string'
+      ? inputItems(value).map((item) => decodeItem(item, 'input'))
+      : conversation.turns;
+  const turns = [...earlier, ...own];
   return {
-    ...expanded,
+    ...conversation,
+    turns,
+    tools,
     origin: {
       protocol: PROTOCOL,
       value: { ...value, input: [...items, ...inputItems(value)] },
       parts: {
         ...parts,
-        turns: conversation.turns === parts.turns ? turns : [...earlier, ...parts.turns],
+        turns: untouched ? turns : [...earlier, ...parts.turns],
         tools: conversation.tools === parts.tools ? tools : parts.tools,
       },
     },

@@ -27,7 +27,9 @@ export function hostedName(type: string): string {
 export function decodeTool(value: Json, path: string): readonly Tool[] {
   if (!isObject(value)) throw invalid(`Invalid type for '${path}': expected an object.`, path);
   const type = value.type;
-  if (typeof type !== 'string') throw invalid(`Missing required parameter: '${path}.type'.`, path);
+  if (typeof type !== 'string') {
+    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
+  }
   if (type === 'namespace') {
     const namespace = text(value, 'name');
     return objects(value.tools).flatMap((tool, i) => {

@@ -34,18 +34,50 @@ describe('a broken request is refused at the field that is broken', () => {
     ['a message that is text', { ...base, messages: ['hi'] }, 'messages.0'],
     ['no role', { ...base, messages: [{ content: 'hi' }] }, 'messages.0.role', 'Field required'],
     ['role tool', withContent('hi', 'tool'), 'messages.0.role', "'user'"],
-    ['no content', { ...base, messages: [{ role: 'user' }] }, 'messages.0.content', 'Field required'],
+    [
+      'no content',
+      { ...base, messages: [{ role: 'user' }] },
+      'messages.0.content',
+      'Field required',
+    ],
     ['content null', withContent(null), 'messages.0.content', 'valid list'],
     ['content an object', withContent({ type: 'text', text: 'x' }), 'messages.0.content'],
     ['a block that is text', withContent(['hi']), 'messages.0.content.0'],
     ['a block that is null', withContent([null]), 'messages.0.content.0'],
-    ['a block without type', withContent([{ text: 'x' }]), 'messages.0.content.0.type', 'Field required'],
-    ['a block with type 1', withContent([{ type: 1 }]), 'messages.0.content.0.type', 'valid string'],
-    ['text without text', withContent([{ type: 'text' }]), 'messages.0.content.0.text', 'Field required'],
+    [
+      'a block without type',
+      withContent([{ text: 'x' }]),
+      'messages.0.content.0.type',
+      'Field required',
+    ],
+    [
+      'a block with type 1',
+      withContent([{ type: 1 }]),
+      'messages.0.content.0.type',
+      'valid string',
+    ],
+    [
+      'text without text',
+      withContent([{ type: 'text' }]),
+      'messages.0.content.0.text',
+      'Field required',
+    ],
     ['text a number', withContent([{ type: 'text', text: 5 }]), 'messages.0.content.0.text'],
-    ['call without id', withContent([{ type: 'tool_use', name: 'f', input: {} }], 'assistant'), 'messages.0.content.0.id'],
-    ['call without name', withContent([{ type: 'tool_use', id: 'a', input: {} }], 'assistant'), 'messages.0.content.0.name'],
-    ['result without id', withContent([{ type: 'tool_result', content: 'x' }]), 'messages.0.content.0.tool_use_id'],
+    [
+      'call without id',
+      withContent([{ type: 'tool_use', name: 'f', input: {} }], 'assistant'),
+      'messages.0.content.0.id',
+    ],
+    [
+      'call without name',
+      withContent([{ type: 'tool_use', id: 'a', input: {} }], 'assistant'),
+      'messages.0.content.0.name',
+    ],
+    [
+      'result without id',
+      withContent([{ type: 'tool_result', content: 'x' }]),
+      'messages.0.content.0.tool_use_id',
+    ],
     [
       'a broken block inside a result',
       withContent([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text' }] }]),
@@ -55,7 +87,12 @@ describe('a broken request is refused at the field that is broken', () => {
     ['a system block without type', { ...base, system: [{ text: 'x' }] }, 'system.0.type'],
     ['tools an object', { ...base, tools: {} }, 'tools', 'valid list'],
     ['a tool that is text', { ...base, tools: ['f'] }, 'tools.0'],
-    ['a tool without name', { ...base, tools: [{ input_schema: {} }] }, 'tools.0.name', 'Field required'],
+    [
+      'a tool without name',
+      { ...base, tools: [{ input_schema: {} }] },
+      'tools.0.name',
+      'Field required',
+    ],
     ['tool_choice text', { ...base, tool_choice: 'auto' }, 'tool_choice', 'valid dictionary'],
     ['stream text', { ...base, stream: 'true' }, 'stream', 'valid boolean'],
     ['temperature text', { ...base, temperature: '1' }, 'temperature', 'valid number'],
@@ -80,7 +117,10 @@ describe('what the real API takes is not refused', () => {
     ['empty messages', { ...base, messages: [] }],
     ['empty content', withContent('')],
     ['no blocks', withContent([])],
-    ['null for optional fields', { ...base, system: null, tools: null, stop_sequences: null, temperature: null }],
+    [
+      'null for optional fields',
+      { ...base, system: null, tools: null, stop_sequences: null, temperature: null },
+    ],
     ['a system message in the middle', withContent('x', 'system')],
     ['an unknown block', withContent([{ type: 'hologram', data: 1 }])],
     ['an unknown source', withContent([{ type: 'image', source: { type: 'psychic' } }])],
@@ -106,8 +146,17 @@ test('a broken history can be read leniently: junk goes, ids become text, nothin
         null,
         { role: 'tool', content: 'x' },
         { role: 'assistant', content: null },
-        { role: 'assistant', content: [null, 7, { text: 'x' }, { type: 'tool_use', id: 5, name: 'f', input: [] }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 5, content: null }, { type: 'text', text: 3 }] },
+        {
+          role: 'assistant',
+          content: [null, 7, { text: 'x' }, { type: 'tool_use', id: 5, name: 'f', input: [] }],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 5, content: null },
+            { type: 'text', text: 3 },
+          ],
+        },
       ],
     },
     { lenient: true },
@@ -117,8 +166,16 @@ test('a broken history can be read leniently: junk goes, ids become text, nothin
     ['assistant', 1],
     ['user', 1],
   ]);
-  expect(conversation.turns[1]!.blocks[0]).toMatchObject({ type: 'tool-call', id: '5', input: '[]' });
-  expect(conversation.turns[2]!.blocks[0]).toMatchObject({ type: 'tool-result', callId: '5', content: [] });
+  expect(conversation.turns[1]!.blocks[0]).toMatchObject({
+    type: 'tool-call',
+    id: '5',
+    input: '[]',
+  });
+  expect(conversation.turns[2]!.blocks[0]).toMatchObject({
+    type: 'tool-result',
+    callId: '5',
+    content: [],
+  });
   expect(conversation.turns.every((turn) => turn.wire === undefined)).toBe(true);
 });
 

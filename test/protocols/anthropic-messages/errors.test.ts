@@ -29,10 +29,37 @@ describe('an upstream error is understood', () => {
     ['time-out', 504, anthropic('timeout_error'), 'timeout', 'm'],
     ['overload', 529, anthropic('overloaded_error'), 'overloaded', 'm'],
     ['overload told with another status', 500, anthropic('overloaded_error'), 'overloaded', 'm'],
-    ['prompt too long', 400, anthropic('invalid_request_error', 'prompt is too long: 3 tokens > 2 maximum'), 'context_overflow', 'prompt is too long: 3 tokens > 2 maximum'],
-    ['no room for the answer', 400, anthropic('invalid_request_error', 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'), 'context_overflow', 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'],
-    ['no money, told as a bad request', 400, anthropic('invalid_request_error', 'Your credit balance is too low to access the API'), 'billing', 'Your credit balance is too low to access the API'],
-    ['OpenAI shape from a relay', 429, { error: { message: 'slow', type: 'rate_limit', code: 1302 } }, 'rate_limit', 'slow'],
+    [
+      'prompt too long',
+      400,
+      anthropic('invalid_request_error', 'prompt is too long: 3 tokens > 2 maximum'),
+      'context_overflow',
+      'prompt is too long: 3 tokens > 2 maximum',
+    ],
+    [
+      'no room for the answer',
+      400,
+      anthropic(
+        'invalid_request_error',
+        'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
+      ),
+      'context_overflow',
+      'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
+    ],
+    [
+      'no money, told as a bad request',
+      400,
+      anthropic('invalid_request_error', 'Your credit balance is too low to access the API'),
+      'billing',
+      'Your credit balance is too low to access the API',
+    ],
+    [
+      'OpenAI shape from a relay',
+      429,
+      { error: { message: 'slow', type: 'rate_limit', code: 1302 } },
+      'rate_limit',
+      'slow',
+    ],
     ['error as text', 503, { error: 'down' }, 'overloaded', 'down'],
     ['detail', 422, { detail: 'wrong' }, 'invalid_request', 'wrong'],
     ['message at the top', 500, { message: 'bad day', code: '1234' }, 'upstream', 'bad day'],
@@ -42,7 +69,11 @@ describe('an upstream error is understood', () => {
   for (const [name, status, body, kind, message] of cases) {
     test(name, () => {
       const error = decode(status, body);
-      expect({ kind: error.kind, status: error.status, message: error.message }).toEqual({ kind, status, message });
+      expect({ kind: error.kind, status: error.status, message: error.message }).toEqual({
+        kind,
+        status,
+        message,
+      });
       expect(error.fromUpstream).toBe(true);
     });
   }
@@ -79,7 +110,10 @@ describe('every kind of error is said in this protocol', () => {
   };
   for (const [kind, [status, type]] of Object.entries(cases)) {
     test(kind, () => {
-      const answer = anthropicMessages.encodeError(new GatewayError(kind as ErrorKind, 'why'), 'req_9');
+      const answer = anthropicMessages.encodeError(
+        new GatewayError(kind as ErrorKind, 'why'),
+        'req_9',
+      );
       expect(answer.status).toBe(status);
       expect(answer.headers['request-id']).toBe('req_9');
       expect(answer.body).toMatchObject({ type: 'error', error: { type }, request_id: 'req_9' });
@@ -101,7 +135,10 @@ describe('every kind of error is said in this protocol', () => {
   });
 
   test('the SDK throws what was meant, with the request id', async () => {
-    const answer = anthropicMessages.encodeError(new GatewayError('permission', 'not you'), 'req_7');
+    const answer = anthropicMessages.encodeError(
+      new GatewayError('permission', 'not you'),
+      'req_7',
+    );
     const sdk = new Anthropic({
       apiKey: 'k',
       maxRetries: 0,
@@ -173,7 +210,13 @@ describe('errors in the middle of a stream', () => {
       { type: 'message_stop' },
     );
     const events = eventsOf([bytes(text)]);
-    expect(events.map(({ type }) => type)).toEqual(['start', 'block-start', 'delta', 'block-stop', 'error']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'start',
+      'block-start',
+      'delta',
+      'block-stop',
+      'error',
+    ]);
     const last = events.at(-1);
     expect(last?.type === 'error' && last.error.kind).toBe('overloaded');
   });
@@ -191,10 +234,16 @@ describe('errors in the middle of a stream', () => {
   });
 
   test('an error in place of a reply is thrown with its meaning', () => {
-    const context = { sent: { model: 'm', system: [], turns: [], tools: [], settings: { stream: false } } };
+    const context = {
+      sent: { model: 'm', system: [], turns: [], tools: [], settings: { stream: false } },
+    };
     const body = { type: 'error', error: { type: 'overloaded_error', message: 'x' } };
     const decodeReply = () =>
-      anthropicMessages.decodeReply(body, { ...context, target: undefined, notes: undefined } as never);
+      anthropicMessages.decodeReply(body, {
+        ...context,
+        target: undefined,
+        notes: undefined,
+      } as never);
     expect(decodeReply).toThrow(expect.objectContaining({ kind: 'overloaded' }));
   });
 

@@ -19,9 +19,32 @@ import { target } from './recorded.ts';
 import { faults } from './strict.ts';
 
 const words = fc.oneof(fc.string(), fc.constantFrom('', ' ', '\n\n', 'hello', 'bye  ', '日本 '));
-const ids = fc.constantFrom('call_1', 'functions.x:0', 'functions.x:1', 'call_-78', '', 'a b', 'toolu_9');
-const names = fc.constantFrom('read', 'mcp.files/read', 'apply_patch', 'x'.repeat(200), 'web_search');
-const inputs = fc.constantFrom('', '{}', '{"a":1.0}', '[1]', '"x"', '{"a":', 'null', '{"n":12345678901234567890}');
+const ids = fc.constantFrom(
+  'call_1',
+  'functions.x:0',
+  'functions.x:1',
+  'call_-78',
+  '',
+  'a b',
+  'toolu_9',
+);
+const names = fc.constantFrom(
+  'read',
+  'mcp.files/read',
+  'apply_patch',
+  'x'.repeat(200),
+  'web_search',
+);
+const inputs = fc.constantFrom(
+  '',
+  '{}',
+  '{"a":1.0}',
+  '[1]',
+  '"x"',
+  '{"a":',
+  'null',
+  '{"n":12345678901234567890}',
+);
 
 const seals = fc.option(
   fc.record({
@@ -37,8 +60,27 @@ const media = fc.record({
   type: fc.constant('media'),
   media: fc.constantFrom('image', 'document', 'audio'),
   source: fc.oneof(
-    fc.record({ type: fc.constant('url'), url: fc.constantFrom('https://a/b.png', 'data:image/png;base64,aGk=', 'data:image/bmp;base64,aGk=', 'ftp://x', 'data:,hi') }),
-    fc.record({ type: fc.constant('base64'), mediaType: fc.constantFrom('image/png', 'image/tiff', 'application/pdf', 'text/csv', 'application/zip'), data: fc.constant('aGk=') }),
+    fc.record({
+      type: fc.constant('url'),
+      url: fc.constantFrom(
+        'https://a/b.png',
+        'data:image/png;base64,aGk=',
+        'data:image/bmp;base64,aGk=',
+        'ftp://x',
+        'data:,hi',
+      ),
+    }),
+    fc.record({
+      type: fc.constant('base64'),
+      mediaType: fc.constantFrom(
+        'image/png',
+        'image/tiff',
+        'application/pdf',
+        'text/csv',
+        'application/zip',
+      ),
+      data: fc.constant('aGk='),
+    }),
     fc.record({ type: fc.constant('file-id'), id: fc.constant('file-1') }),
     fc.record({ type: fc.constant('text'), mediaType: fc.constant('text/plain'), text: words }),
   ),
@@ -99,9 +141,29 @@ const schemas = fc.constantFrom<JsonObject | undefined>(
 );
 const tools = fc.array(
   fc.oneof(
-    fc.record({ type: fc.constant('function'), name: names, namespace: fc.constantFrom(undefined, 'ns'), schema: schemas, strict: fc.constantFrom(undefined, true, false), deferred: fc.constantFrom(undefined, true) }),
-    fc.record({ type: fc.constant('custom'), name: names, format: fc.constant({ type: 'grammar', definition: 'start: "x"' }) }),
-    fc.record({ type: fc.constant('hosted'), name: fc.constantFrom('web_search', 'tool_search', 'image_generation'), kind: fc.constant('x'), options: fc.constantFrom({}, { execution: 'client', parameters: { type: 'object' } }, { filters: { allowed_domains: ['a.b'] } }) }),
+    fc.record({
+      type: fc.constant('function'),
+      name: names,
+      namespace: fc.constantFrom(undefined, 'ns'),
+      schema: schemas,
+      strict: fc.constantFrom(undefined, true, false),
+      deferred: fc.constantFrom(undefined, true),
+    }),
+    fc.record({
+      type: fc.constant('custom'),
+      name: names,
+      format: fc.constant({ type: 'grammar', definition: 'start: "x"' }),
+    }),
+    fc.record({
+      type: fc.constant('hosted'),
+      name: fc.constantFrom('web_search', 'tool_search', 'image_generation'),
+      kind: fc.constant('x'),
+      options: fc.constantFrom(
+        {},
+        { execution: 'client', parameters: { type: 'object' } },
+        { filters: { allowed_domains: ['a.b'] } },
+      ),
+    }),
   ),
   { maxLength: 4 },
 ) as fc.Arbitrary<Tool[]>;
@@ -124,8 +186,23 @@ const settings = fc.record(
     n: fc.constantFrom(1, 3),
     toolChoice: choices,
     parallelTools: fc.boolean(),
-    reasoning: fc.constantFrom({ effort: 'none' }, { effort: 'minimal' }, { effort: 'high' }, { effort: 'xhigh', summary: 'auto' }, { enabled: true }, { budget: 9 }, { budget: 50000 }, { summary: 'auto' }),
-    format: fc.constantFrom({ type: 'json' } as const, { type: 'schema', schema: { type: 'object', properties: { a: { type: 'number', minimum: 1 } } } } as const),
+    reasoning: fc.constantFrom(
+      { effort: 'none' },
+      { effort: 'minimal' },
+      { effort: 'high' },
+      { effort: 'xhigh', summary: 'auto' },
+      { enabled: true },
+      { budget: 9 },
+      { budget: 50000 },
+      { summary: 'auto' },
+    ),
+    format: fc.constantFrom(
+      { type: 'json' } as const,
+      {
+        type: 'schema',
+        schema: { type: 'object', properties: { a: { type: 'number', minimum: 1 } } },
+      } as const,
+    ),
     user: fc.constant('u'),
     serviceTier: fc.constantFrom('auto', 'default', 'flex'),
   },
@@ -153,7 +230,11 @@ const SEED = 20261121;
 test('any conversation becomes a request without structural faults', () => {
   fc.assert(
     fc.property(conversations, profiles, (conversation, profile) => {
-      const request = anthropicMessages.encodeRequest(conversation, target({}, profile), new Notes());
+      const request = anthropicMessages.encodeRequest(
+        conversation,
+        target({}, profile),
+        new Notes(),
+      );
       expect(faults(request)).toEqual([]);
     }),
     { numRuns: 3000, seed: SEED },
@@ -178,7 +259,9 @@ test('what is sent decodes, and goes out again as it was', () => {
       const request = anthropicMessages.encodeRequest(conversation, target(), new Notes());
       const wire = JSON.parse(JSON.stringify(request)) as JsonObject;
       const again = anthropicMessages.decodeRequest(wire);
-      expect(anthropicMessages.encodeRequest(again, target(), new Notes()) as unknown).toEqual(wire);
+      expect(anthropicMessages.encodeRequest(again, target(), new Notes()) as unknown).toEqual(
+        wire,
+      );
     }),
     { numRuns: 300, seed: SEED },
   );
@@ -186,8 +269,14 @@ test('what is sent decodes, and goes out again as it was', () => {
 
 test('a longer conversation begins with the messages of the shorter one', () => {
   const exchange = fc.tuple(
-    turn('user', some(text).map((list) => [...list, { type: 'text', text: 'go' } as Block])),
-    turn('assistant', some(text, call, reasoning).map((list) => [...list, { type: 'text', text: 'ok' } as Block])),
+    turn(
+      'user',
+      some(text).map((list) => [...list, { type: 'text', text: 'go' } as Block]),
+    ),
+    turn(
+      'assistant',
+      some(text, call, reasoning).map((list) => [...list, { type: 'text', text: 'ok' } as Block]),
+    ),
   );
   fc.assert(
     fc.property(fc.array(exchange, { minLength: 2, maxLength: 5 }), tools, (pairs, list) => {
@@ -214,8 +303,26 @@ test('ids of calls stay apart, and results keep theirs', () => {
   const wild = fc.uniqueArray(fc.string({ maxLength: 12 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(wild, (list) => {
-      const calls = list.map((id): Block => ({ type: 'tool-call', id, name: 'f', kind: 'function', input: '{}', by: 'client' }));
-      const results = list.map((callId): Block => ({ type: 'tool-result', callId, kind: 'function', content: [{ type: 'text', text: `r ${callId}` }], isError: false, by: 'client' }));
+      const calls = list.map(
+        (id): Block => ({
+          type: 'tool-call',
+          id,
+          name: 'f',
+          kind: 'function',
+          input: '{}',
+          by: 'client',
+        }),
+      );
+      const results = list.map(
+        (callId): Block => ({
+          type: 'tool-result',
+          callId,
+          kind: 'function',
+          content: [{ type: 'text', text: `r ${callId}` }],
+          isError: false,
+          by: 'client',
+        }),
+      );
       const conversation: Conversation = {
         model: 'm',
         system: [],
@@ -230,7 +337,9 @@ test('ids of calls stay apart, and results keep theirs', () => {
       const body = anthropicMessages.encodeRequest(conversation, target(), new Notes());
       const [, said, answered] = body.messages as readonly JsonObject[];
       const idsOf = (message: JsonObject | undefined, key: string) =>
-        (message?.content as readonly JsonObject[]).filter(isObject).map((block) => String(block[key]));
+        ((message?.content ?? []) as readonly JsonObject[])
+          .filter(isObject)
+          .map((block) => String(block[key]));
       const made = idsOf(said, 'id');
       expect(new Set(made).size).toBe(list.length);
       expect(idsOf(answered, 'tool_use_id')).toEqual(made);

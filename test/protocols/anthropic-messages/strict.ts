@@ -3,8 +3,21 @@
 import { isObject, type Json, type JsonObject, tryParse } from '../../../src/lib/json.ts';
 
 const TOP = new Set([
-  'model', 'max_tokens', 'messages', 'system', 'tools', 'tool_choice', 'stream', 'temperature',
-  'top_p', 'top_k', 'stop_sequences', 'thinking', 'output_config', 'metadata', 'service_tier',
+  'model',
+  'max_tokens',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'thinking',
+  'output_config',
+  'metadata',
+  'service_tier',
 ]);
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const ID = /^[a-zA-Z0-9_-]+$/;
@@ -27,7 +40,8 @@ export function faults(request: JsonObject): readonly string[] {
   const body = tryParse(JSON.stringify(request)) as JsonObject;
   for (const key of Object.keys(body)) if (!TOP.has(key)) fault(key, 'extra input');
   if (typeof body.model !== 'string' || body.model === '') fault('model', 'required');
-  if (!Number.isInteger(body.max_tokens) || Number(body.max_tokens) < 1) fault('max_tokens', 'required');
+  if (!Number.isInteger(body.max_tokens) || Number(body.max_tokens) < 1)
+    fault('max_tokens', 'required');
   const { temperature } = body;
   if (temperature !== undefined && !(Number(temperature) >= 0 && Number(temperature) <= 1)) {
     fault('temperature', 'range');
@@ -69,9 +83,12 @@ function checkMessages(body: JsonObject, fault: Fault): boolean {
   }
   let calls = false;
   let before = '';
-  messages.forEach((message, i) => {
+  for (const [i, message] of messages.entries()) {
     const path = `messages.${i}`;
-    if (!isObject(message)) return fault(path, 'not an object');
+    if (!isObject(message)) {
+      fault(path, 'not an object');
+      continue;
+    }
     const { role, content } = message;
     if (Object.keys(message).length !== 2) fault(path, 'extra inputs');
     if (i === 0 && role !== 'user') fault(path, 'first message must be user');
@@ -79,9 +96,12 @@ function checkMessages(body: JsonObject, fault: Fault): boolean {
     before = String(role);
     if (typeof content === 'string') {
       if (content.trim() === '') fault(path, 'empty content');
-      return;
+      continue;
     }
-    if (!Array.isArray(content) || content.length === 0) return fault(path, 'empty content');
+    if (!Array.isArray(content) || content.length === 0) {
+      fault(path, 'empty content');
+      continue;
+    }
     checkContent(content, String(role), path, fault);
     checkOrder(content.filter(isObject), String(role), path, fault);
     calls ||= content.some((block) => isObject(block) && block.type === 'tool_use');
@@ -90,14 +110,17 @@ function checkMessages(body: JsonObject, fault: Fault): boolean {
     if (final && last.type === 'text' && String(last.text) !== String(last.text).trimEnd()) {
       fault(path, 'trailing blank');
     }
-  });
+  }
   return calls;
 }
 
 function checkContent(content: readonly Json[], role: string, at: string, fault: Fault): void {
-  content.forEach((block, i) => {
+  for (const [i, block] of content.entries()) {
     const path = `${at}.content.${i}`;
-    if (!isObject(block)) return fault(path, 'not an object');
+    if (!isObject(block)) {
+      fault(path, 'not an object');
+      continue;
+    }
     const type = String(block.type);
     if (!(ROLES[type] ?? []).includes(role)) fault(path, `${type} in ${role}`);
     if (type === 'text' && String(block.text).trim() === '') fault(path, 'blank text');
@@ -109,25 +132,29 @@ function checkContent(content: readonly Json[], role: string, at: string, fault:
     }
     if (type === 'tool_result') checkResult(block, path, fault);
     if (type === 'image') checkImage(block, path, fault);
-  });
+  }
 }
 
 function checkResult(block: JsonObject, path: string, fault: Fault): void {
   if (!ID.test(String(block.tool_use_id))) fault(path, `id ${block.tool_use_id}`);
   const { content } = block;
-  const empty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0);
+  const empty =
+    content === undefined || content === '' || (Array.isArray(content) && content.length === 0);
   if (empty && block.is_error === true) fault(path, 'empty error');
   if (!Array.isArray(content)) return;
   content.forEach((part, i) => {
-    if (!isObject(part) || !RESULT_CONTENT.includes(String(part.type))) fault(`${path}.${i}`, 'tag');
-    else if (part.type === 'text' && String(part.text).trim() === '') fault(`${path}.${i}`, 'blank');
+    if (!isObject(part) || !RESULT_CONTENT.includes(String(part.type)))
+      fault(`${path}.${i}`, 'tag');
+    else if (part.type === 'text' && String(part.text).trim() === '')
+      fault(`${path}.${i}`, 'blank');
   });
 }
 
 function checkImage(block: JsonObject, path: string, fault: Fault): void {
   const source = isObject(block.source) ? block.source : {};
   const types = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
-  if (source.type === 'base64' && !types.includes(String(source.media_type))) fault(path, 'media type');
+  if (source.type === 'base64' && !types.includes(String(source.media_type)))
+    fault(path, 'media type');
   if (source.type === 'url' && !String(source.url).startsWith('http')) fault(path, 'url');
 }
 
@@ -154,7 +181,8 @@ function checkTools(body: JsonObject, calls: boolean, fault: Fault): void {
   for (const tool of tools) {
     if (!NAME.test(String(tool.name))) fault('tools', `name ${tool.name}`);
     if (tool.type !== undefined) continue;
-    if (!isObject(tool.input_schema) || tool.input_schema.type !== 'object') fault('tools', 'schema');
+    if (!isObject(tool.input_schema) || tool.input_schema.type !== 'object')
+      fault('tools', 'schema');
     for (const key of ['anyOf', 'oneOf', 'allOf']) {
       if (isObject(tool.input_schema) && key in tool.input_schema) fault('tools', key);
     }

@@ -8,7 +8,12 @@ import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
 import { NOTHING_SENT, upstream } from './recorded.ts';
 import { chunk, decodeAll, disorder, fold, sse } from './streams.ts';
 
-const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) => ({
+const call = (
+  index: number | undefined,
+  id: string | undefined,
+  name: string | undefined,
+  args: string,
+) => ({
   ...(index === undefined ? {} : { index }),
   ...(id === undefined ? {} : { id, type: 'function' }),
   function: { ...(name === undefined ? {} : { name }), arguments: args },
@@ -59,8 +64,17 @@ describe('calls', () => {
         '[DONE]',
       ]),
     ).toEqual([
-      'start', '+0 tool-call a f', '0 {"x"', '0 :1}', '-0',
-      '+1 tool-call b g', '1 {"y":', '1 2}', '-1', 'finish tool-calls', 'end',
+      'start',
+      '+0 tool-call a f',
+      '0 {"x"',
+      '0 :1}',
+      '-0',
+      '+1 tool-call b g',
+      '1 {"y":',
+      '1 2}',
+      '-1',
+      'finish tool-calls',
+      'end',
     ]);
   });
 
@@ -76,23 +90,54 @@ describe('calls', () => {
 
   test('indices that start at 1, that are missing, or that are all 0 make separate calls', () => {
     const expected = [
-      'start', '+0 tool-call a f', '0 {}', '-0', '+1 tool-call b g', '1 {}', '-1', 'finish tool-calls', 'end',
+      'start',
+      '+0 tool-call a f',
+      '0 {}',
+      '-0',
+      '+1 tool-call b g',
+      '1 {}',
+      '-1',
+      'finish tool-calls',
+      'end',
     ];
     const end = [chunk({}, 'stop'), '[DONE]'];
-    expect(transcript([role, calls(call(1, 'a', 'f', '{}')), calls(call(2, 'b', 'g', '{}')), ...end])).toEqual(expected);
-    expect(transcript([role, calls(call(undefined, 'a', 'f', '{}'), call(undefined, 'b', 'g', '{}')), ...end])).toEqual(expected);
-    expect(transcript([role, calls(call(0, 'a', 'f', '{}')), calls(call(0, 'b', 'g', '{}')), ...end])).toEqual(expected);
+    expect(
+      transcript([role, calls(call(1, 'a', 'f', '{}')), calls(call(2, 'b', 'g', '{}')), ...end]),
+    ).toEqual(expected);
+    expect(
+      transcript([
+        role,
+        calls(call(undefined, 'a', 'f', '{}'), call(undefined, 'b', 'g', '{}')),
+        ...end,
+      ]),
+    ).toEqual(expected);
+    expect(
+      transcript([role, calls(call(0, 'a', 'f', '{}')), calls(call(0, 'b', 'g', '{}')), ...end]),
+    ).toEqual(expected);
   });
 
   test('an id or name repeated on every fragment stays one call', () => {
     expect(
-      transcript([role, calls(call(0, 'a', 'f', '{"x')), calls(call(0, 'a', 'f', '":1}')), calls(call(0, '', undefined, '')), chunk({}, 'tool_calls'), '[DONE]']),
+      transcript([
+        role,
+        calls(call(0, 'a', 'f', '{"x')),
+        calls(call(0, 'a', 'f', '":1}')),
+        calls(call(0, '', undefined, '')),
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ]),
     ).toEqual(['start', '+0 tool-call a f', '0 {"x', '0 ":1}', '-0', 'finish tool-calls', 'end']);
   });
 
   test('fragments without index or id continue the last call', () => {
     expect(
-      transcript([role, calls(call(undefined, 'a', 'f', '{')), calls(call(undefined, undefined, undefined, '}')), chunk({}, 'tool_calls'), '[DONE]']),
+      transcript([
+        role,
+        calls(call(undefined, 'a', 'f', '{')),
+        calls(call(undefined, undefined, undefined, '}')),
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ]),
     ).toEqual(['start', '+0 tool-call a f', '0 {', '0 }', '-0', 'finish tool-calls', 'end']);
   });
 
@@ -106,17 +151,43 @@ describe('calls', () => {
         chunk({ content: 'C' }, 'tool_calls'),
         '[DONE]',
       ]),
-    ).toEqual(['start', '+0 text', '0 A', '-0', '+1 tool-call a f', '1 {"x":', '1 1}', '-1', '+2 text', '2 B', '2 C', '-2', 'finish tool-calls', 'end']);
-  });
-
-  test('a finish chunk may still hold a whole call', () => {
-    expect(transcript([chunk({ tool_calls: [call(undefined, 'a', 'f', '{}')] }, 'tool_calls'), '[DONE]'])).toEqual([
-      'start', '+0 tool-call a f', '0 {}', '-0', 'finish tool-calls', 'end',
+    ).toEqual([
+      'start',
+      '+0 text',
+      '0 A',
+      '-0',
+      '+1 tool-call a f',
+      '1 {"x":',
+      '1 1}',
+      '-1',
+      '+2 text',
+      '2 B',
+      '2 C',
+      '-2',
+      'finish tool-calls',
+      'end',
     ]);
   });
 
+  test('a finish chunk may still hold a whole call', () => {
+    expect(
+      transcript([
+        chunk({ tool_calls: [call(undefined, 'a', 'f', '{}')] }, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual(['start', '+0 tool-call a f', '0 {}', '-0', 'finish tool-calls', 'end']);
+  });
+
   test('arguments as an object become text; a missing id is made up', () => {
-    const events = decodeAll(sse(chunk({ tool_calls: [{ index: 0, id: '', function: { name: 'f', arguments: { a: 1 } } }] }, 'stop'), '[DONE]'));
+    const events = decodeAll(
+      sse(
+        chunk(
+          { tool_calls: [{ index: 0, id: '', function: { name: 'f', arguments: { a: 1 } } }] },
+          'stop',
+        ),
+        '[DONE]',
+      ),
+    );
     const block = fold(events).blocks[0]!;
     expect(block).toMatchObject({ type: 'tool-call', name: 'f', input: '{"a":1}' });
     expect((block as { id: string }).id).toMatch(/^call_[0-9a-f]{24}$/);
@@ -138,38 +209,100 @@ describe('calls', () => {
     );
     const { blocks } = fold(decodeAll(bytes, [], sent));
     expect(blocks).toEqual([
-      { type: 'tool-call', id: 'a', name: 'do', namespace: 'mcp', kind: 'function', by: 'client', input: '{}' },
-      { type: 'tool-call', id: 'b', name: 'apply_patch', namespace: undefined, kind: 'custom', by: 'client', input: '*** Begin\n' },
+      {
+        type: 'tool-call',
+        id: 'a',
+        name: 'do',
+        namespace: 'mcp',
+        kind: 'function',
+        by: 'client',
+        input: '{}',
+      },
+      {
+        type: 'tool-call',
+        id: 'b',
+        name: 'apply_patch',
+        namespace: undefined,
+        kind: 'custom',
+        by: 'client',
+        input: '*** Begin\n',
+      },
     ]);
   });
 
   test('the legacy function_call is a call with an id of its own', () => {
     const { blocks, finish } = fold(
-      decodeAll(sse(chunk({ role: 'assistant', function_call: { name: 'f', arguments: '' } }), chunk({ function_call: { arguments: '{"a":1}' } }), chunk({}, 'function_call'), '[DONE]')),
+      decodeAll(
+        sse(
+          chunk({ role: 'assistant', function_call: { name: 'f', arguments: '' } }),
+          chunk({ function_call: { arguments: '{"a":1}' } }),
+          chunk({}, 'function_call'),
+          '[DONE]',
+        ),
+      ),
     );
     expect(finish).toBe('tool-calls');
     expect(blocks).toMatchObject([{ type: 'tool-call', name: 'f', input: '{"a":1}' }]);
   });
 
   test('freeform calls of this protocol keep their text', () => {
-    const custom = (input: string, more: object = {}) => calls({ index: 0, ...more, custom: { ...more, input } });
+    const custom = (input: string, more: object = {}) =>
+      calls({ index: 0, ...more, custom: { ...more, input } });
     const { blocks } = fold(
-      decodeAll(sse(role, custom('', { id: 'a', type: 'custom', name: 'p' }), custom('x = '), custom('{"input":1}'), chunk({}, 'tool_calls'), '[DONE]')),
+      decodeAll(
+        sse(
+          role,
+          custom('', { id: 'a', type: 'custom', name: 'p' }),
+          custom('x = '),
+          custom('{"input":1}'),
+          chunk({}, 'tool_calls'),
+          '[DONE]',
+        ),
+      ),
     );
-    expect(blocks).toMatchObject([{ id: 'a', name: 'p', kind: 'custom', input: 'x = {"input":1}' }]);
+    expect(blocks).toMatchObject([
+      { id: 'a', name: 'p', kind: 'custom', input: 'x = {"input":1}' },
+    ]);
   });
 
   test("Gemini's thought signature is sealed to its call", () => {
     const { blocks } = fold(
-      decodeAll(sse(chunk({ tool_calls: [{ ...call(0, 'a', 'f', '{}'), extra_content: { google: { thought_signature: 'S' } } }] }, 'stop'), '[DONE]')),
+      decodeAll(
+        sse(
+          chunk(
+            {
+              tool_calls: [
+                {
+                  ...call(0, 'a', 'f', '{}'),
+                  extra_content: { google: { thought_signature: 'S' } },
+                },
+              ],
+            },
+            'stop',
+          ),
+          '[DONE]',
+        ),
+      ),
     );
-    expect(blocks).toMatchObject([{ sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: 'S' } }]);
+    expect(blocks).toMatchObject([
+      { sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: 'S' } },
+    ]);
   });
 });
 
 describe('reasoning', () => {
   test('either field, or both, or details alone', () => {
-    const expected = ['start', '+0 reasoning', '0 hm', '-0', '+1 text', '1 ok', '-1', 'finish stop', 'end'];
+    const expected = [
+      'start',
+      '+0 reasoning',
+      '0 hm',
+      '-0',
+      '+1 text',
+      '1 ok',
+      '-1',
+      'finish stop',
+      'end',
+    ];
     const end = [chunk({ content: 'ok' }), chunk({}, 'stop'), '[DONE]'];
     for (const delta of [
       { reasoning_content: 'hm' },
@@ -186,8 +319,19 @@ describe('reasoning', () => {
   });
 
   test('a signature seals the whole list of details, put together again', () => {
-    const detail = (more: object) => chunk({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...more }] });
-    const { blocks } = fold(decodeAll(sse(detail({ text: 'a' }), detail({ text: 'b' }), detail({ signature: 'S' }), chunk({ content: 'x' }, 'stop'), '[DONE]')));
+    const detail = (more: object) =>
+      chunk({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...more }] });
+    const { blocks } = fold(
+      decodeAll(
+        sse(
+          detail({ text: 'a' }),
+          detail({ text: 'b' }),
+          detail({ signature: 'S' }),
+          chunk({ content: 'x' }, 'stop'),
+          '[DONE]',
+        ),
+      ),
+    );
     expect(blocks[0]).toEqual({
       type: 'reasoning',
       text: 'ab',
@@ -204,34 +348,69 @@ describe('reasoning', () => {
     expect(
       transcript([
         chunk({ content: 'x' }),
-        chunk({ content: '', reasoning_details: [{ type: 'reasoning.encrypted', data: 'E' }] }, 'stop'),
+        chunk(
+          { content: '', reasoning_details: [{ type: 'reasoning.encrypted', data: 'E' }] },
+          'stop',
+        ),
         '[DONE]',
       ]),
-    ).toEqual(['start', '+0 text', '0 x', '-0', '+1 reasoning', '1 sealed encrypted', '-1', 'finish stop', 'end']);
+    ).toEqual([
+      'start',
+      '+0 text',
+      '0 x',
+      '-0',
+      '+1 reasoning',
+      '1 sealed encrypted',
+      '-1',
+      'finish stop',
+      'end',
+    ]);
   });
 
   test('think tags are left in the text', () => {
-    expect(transcript([chunk({ content: '<think>a</think>b' }, 'stop'), '[DONE]'])[2]).toBe('0 <think>a</think>b');
+    expect(transcript([chunk({ content: '<think>a</think>b' }, 'stop'), '[DONE]'])[2]).toBe(
+      '0 <think>a</think>b',
+    );
   });
 });
 
 describe('beginnings and endings', () => {
   test('a first chunk without choices or id begins nothing; filter results are no answer', () => {
-    const azure = { id: '', model: '', object: '', created: 0, choices: [], prompt_filter_results: [{}] };
+    const azure = {
+      id: '',
+      model: '',
+      object: '',
+      created: 0,
+      choices: [],
+      prompt_filter_results: [{}],
+    };
     expect(transcript([azure, chunk({ content: 'x' }), chunk({}, 'stop'), '[DONE]'])).toEqual([
-      'start', '+0 text', '0 x', '-0', 'finish stop', 'end',
+      'start',
+      '+0 text',
+      '0 x',
+      '-0',
+      'finish stop',
+      'end',
     ]);
   });
 
   test('a finish without [DONE] is complete, [DONE] without a finish too', () => {
     expect(transcript([chunk({ content: 'x' }, 'stop')]).slice(-2)).toEqual(['finish stop', 'end']);
-    expect(transcript([chunk({ content: 'x' }), '[DONE]']).slice(-2)).toEqual(['finish stop', 'end']);
+    expect(transcript([chunk({ content: 'x' }), '[DONE]']).slice(-2)).toEqual([
+      'finish stop',
+      'end',
+    ]);
   });
 
   test('a stream that just stops closes its block and never ends', () => {
     expect(transcript([chunk({ content: 'x' })])).toEqual(['start', '+0 text', '0 x', '-0']);
     expect(transcript([role, calls(call(0, 'a', 'f', '{"x'), call(1, 'b', 'g', ''))])).toEqual([
-      'start', '+0 tool-call a f', '0 {"x', '-0', '+1 tool-call b g', '-1',
+      'start',
+      '+0 tool-call a f',
+      '0 {"x',
+      '-0',
+      '+1 tool-call b g',
+      '-1',
     ]);
   });
 
@@ -241,35 +420,64 @@ describe('beginnings and endings', () => {
   });
 
   test('two finish chunks are one finish', () => {
-    expect(transcript([chunk({ content: 'x' }, 'stop'), chunk({ content: '' }, 'stop'), '[DONE]'])).toEqual([
-      'start', '+0 text', '0 x', '-0', 'finish stop', 'end',
-    ]);
+    expect(
+      transcript([chunk({ content: 'x' }, 'stop'), chunk({ content: '' }, 'stop'), '[DONE]']),
+    ).toEqual(['start', '+0 text', '0 x', '-0', 'finish stop', 'end']);
   });
 
   test('finish reasons of vendors', () => {
     for (const [reason, meaning] of [
-      ['stop', 'stop'], ['length', 'length'], ['model_length', 'length'], ['MAX_TOKENS', 'length'], ['content_filter', 'content-filter'],
-      ['sensitive', 'content-filter'], ['model_context_window_exceeded', 'context-overflow'], ['eos', 'stop'], ['tool_calls', 'stop'], ['', 'stop'],
+      ['stop', 'stop'],
+      ['length', 'length'],
+      ['model_length', 'length'],
+      ['MAX_TOKENS', 'length'],
+      ['content_filter', 'content-filter'],
+      ['sensitive', 'content-filter'],
+      ['model_context_window_exceeded', 'context-overflow'],
+      ['eos', 'stop'],
+      ['tool_calls', 'stop'],
+      ['', 'stop'],
     ]) {
-      expect(transcript([chunk({ content: 'x' }), chunk({}, reason), '[DONE]']).at(-2)).toBe(`finish ${meaning}`);
+      expect(transcript([chunk({ content: 'x' }), chunk({}, reason), '[DONE]']).at(-2)).toBe(
+        `finish ${meaning}`,
+      );
     }
   });
 
   test('finish reasons that are failures are errors', () => {
     for (const reason of ['error', 'network_error', 'insufficient_system_resource']) {
-      expect(transcript([chunk({ content: 'x' }), chunk({}, reason), '[DONE]']).slice(-2)).toEqual(['-0', 'error']);
+      expect(transcript([chunk({ content: 'x' }), chunk({}, reason), '[DONE]']).slice(-2)).toEqual([
+        '-0',
+        'error',
+      ]);
     }
   });
 
   test('a refusal in words is a refusal', () => {
     expect(transcript([chunk({ refusal: 'no' }), chunk({}, 'stop'), '[DONE]'])).toEqual([
-      'start', '+0 refusal', '0 no', '-0', 'finish refusal', 'end',
+      'start',
+      '+0 refusal',
+      '0 no',
+      '-0',
+      'finish refusal',
+      'end',
     ]);
   });
 
   test('a whole reply inside a stream is read too', () => {
-    const whole = { id: 'x', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }] };
-    expect(transcript([whole, '[DONE]'])).toEqual(['start', '+0 text', '0 hi', '-0', 'finish stop', 'end']);
+    const whole = {
+      id: 'x',
+      model: 'm',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+    };
+    expect(transcript([whole, '[DONE]'])).toEqual([
+      'start',
+      '+0 text',
+      '0 hi',
+      '-0',
+      'finish stop',
+      'end',
+    ]);
   });
 });
 
@@ -284,20 +492,39 @@ describe('usage', () => {
     expect(usageOf(text, end, { ...chunk({}), choices: [], usage })).toEqual(counted);
     expect(usageOf(text, chunk({}, 'stop', { usage }))).toEqual(counted);
     expect(usageOf(text, { ...end, choices: [{ ...end.choices[0], usage }] })).toEqual(counted);
-    expect(usageOf(chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: 1 } }), chunk({}, 'stop', { usage }))).toEqual(counted);
+    expect(
+      usageOf(
+        chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: 1 } }),
+        chunk({}, 'stop', { usage }),
+      ),
+    ).toEqual(counted);
     expect(usageOf(text, chunk({}, 'stop', { x_groq: { usage } }))).toEqual(counted);
     expect(usageOf(chunk({ content: 'x' }, null, { usage: null }), end)).toBeUndefined();
   });
 
   test('cached and written tokens by every name', () => {
-    const with_ = (more: object) => usageOf(chunk({ content: 'x' }, 'stop', { usage: { ...usage, ...more } }));
+    const with_ = (more: object) =>
+      usageOf(chunk({ content: 'x' }, 'stop', { usage: { ...usage, ...more } }));
     const cached = { input: 6, output: 5, cacheRead: 4 };
     expect(with_({ prompt_tokens_details: { cached_tokens: 4 } })).toEqual(cached);
     expect(with_({ prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 })).toEqual(cached);
     expect(with_({ cached_tokens: 4 })).toEqual(cached);
-    expect(with_({ prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 } })).toEqual({ input: 3, output: 5, cacheRead: 4, cacheWrite: 3 });
-    expect(with_({ completion_tokens_details: { reasoning_tokens: 2 } })).toEqual({ input: 10, output: 3, reasoning: 2 });
-    expect(with_({ completion_tokens_details: { reasoning_tokens: 9 } })).toEqual({ input: 10, output: 5, reasoning: 9 });
+    expect(with_({ prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 } })).toEqual({
+      input: 3,
+      output: 5,
+      cacheRead: 4,
+      cacheWrite: 3,
+    });
+    expect(with_({ completion_tokens_details: { reasoning_tokens: 2 } })).toEqual({
+      input: 10,
+      output: 3,
+      reasoning: 2,
+    });
+    expect(with_({ completion_tokens_details: { reasoning_tokens: 9 } })).toEqual({
+      input: 10,
+      output: 5,
+      reasoning: 9,
+    });
   });
 });
 
@@ -313,16 +540,36 @@ describe('failures inside a stream', () => {
       'event: error\ndata: {"error":{"message":"Tool call validation failed","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"{}","status_code":400}}\n\n',
     );
     const error = errorOf(groq);
-    expect(error).toMatchObject({ message: 'Tool call validation failed', code: 'tool_use_failed', status: 400, fromUpstream: true });
+    expect(error).toMatchObject({
+      message: 'Tool call validation failed',
+      code: 'tool_use_failed',
+      status: 400,
+      fromUpstream: true,
+    });
     expect(error.details).toMatchObject({ failed_generation: '{}' });
-    expect(errorOf(sse(chunk({ content: 'x' }), { error: { code: 429, message: 'slow' } }, '[DONE]')).kind).toBe('rate_limit');
-    expect(errorOf(sse(chunk({ content: 'x' }), { ...chunk({}, 'error'), error: { code: 502, message: 'gone' } }, '[DONE]')).message).toBe('gone');
-    expect(errorOf(sse({ choices: [{ error: { code: 503, message: 'busy' }, delta: {} }] })).kind).toBe('overloaded');
+    expect(
+      errorOf(sse(chunk({ content: 'x' }), { error: { code: 429, message: 'slow' } }, '[DONE]'))
+        .kind,
+    ).toBe('rate_limit');
+    expect(
+      errorOf(
+        sse(
+          chunk({ content: 'x' }),
+          { ...chunk({}, 'error'), error: { code: 502, message: 'gone' } },
+          '[DONE]',
+        ),
+      ).message,
+    ).toBe('gone');
+    expect(
+      errorOf(sse({ choices: [{ error: { code: 503, message: 'busy' }, delta: {} }] })).kind,
+    ).toBe('overloaded');
     expect(errorOf(sse({ error: 'plain words' })).message).toBe('plain words');
   });
 
   test('nothing follows an error', () => {
-    const events = decodeAll(sse(chunk({ content: 'x' }), { error: { message: 'a' } }, chunk({ content: 'y' }), '[DONE]'));
+    const events = decodeAll(
+      sse(chunk({ content: 'x' }), { error: { message: 'a' } }, chunk({ content: 'y' }), '[DONE]'),
+    );
     expect(lines(events)).toEqual(['start', '+0 text', '0 x', '-0', 'error']);
   });
 
@@ -331,30 +578,75 @@ describe('failures inside a stream', () => {
   });
 
   test('error: null beside an answer is no error', () => {
-    expect(transcript([{ ...chunk({ content: 'x' }, 'stop'), error: null }, '[DONE]']).at(-1)).toBe('end');
+    expect(transcript([{ ...chunk({ content: 'x' }, 'stop'), error: null }, '[DONE]']).at(-1)).toBe(
+      'end',
+    );
   });
 });
 
 describe('what stands beside the answer', () => {
   test('further choices and audio are passed on whole, not mixed in', () => {
-    const second = { ...chunk({ content: 'other' }), choices: [{ index: 1, delta: { content: 'other' } }] };
+    const second = {
+      ...chunk({ content: 'other' }),
+      choices: [{ index: 1, delta: { content: 'other' } }],
+    };
     const audio = chunk({ audio: { data: 'AA' } });
-    expect(transcript([chunk({ content: 'x' }), second, audio, chunk({}, 'stop'), '[DONE]'])).toEqual([
-      'start', '+0 text', '0 x', 'opaque', 'opaque', '-0', 'finish stop', 'end',
-    ]);
+    expect(
+      transcript([chunk({ content: 'x' }), second, audio, chunk({}, 'stop'), '[DONE]']),
+    ).toEqual(['start', '+0 text', '0 x', 'opaque', 'opaque', '-0', 'finish stop', 'end']);
   });
 
   test('annotations cite the open text; sources beside choices cite it at its end', () => {
-    const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a', title: 'A', start_index: 0, end_index: 1 } }];
-    expect(transcript([chunk({ content: 'x' }), chunk({ annotations }), chunk({}, 'stop'), '[DONE]'])).toContain('0 cites https://a');
-    expect(transcript([chunk({ content: 'x' }, null, { citations: ['https://p'] }), chunk({}, 'stop'), '[DONE]'])).toContain('0 cites https://p');
-    expect(transcript([chunk({ content: 'x' }), chunk({}, 'stop', { web_search: [{ link: 'https://g', title: 'G' }] }), '[DONE]'])).toEqual([
-      'start', '+0 text', '0 x', '0 cites https://g', '-0', 'finish stop', 'end',
-    ]);
+    const annotations = [
+      {
+        type: 'url_citation',
+        url_citation: { url: 'https://a', title: 'A', start_index: 0, end_index: 1 },
+      },
+    ];
+    expect(
+      transcript([chunk({ content: 'x' }), chunk({ annotations }), chunk({}, 'stop'), '[DONE]']),
+    ).toContain('0 cites https://a');
+    expect(
+      transcript([
+        chunk({ content: 'x' }, null, { citations: ['https://p'] }),
+        chunk({}, 'stop'),
+        '[DONE]',
+      ]),
+    ).toContain('0 cites https://p');
+    expect(
+      transcript([
+        chunk({ content: 'x' }),
+        chunk({}, 'stop', { web_search: [{ link: 'https://g', title: 'G' }] }),
+        '[DONE]',
+      ]),
+    ).toEqual(['start', '+0 text', '0 x', '0 cites https://g', '-0', 'finish stop', 'end']);
   });
 
   test('log-probabilities stand behind their delta', () => {
-    const events = decodeAll(sse({ ...chunk({}), choices: [{ index: 0, delta: { content: 'x' }, logprobs: { content: [{ token: 'x', logprob: -1 }] } }] }, chunk({}, 'stop'), '[DONE]'));
-    expect(events.map((event) => event.type)).toEqual(['start', 'block-start', 'delta', 'logprobs', 'block-stop', 'finish', 'end']);
+    const events = decodeAll(
+      sse(
+        {
+          ...chunk({}),
+          choices: [
+            {
+              index: 0,
+              delta: { content: 'x' },
+              logprobs: { content: [{ token: 'x', logprob: -1 }] },
+            },
+          ],
+        },
+        chunk({}, 'stop'),
+        '[DONE]',
+      ),
+    );
+    expect(events.map((event) => event.type)).toEqual([
+      'start',
+      'block-start',
+      'delta',
+      'logprobs',
+      'block-stop',
+      'finish',
+      'end',
+    ]);
   });
 });

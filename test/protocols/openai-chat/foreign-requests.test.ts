@@ -21,28 +21,50 @@ import { target } from './recorded.ts';
 
 const word = fc.stringMatching(/^[a-zA-Z0-9 .:/_\n-]{0,24}$/);
 const toolName = fc.oneof(
-  fc.constantFrom('read', 'mcp__server__do', 'apply_patch', 'functions.x', 'naïve tool', 'DeferredToolPlaceholder'),
+  fc.constantFrom(
+    'read',
+    'mcp__server__do',
+    'apply_patch',
+    'functions.x',
+    'naïve tool',
+    'DeferredToolPlaceholder',
+  ),
   fc.stringMatching(/^[a-z_.:]{1,90}$/),
 );
 const foreign = fc.constantFrom<ProtocolName>('anthropic-messages', 'openai-responses');
 const cache = fc.option(fc.constant({ ttl: '5m' }), { nil: undefined });
 
-const textBlock: fc.Arbitrary<Block> = fc.record({ type: fc.constant('text' as const), text: word, cache });
+const textBlock: fc.Arbitrary<Block> = fc.record({
+  type: fc.constant('text' as const),
+  text: word,
+  cache,
+});
 const media: fc.Arbitrary<MediaBlock> = fc.record({
   type: fc.constant('media' as const),
   media: fc.constantFrom('image' as const, 'document' as const, 'audio' as const),
   source: fc.oneof(
-    fc.record({ type: fc.constant('base64' as const), mediaType: fc.constant('image/png'), data: fc.constant('aGk=') }),
+    fc.record({
+      type: fc.constant('base64' as const),
+      mediaType: fc.constant('image/png'),
+      data: fc.constant('aGk='),
+    }),
     fc.record({ type: fc.constant('url' as const), url: fc.constant('https://example.com/a.png') }),
     fc.record({ type: fc.constant('file-id' as const), id: fc.constant('file_1') }),
-    fc.record({ type: fc.constant('text' as const), mediaType: fc.constant('text/plain'), text: word }),
+    fc.record({
+      type: fc.constant('text' as const),
+      mediaType: fc.constant('text/plain'),
+      text: word,
+    }),
   ),
 });
 const opaque: fc.Arbitrary<Block> = fc.record({
   type: fc.constant('opaque' as const),
   name: fc.constantFrom('tool_reference', 'compaction', 'billing_header', 'search_result'),
   text: fc.option(word, { nil: undefined }),
-  wire: fc.record({ protocol: foreign, value: fc.constantFrom({}, { tool_name: 'read' }, 'x', null) }),
+  wire: fc.record({
+    protocol: foreign,
+    value: fc.constantFrom({}, { tool_name: 'read' }, 'x', null),
+  }),
 });
 const reasoning: fc.Arbitrary<Block> = fc.record({
   type: fc.constant('reasoning' as const),
@@ -50,7 +72,11 @@ const reasoning: fc.Arbitrary<Block> = fc.record({
   summary: fc.option(fc.boolean(), { nil: undefined }),
   sealed: fc.option(
     fc.record({
-      protocol: fc.constantFrom<ProtocolName>('anthropic-messages', 'openai-responses', 'openai-chat'),
+      protocol: fc.constantFrom<ProtocolName>(
+        'anthropic-messages',
+        'openai-responses',
+        'openai-chat',
+      ),
       kind: fc.constantFrom('signature' as const, 'encrypted' as const, 'redacted' as const),
       value: fc.constantFrom('', 'sig', '[{"type":"reasoning.encrypted","data":"x"}]'),
     }),
@@ -78,7 +104,11 @@ const hosted: fc.Arbitrary<Block> = fc.oneof(
 
 interface Round {
   readonly before: readonly Block[];
-  readonly calls: readonly { readonly name: string; readonly custom: boolean; readonly input: string }[];
+  readonly calls: readonly {
+    readonly name: string;
+    readonly custom: boolean;
+    readonly input: string;
+  }[];
   readonly results: readonly { readonly content: readonly Block[]; readonly isError: boolean }[];
   readonly after: readonly Block[];
   readonly split: boolean;
@@ -86,13 +116,28 @@ interface Round {
 }
 
 const round: fc.Arbitrary<Round> = fc.record({
-  before: fc.array(fc.oneof(reasoning, textBlock, hosted, fc.record({ type: fc.constant('refusal' as const), text: word })), { maxLength: 3 }),
+  before: fc.array(
+    fc.oneof(
+      reasoning,
+      textBlock,
+      hosted,
+      fc.record({ type: fc.constant('refusal' as const), text: word }),
+    ),
+    { maxLength: 3 },
+  ),
   calls: fc.array(
-    fc.record({ name: toolName, custom: fc.boolean(), input: fc.constantFrom('', '{}', '{"a":1}', '{"a":', '*** Begin') }),
+    fc.record({
+      name: toolName,
+      custom: fc.boolean(),
+      input: fc.constantFrom('', '{}', '{"a":1}', '{"a":', '*** Begin'),
+    }),
     { maxLength: 3 },
   ),
   results: fc.array(
-    fc.record({ content: fc.array(fc.oneof(textBlock, media, opaque), { maxLength: 3 }), isError: fc.boolean() }),
+    fc.record({
+      content: fc.array(fc.oneof(textBlock, media, opaque), { maxLength: 3 }),
+      isError: fc.boolean(),
+    }),
     { minLength: 3, maxLength: 3 },
   ),
   after: fc.array(fc.oneof(textBlock, media, opaque), { maxLength: 3 }),
@@ -141,7 +186,15 @@ const tool: fc.Arbitrary<Tool> = fc.oneof(
     name: toolName,
     namespace: fc.option(fc.constant('ns'), { nil: undefined }),
     description: fc.option(word, { nil: undefined }),
-    schema: fc.option(fc.constantFrom<JsonObject>({}, { type: 'object' }, { anyOf: [] }, { type: 'object', properties: { a: {} } }), { nil: undefined }),
+    schema: fc.option(
+      fc.constantFrom<JsonObject>(
+        {},
+        { type: 'object' },
+        { anyOf: [] },
+        { type: 'object', properties: { a: {} } },
+      ),
+      { nil: undefined },
+    ),
     strict: fc.option(fc.boolean(), { nil: undefined }),
     deferred: fc.option(fc.boolean(), { nil: undefined }),
     cache,
@@ -149,13 +202,18 @@ const tool: fc.Arbitrary<Tool> = fc.oneof(
   fc.record({
     type: fc.constant('custom' as const),
     name: toolName,
-    format: fc.option(fc.constant({ type: 'grammar', syntax: 'lark', definition: 'start: "x"' }), { nil: undefined }),
+    format: fc.option(fc.constant({ type: 'grammar', syntax: 'lark', definition: 'start: "x"' }), {
+      nil: undefined,
+    }),
   }),
   fc.record({
     type: fc.constant('hosted' as const),
     name: fc.constantFrom('web_search', 'code_execution', 'tool_search'),
     kind: fc.constant('web_search_20250305'),
-    options: fc.constantFrom<JsonObject>({}, { parameters: { type: 'object', properties: {} }, execution: 'client' }),
+    options: fc.constantFrom<JsonObject>(
+      {},
+      { parameters: { type: 'object', properties: {} }, execution: 'client' },
+    ),
   }),
 );
 
@@ -168,10 +226,26 @@ const settings = fc.record(
     parallelTools: fc.boolean(),
     toolChoice: fc.oneof(
       fc.record({ type: fc.constantFrom('auto' as const, 'none' as const, 'required' as const) }),
-      fc.record({ type: fc.constant('tool' as const), name: toolName, kind: fc.constantFrom('function' as const, 'custom' as const, 'hosted' as const) }),
-      fc.record({ type: fc.constant('allowed' as const), mode: fc.constant('auto' as const), names: fc.array(toolName, { maxLength: 2 }) }),
+      fc.record({
+        type: fc.constant('tool' as const),
+        name: toolName,
+        kind: fc.constantFrom('function' as const, 'custom' as const, 'hosted' as const),
+      }),
+      fc.record({
+        type: fc.constant('allowed' as const),
+        mode: fc.constant('auto' as const),
+        names: fc.array(toolName, { maxLength: 2 }),
+      }),
     ),
-    reasoning: fc.record({ enabled: fc.boolean(), budget: fc.nat(40000), effort: fc.constantFrom('none', 'low', 'max'), adaptive: fc.boolean() }, { requiredKeys: [] }),
+    reasoning: fc.record(
+      {
+        enabled: fc.boolean(),
+        budget: fc.nat(40000),
+        effort: fc.constantFrom('none', 'low', 'max'),
+        adaptive: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    ),
     metadata: fc.constant({ a: 'b' }),
     include: fc.constant(['reasoning.encrypted_content']),
     rest: fc.constant({ truncation: 'auto' }),
@@ -190,9 +264,23 @@ const profile: fc.Arbitrary<Partial<Profile>> = fc.record(
     jsonSchema: fc.boolean(),
     streamUsage: fc.boolean(),
     parallelToolsParam: fc.boolean(),
-    reasoningField: fc.constantFrom('reasoning_content' as const, 'reasoning' as const, 'none' as const),
-    reasoningParam: fc.constantFrom('reasoning_effort' as const, 'thinking' as const, 'enable_thinking' as const, 'reasoning' as const, 'none' as const),
-    toolChoices: fc.constantFrom(['auto'] as const, ['auto', 'none'] as const, ['auto', 'none', 'required', 'tool'] as const),
+    reasoningField: fc.constantFrom(
+      'reasoning_content' as const,
+      'reasoning' as const,
+      'none' as const,
+    ),
+    reasoningParam: fc.constantFrom(
+      'reasoning_effort' as const,
+      'thinking' as const,
+      'enable_thinking' as const,
+      'reasoning' as const,
+      'none' as const,
+    ),
+    toolChoices: fc.constantFrom(
+      ['auto'] as const,
+      ['auto', 'none'] as const,
+      ['auto', 'none', 'required', 'tool'] as const,
+    ),
     hostedTools: fc.constantFrom([], ['web_search']),
     dropParams: fc.constantFrom([], ['parallel_tool_calls', 'metadata']),
   },
@@ -215,7 +303,9 @@ const conversation: fc.Arbitrary<Conversation> = fc
       ...leads.map((role): Turn => ({ role, blocks: [{ type: 'text', text: `as ${role}` }] })),
       { role: 'user', blocks: [{ type: 'text', text: 'hi' }, ...first] },
       ...rounds.flatMap(turnsOf),
-      ...(late === undefined ? [] : [{ role: late, blocks: [{ type: 'text' as const, text: 'late' }] }]),
+      ...(late === undefined
+        ? []
+        : [{ role: late, blocks: [{ type: 'text' as const, text: 'late' }] }]),
     ];
     const parts = { model: 'asked', system, turns, tools, settings: set };
     return { ...parts, origin: { protocol, value: {}, parts } };
@@ -238,7 +328,8 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
   messages.forEach((message, i) => {
     const role = message.role as string;
     if (PARTS[role] === undefined) wrong.push(`${i}: role ${role}`);
-    if (role !== 'tool' && open.length > 0) wrong.push(`${i}: ${role} before the results of ${open}`);
+    if (role !== 'tool' && open.length > 0)
+      wrong.push(`${i}: ${role} before the results of ${open}`);
     if (role !== 'tool') open = [];
     if (role === 'tool') {
       const id = message.tool_call_id as string;
@@ -251,18 +342,21 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
       for (const part of content as readonly JsonObject[]) {
         const type = part.type as string;
         if (!PARTS[role]?.includes(type)) wrong.push(`${i}: ${type} in ${role}`);
-        if (type === 'image_url' && role === 'tool' && !facts.imagesInResults) wrong.push(`${i}: image in a result`);
+        if (type === 'image_url' && role === 'tool' && !facts.imagesInResults)
+          wrong.push(`${i}: image in a result`);
         if (type === 'image_url' && facts.images === false) wrong.push(`${i}: image`);
         if (type === 'file' && facts.documents === false) wrong.push(`${i}: file`);
         if (part.cache_control !== undefined) wrong.push(`${i}: cache_control`);
       }
     } else if (content === null) {
-      if (role !== 'assistant' || message.tool_calls === undefined) wrong.push(`${i}: null content`);
+      if (role !== 'assistant' || message.tool_calls === undefined)
+        wrong.push(`${i}: null content`);
     } else if (typeof content !== 'string') wrong.push(`${i}: content ${typeof content}`);
     if (role === 'developer' && !facts.developerRole) wrong.push(`${i}: developer`);
     if (role === 'assistant') {
       const calls = (message.tool_calls ?? []) as readonly JsonObject[];
-      if (message.tool_calls !== undefined && calls.length === 0) wrong.push(`${i}: empty tool_calls`);
+      if (message.tool_calls !== undefined && calls.length === 0)
+        wrong.push(`${i}: empty tool_calls`);
       for (const call of calls) {
         const fn = call.function as JsonObject;
         if (call.type !== 'function') wrong.push(`${i}: call of type ${call.type}`);
@@ -270,9 +364,18 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
         if (typeof fn?.arguments !== 'string' || fn.arguments === '') wrong.push(`${i}: arguments`);
         open.push(call.id as string);
       }
-      if (i > 0 && messages[i - 1]!.role === 'assistant') wrong.push(`${i}: two assistants in a row`);
+      if (i > 0 && messages[i - 1]!.role === 'assistant')
+        wrong.push(`${i}: two assistants in a row`);
     }
-    const keys = ['role', 'content', 'tool_calls', 'tool_call_id', 'reasoning_content', 'reasoning', 'reasoning_details'];
+    const keys = [
+      'role',
+      'content',
+      'tool_calls',
+      'tool_call_id',
+      'reasoning_content',
+      'reasoning',
+      'reasoning_details',
+    ];
     for (const key of Object.keys(message)) if (!keys.includes(key)) wrong.push(`${i}: key ${key}`);
   });
   if (open.length > 0) wrong.push(`never answered: ${open}`);
@@ -283,8 +386,10 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
     if (declared.type === 'web_search') continue;
     const fn = declared.function as JsonObject;
     const parameters = fn.parameters as JsonObject;
-    if (declared.type !== 'function' || !NAME.test(fn.name as string)) wrong.push(`tool ${fn?.name}`);
-    if (parameters?.type !== 'object' || parameters.properties === undefined) wrong.push(`schema of ${fn.name}`);
+    if (declared.type !== 'function' || !NAME.test(fn.name as string))
+      wrong.push(`tool ${fn?.name}`);
+    if (parameters?.type !== 'object' || parameters.properties === undefined)
+      wrong.push(`schema of ${fn.name}`);
     if (fn.strict !== undefined && facts.strictTools === false) wrong.push('strict');
     names.add(fn.name as string);
   }
@@ -292,12 +397,29 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
   if (choice !== undefined) {
     if (tools.length === 0) wrong.push('choice without tools');
     const kind = typeof choice === 'string' ? choice : 'tool';
-    if (facts.toolChoices !== undefined && !facts.toolChoices.includes(kind as 'auto')) wrong.push(`choice ${kind}`);
+    if (facts.toolChoices !== undefined && !facts.toolChoices.includes(kind as 'auto'))
+      wrong.push(`choice ${kind}`);
     if (typeof choice === 'object' && !names.has((choice.function as JsonObject).name as string)) {
       wrong.push('choice of a tool that is not declared');
     }
   }
-  const known = ['model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'stream_options', 'max_tokens', 'stop', 'metadata', 'reasoning_effort', 'thinking', 'enable_thinking', 'thinking_budget', 'reasoning'];
+  const known = [
+    'model',
+    'messages',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'stream',
+    'stream_options',
+    'max_tokens',
+    'stop',
+    'metadata',
+    'reasoning_effort',
+    'thinking',
+    'enable_thinking',
+    'thinking_budget',
+    'reasoning',
+  ];
   for (const key of Object.keys(body)) if (!known.includes(key)) wrong.push(`key ${key}`);
   for (const key of facts.dropParams ?? []) if (body[key] !== undefined) wrong.push(`key ${key}`);
   return wrong;
@@ -328,7 +450,10 @@ describe('conversations of other protocols', () => {
     fc.assert(
       fc.property(conversation, round, (made, more) => {
         // A late system turn stands behind the last round; rounds then follow it.
-        const turns = [...made.turns, ...turnsOf({ ...more, before: [{ type: 'text', text: 'ok' }] }, 99)];
+        const turns = [
+          ...made.turns,
+          ...turnsOf({ ...more, before: [{ type: 'text', text: 'ok' }] }, 99),
+        ];
         const encode = (c: Conversation) =>
           openaiChat.encodeRequest(c, target(), new Notes()).messages as readonly JsonObject[];
         const before = encode(made);

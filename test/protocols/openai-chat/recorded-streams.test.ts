@@ -6,7 +6,7 @@ import type { Reply } from '../../../src/conversation/events.ts';
 import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
 import { SseParser } from '../../../src/lib/sse.ts';
 import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
-import { bytesOf, NOTHING_SENT, recordedIsThere, requestOf, rows } from './recorded.ts';
+import { bytesOf, NOTHING_SENT, recordedIsThere, rows } from './recorded.ts';
 import { accumulate, decodeAll, disorder, encodeAll, fold } from './streams.ts';
 
 const streams = rows.filter((row) => row.kind === 'sse');

@@ -1,11 +1,9 @@
-/** What each kind of input item means, and how bad input is refused. */
+/** What each kind of input item, tool and setting means. */
 
 import { describe, expect, test } from 'bun:test';
-import { GatewayError } from '../../../src/conversation/errors.ts';
 import { carrySeal } from '../../../src/conversation/seal.ts';
 import type { Block } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json.ts';
-import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
 import { conversation } from './material.ts';
 
 const bare = (block: Block | undefined): unknown => {
@@ -28,7 +26,8 @@ describe('items', () => {
   });
 
   test('instructions are the system, empty ones are none', () => {
-    const system = (instructions: string | null) => conversation({ model: 'm', input: 'i', instructions }).system;
+    const system = (instructions: string | null) =>
+      conversation({ model: 'm', input: 'i', instructions }).system;
     expect(system('Be brief.')).toEqual([{ type: 'text', text: 'Be brief.' }]);
     expect([...system(''), ...system(null)]).toEqual([]);
   });
@@ -40,22 +39,167 @@ describe('items', () => {
   });
 
   test.each<[string, JsonObject, string, object]>([
-    ['function_call', { type: 'function_call', call_id: 'c', name: 'f', arguments: '{', namespace: 'ns' }, 'assistant', { type: 'tool-call', id: 'c', name: 'f', namespace: 'ns', kind: 'function', input: '{', by: 'client' }],
-    ['arguments as an object', { type: 'function_call', call_id: 'c', name: 'f', arguments: { a: 1 } }, 'assistant', { type: 'tool-call', id: 'c', name: 'f', kind: 'function', input: '{"a":1}', by: 'client' }],
-    ['custom_tool_call', { type: 'custom_tool_call', call_id: 'c', name: 'f', input: 'x' }, 'assistant', { type: 'tool-call', id: 'c', name: 'f', kind: 'custom', input: 'x', by: 'client' }],
-    ['tool_search_call', { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: { query: 'q' } }, 'assistant', { type: 'tool-call', id: 'c', name: 'tool_search', kind: 'tool-search', input: '{"query":"q"}', by: 'client' }],
-    ['tool_search_call of the server', { type: 'tool_search_call', id: 't', call_id: null, execution: 'server', arguments: {} }, 'assistant', { type: 'tool-call', id: 't', name: 'tool_search', kind: 'tool-search', input: '{}', by: 'provider' }],
-    ['output as a string', { type: 'function_call_output', call_id: 'c', output: 'ok' }, 'user', { type: 'tool-result', callId: 'c', kind: 'function', content: [{ type: 'text', text: 'ok' }], isError: false, by: 'client' }],
-    ['output as JSON', { type: 'function_call_output', call_id: 'c', output: { a: 1 } }, 'user', { type: 'tool-result', callId: 'c', kind: 'function', content: [{ type: 'text', text: '{"a":1}' }], isError: false, by: 'client' }],
-    ['web_search_call', { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search', query: 'q' } }, 'assistant', { type: 'tool-call', id: 'ws', name: 'web_search', kind: 'function', input: '{"type":"search","query":"q"}', by: 'provider' }],
-    ['summary', { type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }, { type: 'summary_text', text: 'b' }], encrypted_content: 'gAA' }, 'assistant', { type: 'reasoning', text: 'a\n\nb', summary: true, sealed: { protocol: 'openai-responses', kind: 'encrypted', value: 'gAA' } }],
-    ['reasoning_text', { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'a' }] }, 'assistant', { type: 'reasoning', text: 'a' }],
-    ['agent_message', { type: 'agent_message', author: 'a', recipient: 'b', content: [{ type: 'encrypted_content', encrypted_content: 'do it' }] }, 'user', { type: 'text', text: 'do it' }],
-    ['compaction', { type: 'compaction', id: 'x', encrypted_content: 'y' }, 'assistant', { type: 'opaque', name: 'compaction' }],
-    ['item_reference', { type: 'item_reference', id: 'x' }, 'assistant', { type: 'opaque', name: 'item_reference' }],
-    ['local_shell_call', { type: 'local_shell_call', call_id: 'c', action: {} }, 'assistant', { type: 'opaque', name: 'local_shell_call' }],
-    ['local_shell_call_output', { type: 'local_shell_call_output', call_id: 'c', output: '' }, 'user', { type: 'opaque', name: 'local_shell_call_output' }],
-    ['an item of tomorrow', { type: 'hologram' }, 'assistant', { type: 'opaque', name: 'hologram' }],
+    [
+      'function_call',
+      { type: 'function_call', call_id: 'c', name: 'f', arguments: '{', namespace: 'ns' },
+      'assistant',
+      {
+        type: 'tool-call',
+        id: 'c',
+        name: 'f',
+        namespace: 'ns',
+        kind: 'function',
+        input: '{',
+        by: 'client',
+      },
+    ],
+    [
+      'arguments as an object',
+      { type: 'function_call', call_id: 'c', name: 'f', arguments: { a: 1 } },
+      'assistant',
+      { type: 'tool-call', id: 'c', name: 'f', kind: 'function', input: '{"a":1}', by: 'client' },
+    ],
+    [
+      'custom_tool_call',
+      { type: 'custom_tool_call', call_id: 'c', name: 'f', input: 'x' },
+      'assistant',
+      { type: 'tool-call', id: 'c', name: 'f', kind: 'custom', input: 'x', by: 'client' },
+    ],
+    [
+      'tool_search_call',
+      { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: { query: 'q' } },
+      'assistant',
+      {
+        type: 'tool-call',
+        id: 'c',
+        name: 'tool_search',
+        kind: 'tool-search',
+        input: '{"query":"q"}',
+        by: 'client',
+      },
+    ],
+    [
+      'tool_search_call of the server',
+      { type: 'tool_search_call', id: 't', call_id: null, execution: 'server', arguments: {} },
+      'assistant',
+      {
+        type: 'tool-call',
+        id: 't',
+        name: 'tool_search',
+        kind: 'tool-search',
+        input: '{}',
+        by: 'provider',
+      },
+    ],
+    [
+      'output as a string',
+      { type: 'function_call_output', call_id: 'c', output: 'ok' },
+      'user',
+      {
+        type: 'tool-result',
+        callId: 'c',
+        kind: 'function',
+        content: [{ type: 'text', text: 'ok' }],
+        isError: false,
+        by: 'client',
+      },
+    ],
+    [
+      'output as JSON',
+      { type: 'function_call_output', call_id: 'c', output: { a: 1 } },
+      'user',
+      {
+        type: 'tool-result',
+        callId: 'c',
+        kind: 'function',
+        content: [{ type: 'text', text: '{"a":1}' }],
+        isError: false,
+        by: 'client',
+      },
+    ],
+    [
+      'web_search_call',
+      {
+        type: 'web_search_call',
+        id: 'ws',
+        status: 'completed',
+        action: { type: 'search', query: 'q' },
+      },
+      'assistant',
+      {
+        type: 'tool-call',
+        id: 'ws',
+        name: 'web_search',
+        kind: 'function',
+        input: '{"type":"search","query":"q"}',
+        by: 'provider',
+      },
+    ],
+    [
+      'summary',
+      {
+        type: 'reasoning',
+        summary: [
+          { type: 'summary_text', text: 'a' },
+          { type: 'summary_text', text: 'b' },
+        ],
+        encrypted_content: 'gAA',
+      },
+      'assistant',
+      {
+        type: 'reasoning',
+        text: 'a\n\nb',
+        summary: true,
+        sealed: { protocol: 'openai-responses', kind: 'encrypted', value: 'gAA' },
+      },
+    ],
+    [
+      'reasoning_text',
+      { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'a' }] },
+      'assistant',
+      { type: 'reasoning', text: 'a' },
+    ],
+    [
+      'agent_message',
+      {
+        type: 'agent_message',
+        author: 'a',
+        recipient: 'b',
+        content: [{ type: 'encrypted_content', encrypted_content: 'do it' }],
+      },
+      'user',
+      { type: 'text', text: 'do it' },
+    ],
+    [
+      'compaction',
+      { type: 'compaction', id: 'x', encrypted_content: 'y' },
+      'assistant',
+      { type: 'opaque', name: 'compaction' },
+    ],
+    [
+      'item_reference',
+      { type: 'item_reference', id: 'x' },
+      'assistant',
+      { type: 'opaque', name: 'item_reference' },
+    ],
+    [
+      'local_shell_call',
+      { type: 'local_shell_call', call_id: 'c', action: {} },
+      'assistant',
+      { type: 'opaque', name: 'local_shell_call' },
+    ],
+    [
+      'local_shell_call_output',
+      { type: 'local_shell_call_output', call_id: 'c', output: '' },
+      'user',
+      { type: 'opaque', name: 'local_shell_call_output' },
+    ],
+    [
+      'an item of tomorrow',
+      { type: 'hologram' },
+      'assistant',
+      { type: 'opaque', name: 'hologram' },
+    ],
   ])('%s', (_, item, role, block) => {
     expect(first(item)).toEqual({ role, block });
   });
@@ -74,34 +218,72 @@ describe('items', () => {
       ]),
     ).toEqual([
       { type: 'text', text: 'a' },
-      { type: 'media', media: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' }, detail: 'low' },
+      {
+        type: 'media',
+        media: 'image',
+        source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' },
+        detail: 'low',
+      },
       { type: 'media', media: 'image', source: { type: 'url', url: 'https://x/y.png' } },
       { type: 'media', media: 'image', source: { type: 'file-id', id: 'file_1' } },
-      { type: 'media', media: 'document', source: { type: 'base64', mediaType: 'application/pdf', data: 'aGk=' }, title: 'a.pdf' },
+      {
+        type: 'media',
+        media: 'document',
+        source: { type: 'base64', mediaType: 'application/pdf', data: 'aGk=' },
+        title: 'a.pdf',
+      },
       { type: 'media', media: 'document', source: { type: 'url', url: 'https://x/y.pdf' } },
-      { type: 'media', media: 'audio', source: { type: 'base64', mediaType: 'audio/mp3', data: 'aGk=' } },
+      {
+        type: 'media',
+        media: 'audio',
+        source: { type: 'base64', mediaType: 'audio/mp3', data: 'aGk=' },
+      },
       { type: 'opaque', name: 'input_hologram' },
     ]);
-    expect(parts([{ type: 'refusal', refusal: 'No.' }], 'assistant')).toEqual([{ type: 'refusal', text: 'No.' }]);
+    expect(parts([{ type: 'refusal', refusal: 'No.' }], 'assistant')).toEqual([
+      { type: 'refusal', text: 'No.' },
+    ]);
   });
 
   test("this gateway's carriers are opened, and what was reasoning is not a summary any more", () => {
-    const sealed = { protocol: 'anthropic-messages', provider: 'claude', kind: 'signature', value: 's' } as const;
-    const item = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }], encrypted_content: carrySeal(sealed) };
+    const sealed = {
+      protocol: 'anthropic-messages',
+      provider: 'claude',
+      kind: 'signature',
+      value: 's',
+    } as const;
+    const item = {
+      type: 'reasoning',
+      summary: [{ type: 'summary_text', text: 'a' }],
+      encrypted_content: carrySeal(sealed),
+    };
     expect(first(item).block).toEqual({ type: 'reasoning', text: 'a', sealed });
   });
 });
 
 describe('tools', () => {
   const tools = (list: readonly JsonObject[], input: Json = 'i') =>
-    conversation({ model: 'm', input, tools: list }).tools.map(({ wire: _, ...tool }) => JSON.parse(JSON.stringify(tool)) as JsonObject);
+    conversation({ model: 'm', input, tools: list }).tools.map(
+      ({ wire: _, ...tool }) => JSON.parse(JSON.stringify(tool)) as JsonObject,
+    );
 
   test('functions, namespaces, freeform and hosted tools', () => {
     const format = { type: 'grammar', syntax: 'lark', definition: 'start: "a"' };
     expect(
       tools([
-        { type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
-        { type: 'namespace', name: 'ns', description: 'n', tools: [{ type: 'function', name: 'g', defer_loading: true }] },
+        {
+          type: 'function',
+          name: 'f',
+          description: 'd',
+          parameters: { type: 'object' },
+          strict: true,
+        },
+        {
+          type: 'namespace',
+          name: 'ns',
+          description: 'n',
+          tools: [{ type: 'function', name: 'g', defer_loading: true }],
+        },
         { type: 'custom', name: 'p', format },
         { type: 'web_search_preview', search_context_size: 'low' },
         { type: 'code_interpreter', container: { type: 'auto' } },
@@ -111,9 +293,24 @@ describe('tools', () => {
       { type: 'function', name: 'f', description: 'd', schema: { type: 'object' }, strict: true },
       { type: 'function', name: 'g', namespace: 'ns', deferred: true },
       { type: 'custom', name: 'p', format },
-      { type: 'hosted', name: 'web_search', kind: 'web_search_preview', options: { search_context_size: 'low' } },
-      { type: 'hosted', name: 'code_execution', kind: 'code_interpreter', options: { container: { type: 'auto' } } },
-      { type: 'hosted', name: 'tool_search', kind: 'tool_search', options: { execution: 'client' } },
+      {
+        type: 'hosted',
+        name: 'web_search',
+        kind: 'web_search_preview',
+        options: { search_context_size: 'low' },
+      },
+      {
+        type: 'hosted',
+        name: 'code_execution',
+        kind: 'code_interpreter',
+        options: { container: { type: 'auto' } },
+      },
+      {
+        type: 'hosted',
+        name: 'tool_search',
+        kind: 'tool_search',
+        options: { execution: 'client' },
+      },
     ]);
   });
 
@@ -125,10 +322,25 @@ describe('tools', () => {
         type: 'tool_search_output',
         call_id: 'c',
         execution: 'client',
-        tools: [{ type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'g', defer_loading: true }, { type: 'function', name: 'h' }] }],
+        tools: [
+          {
+            type: 'namespace',
+            name: 'ns',
+            tools: [
+              { type: 'function', name: 'g', defer_loading: true },
+              { type: 'function', name: 'h' },
+            ],
+          },
+        ],
       },
     ];
-    const declared = [{ type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'g', defer_loading: true }] }];
+    const declared = [
+      {
+        type: 'namespace',
+        name: 'ns',
+        tools: [{ type: 'function', name: 'g', defer_loading: true }],
+      },
+    ];
     expect(tools(declared, input)).toEqual([
       { type: 'function', name: 'g', namespace: 'ns' },
       { type: 'custom', name: 'exec' },
@@ -139,13 +351,28 @@ describe('tools', () => {
   test.each<[Json, object | undefined]>([
     ['auto', { type: 'auto' }],
     ['required', { type: 'required' }],
-    [{ type: 'function', name: 'f' }, { type: 'tool', name: 'f', kind: 'function' }],
-    [{ type: 'custom', name: 'f' }, { type: 'tool', name: 'f', kind: 'custom' }],
+    [
+      { type: 'function', name: 'f' },
+      { type: 'tool', name: 'f', kind: 'function' },
+    ],
+    [
+      { type: 'custom', name: 'f' },
+      { type: 'tool', name: 'f', kind: 'custom' },
+    ],
     [{ type: 'web_search_preview' }, { type: 'tool', name: 'web_search', kind: 'hosted' }],
-    [{ type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'f' }, { type: 'web_search' }] }, { type: 'allowed', mode: 'required', names: ['f', 'web_search'] }],
+    [
+      {
+        type: 'allowed_tools',
+        mode: 'required',
+        tools: [{ type: 'function', name: 'f' }, { type: 'web_search' }],
+      },
+      { type: 'allowed', mode: 'required', names: ['f', 'web_search'] },
+    ],
     [null, undefined],
   ])('tool_choice %j', (tool_choice, expected) => {
-    expect(conversation({ model: 'm', input: 'i', tool_choice }).settings.toolChoice).toEqual(expected as never);
+    expect(conversation({ model: 'm', input: 'i', tool_choice }).settings.toolChoice).toEqual(
+      expected as never,
+    );
   });
 });
 
@@ -160,7 +387,10 @@ test('settings', () => {
     top_logprobs: 2,
     parallel_tool_calls: false,
     reasoning: { effort: 'none', summary: 'auto' },
-    text: { format: { type: 'json_schema', name: 'n', schema: { a: 1 }, strict: true }, verbosity: 'low' },
+    text: {
+      format: { type: 'json_schema', name: 'n', schema: { a: 1 }, strict: true },
+      verbosity: 'low',
+    },
     metadata: { a: 'b' },
     user: 'u',
     service_tier: 'flex',
@@ -188,55 +418,5 @@ test('settings', () => {
     previousResponseId: 'resp_1',
     include: ['reasoning.encrypted_content'],
     rest: { client_metadata: { x: 1 }, truncation: 'auto' },
-  });
-});
-
-describe('bad input is refused in the API\'s words, naming the field', () => {
-  const item = (value: Json) => ({ model: 'm', input: [{ role: 'user', content: 'x' }, value] });
-  test.each<[Json, string | undefined, string]>([
-    [[], undefined, 'expected a JSON object'],
-    [{ input: 'i' }, 'model', "Missing required parameter: 'model'."],
-    [{ model: 7, input: 'i' }, 'model', "Invalid type for 'model': expected a string, but got an integer instead."],
-    [{ model: 'm' }, 'input', "Missing required parameter: 'input'."],
-    [{ model: 'm', input: 7 }, 'input', 'but got an integer instead'],
-    [{ model: 'm', input: 'i', tools: {} }, 'tools', 'expected an array of objects, but got an object instead'],
-    [{ model: 'm', input: 'i', tools: [{ name: 'f' }] }, 'tools[0].type', "Missing required parameter: 'tools[0].type'."],
-    [{ model: 'm', input: 'i', tools: [{ type: 'function' }] }, 'tools[0].name', "Missing required parameter: 'tools[0].name'."],
-    [{ model: 'm', input: 'i', tools: [7] }, 'tools[0]', "Invalid type for 'tools[0]'"],
-    [{ model: 'm', input: 'i', tool_choice: 'perhaps' }, 'tool_choice', "Invalid value: 'perhaps'. Supported values are: 'none', 'auto', and 'required'."],
-    [{ model: 'm', input: 'i', tool_choice: { type: 'function' } }, 'tool_choice.name', 'tool_choice.name'],
-    [{ model: 'm', input: 'i', temperature: 'hot' }, 'temperature', "Invalid type for 'temperature': expected a number, but got a string instead."],
-    [{ model: 'm', input: 'i', stream: 'yes' }, 'stream', 'expected a boolean'],
-    [{ model: 'm', input: 'i', include: 'x' }, 'include', 'expected an array of strings'],
-    [{ model: 'm', input: 'i', instructions: 7 }, 'instructions', 'expected a string'],
-    [item(7), 'input[1]', "Invalid type for 'input[1]'"],
-    [item({}), 'input[1].type', "Missing required parameter: 'input[1].type'."],
-    [item({ role: 'king', content: 'x' }), 'input[1].role', "Invalid value: 'king'. Supported values are: 'assistant', 'system', 'developer', and 'user'."],
-    [item({ type: 'message', content: 'x' }), 'input[1].role', "Missing required parameter: 'input[1].role'."],
-    [item({ role: 'user', content: 7 }), 'input[1].content', 'expected one of an array of objects or string, but got an integer instead'],
-    [item({ role: 'user' }), 'input[1].content', "Missing required parameter: 'input[1].content'."],
-    [item({ role: 'user', content: [{ text: 'x' }] }), 'input[1].content[0].type', 'Missing required parameter'],
-    [item({ role: 'user', content: [{ type: 'input_text' }] }), 'input[1].content[0].text', 'Missing required parameter'],
-    [item({ role: 'user', content: [{ type: 'input_image' }] }), 'input[1].content[0].image_url', 'Missing required parameter'],
-    [item({ role: 'user', content: [{ type: 'input_file' }] }), 'input[1].content[0].file_id', 'Missing required parameter'],
-    [item({ type: 'function_call', call_id: 'c' }), 'input[1].name', 'Missing required parameter'],
-    [item({ type: 'function_call', name: 'f' }), 'input[1].call_id', 'Missing required parameter'],
-    [item({ type: 'function_call_output', output: 'x' }), 'input[1].call_id', 'Missing required parameter'],
-    [item({ type: 'function_call_output', call_id: 'c' }), 'input[1].output', 'Missing required parameter'],
-  ])('%j', (body, param, words) => {
-    let error: unknown;
-    try {
-      openaiResponses.decodeRequest(body);
-    } catch (thrown) {
-      error = thrown;
-    }
-    expect(error).toBeInstanceOf(GatewayError);
-    const { kind, param: named, message } = error as GatewayError;
-    expect([kind, named]).toEqual(['invalid_request', param]);
-    expect(message).toContain(words);
-  });
-
-  test('what stands on the server may stand in place of input', () => {
-    expect(conversation({ model: 'm', previous_response_id: 'resp_1' }).turns).toEqual([]);
   });
 });

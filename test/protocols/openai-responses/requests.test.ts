@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { toolNames } from '../../../src/conversation/tool-names.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
 import { hasCaptures, hasFixtures, plain, requests, target } from './material.ts';
 
@@ -71,6 +72,27 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
         expect(turn.wire?.value as unknown, name).toBe((body.input as readonly unknown[])[i]);
       });
     }
+  });
+
+  test('every declared tool finds back from its flat name to namespace, name and kind', () => {
+    let namespaced = 0;
+    for (const { name, body } of all) {
+      const { tools } = openaiResponses.decodeRequest(body);
+      const names = toolNames(tools, 64);
+      for (const tool of tools) {
+        if (tool.type === 'hosted') continue;
+        const flat = names.flat(tool.name, tool.namespace);
+        expect(flat, name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+        const found = names.original(flat);
+        expect([found.name, found.namespace, found.kind], name).toEqual([
+          tool.name,
+          tool.namespace,
+          tool.type,
+        ]);
+        if (tool.namespace !== undefined) namespaced++;
+      }
+    }
+    if (hasCaptures) expect(namespaced).toBeGreaterThan(100);
   });
 
   test('a body said anew, without its origin, is one that the API would take', () => {

@@ -3,7 +3,11 @@
 import { expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
-import { inputItems, outputItems, prependItems } from '../../../src/protocols/openai-responses/state.ts';
+import {
+  inputItems,
+  outputItems,
+  prependItems,
+} from '../../../src/protocols/openai-responses/state.ts';
 import { client, conversation, target } from './material.ts';
 
 const earlier = [
@@ -27,14 +31,23 @@ test('the expanded conversation is sent whole, and without the id it stands for'
 });
 
 test('the reply still names it', () => {
-  const expanded = prependItems(conversation({ model: 'm', input: 'x', previous_response_id: 'resp_1' }), earlier);
-  const reply = openaiResponses.encodeReply({ id: 'x', model: 'm', blocks: [], finish: 'stop' }, client(expanded));
+  const expanded = prependItems(
+    conversation({ model: 'm', input: 'x', previous_response_id: 'resp_1' }),
+    earlier,
+  );
+  const reply = openaiResponses.encodeReply(
+    { id: 'x', model: 'm', blocks: [], finish: 'stop' },
+    client(expanded),
+  );
   expect(reply.previous_response_id).toBe('resp_1');
 });
 
 test('a string stays the last word, also when a setting was changed on the way', () => {
   const asked = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
-  const expanded = prependItems({ ...asked, settings: { ...asked.settings, maxTokens: 9 } }, earlier.slice(0, 1));
+  const expanded = prependItems(
+    { ...asked, settings: { ...asked.settings, maxTokens: 9 } },
+    earlier.slice(0, 1),
+  );
   expect(openaiResponses.encodeRequest(expanded, target('m'), new Notes())).toEqual({
     model: 'm',
     input: [earlier[0]!, { type: 'message', role: 'user', content: 'two' }],
@@ -43,8 +56,13 @@ test('a string stays the last word, also when a setting was changed on the way',
 });
 
 test('tools that earlier items brought are known again', () => {
-  const items = [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'exec' }] }];
-  const expanded = prependItems(conversation({ model: 'm', input: 'x', previous_response_id: 'resp_1' }), items);
+  const items = [
+    { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'exec' }] },
+  ];
+  const expanded = prependItems(
+    conversation({ model: 'm', input: 'x', previous_response_id: 'resp_1' }),
+    items,
+  );
   expect(expanded.tools.map((tool) => tool.name)).toEqual(['exec']);
   expect(openaiResponses.encodeRequest(expanded, target('m'), new Notes()).tools).toBeUndefined();
 });

@@ -8,8 +8,8 @@ import {
   ownerOf,
   type ResponseStore,
   record,
-  resolveReferences,
   remove,
+  resolveReferences,
   retrieve,
 } from './features/response-store/index.ts';
 import type { Ask } from './gateway/ask.ts';

@@ -1,0 +1,242 @@
+/** The binary as a process: what it reads, whom it serves, how it starts, reloads and stops. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { plainRequest, post } from './clients.ts';
+
+let upstream: FakeUpstream;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  gateway = await startGateway(threeProviders(upstream));
+}, 120_000);
+afterAll(async () => {
+  await gateway?.stop();
+  await upstream?.stop();
+});
+
+/** A request written by hand, where `fetch` would not send it; the first bytes of the answer. */
+function raw(url: string, lines: string[]): Promise<string> {
+  const { port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), '127.0.0.1', () => {
+      socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+    });
+    socket.once('data', (data) => {
+      resolve(data.toString());
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
+const chat = plainRequest('openai-chat', 'via-chat', true);
+
+describe('serving', () => {
+  test('stdout holds the one line that says where, and nothing else', () => {
+    expect(gateway.stdout()).toBe(`hopgate listening on ${gateway.url}\n`);
+  });
+
+  test('health, readiness, metrics and the root answer', async () => {
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    expect((await fetch(gateway.url, { method: 'HEAD' })).status).toBe(200);
+    upstream.enqueue(say('counted'));
+    await (await post(gateway.url, chat.path, chat.body)).text();
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/^# TYPE \w+ (counter|histogram|gauge)$/m);
+  });
+
+  test('models are listed for each kind of client', async () => {
+    const openai = (await (await fetch(`${gateway.url}/v1/models`)).json()) as {
+      data: { id: string }[];
+    };
+    expect(openai.data.length).toBeGreaterThan(0);
+    const headers = { 'anthropic-version': '2023-06-01', 'x-api-key': 'k' };
+    const anthropic = (await (await fetch(`${gateway.url}/v1/models`, { headers })).json()) as {
+      data: { id: string; type: string }[];
+    };
+    expect(anthropic.data.every((model) => model.type === 'model')).toBe(true);
+  });
+
+  test('tokens are counted for Messages clients, whatever the vendor', async () => {
+    for (const model of ['via-chat', 'via-messages']) {
+      const { body } = plainRequest('anthropic-messages', model, false);
+      const { max_tokens: _, stream: __, ...rest } = body;
+      const response = await post(gateway.url, '/v1/messages/count_tokens', rest);
+      const counted = (await response.json()) as { input_tokens: number };
+      expect(counted.input_tokens).toBeGreaterThan(0);
+    }
+  });
+
+  test('a WebSocket upgrade is a 426, so that clients fall back at once', async () => {
+    const answer = await raw(gateway.url, [
+      'GET /v1/responses HTTP/1.1',
+      'host: 127.0.0.1',
+      'connection: Upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+    ]);
+    expect(answer).toStartWith('HTTP/1.1 426');
+  });
+
+  test('a thread of the Messages beta is refused in the words that make the SDK send all of it', async () => {
+    const { path, body } = plainRequest('anthropic-messages', 'via-messages', false);
+    const response = await post(gateway.url, path, { ...body, thread: { type: 'create' } });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      type: 'error',
+      error: { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
+    });
+  });
+
+  test('a foreign Host or Origin is turned away on loopback', async () => {
+    const host = await raw(gateway.url, ['GET /v1/models HTTP/1.1', 'host: evil.example']);
+    expect(host).toMatch(/^HTTP\/1\.1 (403|421)/);
+    const origin = await post(gateway.url, chat.path, chat.body, {
+      headers: { origin: 'https://evil.example' },
+    });
+    expect(origin.status).toBe(403);
+  });
+});
+
+describe('keys', () => {
+  test('with keys configured, only they open the door, in either header', async () => {
+    const config = threeProviders(upstream, { auth: { keys: ['sk-door'] } });
+    const guarded = await startGateway(config);
+    try {
+      const ask = (headers: Record<string, string>) =>
+        post(guarded.url, chat.path, { ...chat.body, stream: false }, { headers });
+      expect((await ask({ authorization: '' })).status).toBe(401);
+      expect((await ask({ authorization: 'Bearer sk-wrong' })).status).toBe(401);
+      upstream.enqueue(say('in'), say('in'));
+      expect((await ask({ authorization: 'Bearer sk-door' })).status).toBe(200);
+      expect((await ask({ authorization: '', 'x-api-key': 'sk-door' })).status).toBe(200);
+      expect((await fetch(`${guarded.url}/healthz`)).status).toBe(200);
+      expect((await fetch(`${guarded.url}/v1/models`)).status).toBe(401);
+    } finally {
+      await guarded.stop();
+    }
+  });
+
+  test('off loopback without keys it does not start', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'hopgate-open-'));
+    const path = join(home, 'hopgate.yaml');
+    const open = { ...threeProviders(upstream), listen: '0.0.0.0:0' };
+    await Bun.write(path, JSON.stringify(open));
+    const run = await Promise.race([
+      runBinary(['serve', '--config', path, '--port', '0'], {}),
+      Bun.sleep(4000).then(() => undefined),
+    ]);
+    await rm(home, { recursive: true, force: true });
+    expect(run).toBeDefined();
+    expect(run!.code).not.toBe(0);
+    expect(run!.stderr).toMatch(/auth|key/i);
+    expect(run!.stdout).toBe('');
+  });
+});
+
+describe('a folder that means harm', () => {
+  test('neither .env nor bunfig.toml of the working directory is read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'hopgate-hostile-'));
+    const trap = join(folder, 'trapped');
+    await Bun.write(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n');
+    await Bun.write(
+      join(folder, 'preload.ts'),
+      `require('node:fs').writeFileSync(${JSON.stringify(trap)}, 'preload ran');`,
+    );
+    for (const file of ['.env', '.env.local', '.env.production']) {
+      await Bun.write(join(folder, file), `HOPGATE_HOME=${join(folder, 'home')}\n`);
+    }
+    const run = await startGateway(threeProviders(upstream), { cwd: folder });
+    try {
+      upstream.enqueue(say('safe'));
+      expect(await (await post(run.url, chat.path, chat.body)).text()).toContain('safe');
+      expect(existsSync(trap)).toBe(false);
+      expect(existsSync(join(folder, 'home'))).toBe(false);
+    } finally {
+      await run.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('stopping and reloading', () => {
+  const slow = () => say('One word after the other.', { delivery: { piece: 2, paceMs: 40 } });
+
+  test('SIGTERM lets an open stream finish, takes no new ones, and exits with 0', async () => {
+    const run = await startGateway(threeProviders(upstream));
+    upstream.clear();
+    upstream.enqueue(slow());
+    const response = await post(run.url, chat.path, chat.body);
+    const reading = response.text();
+    run.signal('SIGTERM');
+    await Bun.sleep(100);
+    const late = await fetch(`${run.url}/readyz`).then(
+      (one) => one.status,
+      () => 0,
+    );
+    expect([0, 503]).toContain(late);
+    const text = await reading;
+    expect(text.trimEnd()).toEndWith('data: [DONE]');
+    expect(await run.exited).toBe(0);
+    await run.stop();
+  });
+
+  test('SIGTERM without work exits at once', async () => {
+    const run = await startGateway(threeProviders(upstream));
+    const started = performance.now();
+    run.signal('SIGTERM');
+    expect(await run.exited).toBe(0);
+    expect(performance.now() - started).toBeLessThan(2000);
+    await run.stop();
+  });
+
+  test('a second SIGTERM ends it even while a stream hangs', async () => {
+    const run = await startGateway(threeProviders(upstream));
+    upstream.clear();
+    upstream.enqueue(say('x', { delivery: { cut: { at: 2, by: 'hang' } } }));
+    const response = await post(run.url, chat.path, chat.body);
+    const reading = response.text().catch(() => 'broken');
+    run.signal('SIGTERM');
+    await Bun.sleep(150);
+    run.signal('SIGTERM');
+    const code = await Promise.race([run.exited, Bun.sleep(3000).then(() => 'still there')]);
+    expect(code).not.toBe('still there');
+    expect(await reading).not.toContain('[DONE]');
+    await run.stop();
+  });
+
+  test('SIGHUP puts a changed file in force, and a broken one is not taken', async () => {
+    const run = await startGateway(threeProviders(upstream));
+    try {
+      const ask = async (model: string) => {
+        upstream.clear();
+        const { path, body } = plainRequest('openai-chat', model, false);
+        return (await post(run.url, path, body)).status;
+      };
+      expect(await ask('renamed')).toBe(404);
+      const config = threeProviders(upstream) as { routes: unknown[] };
+      const routes = [...config.routes, { when: { model: 'renamed' }, to: ['chat/m1'] }];
+      await Bun.write(run.configPath, JSON.stringify({ ...config, routes }));
+      run.signal('SIGHUP');
+      const until = performance.now() + 3000;
+      while ((await ask('renamed')) !== 200 && performance.now() < until) await Bun.sleep(50);
+      expect(await ask('renamed')).toBe(200);
+      await Bun.write(run.configPath, 'providers: [');
+      run.signal('SIGHUP');
+      await Bun.sleep(300);
+      expect(await ask('renamed')).toBe(200);
+    } finally {
+      await run.stop();
+    }
+  });
+});

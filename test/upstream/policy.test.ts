@@ -1,0 +1,134 @@
+/** What happens after a refusal: remedies, delays, keys, headers, slots. */
+
+import { describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { remedyForError, remedyForStatus, retryDelay } from '../../src/upstream/classify.ts';
+import { KeyRing } from '../../src/upstream/key-ring.ts';
+import { upstreamHeaders } from '../../src/upstream/request-headers.ts';
+import { Slots } from '../../src/upstream/slots.ts';
+
+const key = (text: string) => ({ reveal: () => text });
+const error = (kind: ConstructorParameters<typeof GatewayError>[0]) => new GatewayError(kind, 'x');
+
+describe('what a refusal means', () => {
+  test.each([
+    [500, 'upstream', 'again'],
+    [503, 'overloaded', 'again'],
+    [529, 'overloaded', 'again'],
+    [408, 'timeout', 'again'],
+    [429, 'rate_limit', 'again'],
+    [429, 'quota', 'next-key'],
+    [401, 'authentication', 'next-key'],
+    [402, 'billing', 'next-key'],
+    [404, 'not_found', 'next-target'],
+    [400, 'invalid_request', 'never'],
+    [400, 'context_overflow', 'never'],
+    [500, 'context_overflow', 'never'],
+  ] as const)('%i %s → %s', (status, kind, remedy) => {
+    expect(remedyForStatus(status, error(kind), new Headers())).toBe(remedy);
+  });
+
+  test("the vendor's own word against a retry wins over a 429", () => {
+    const headers = new Headers({ 'x-should-retry': 'false' });
+    expect(remedyForStatus(429, error('rate_limit'), headers)).toBe('never');
+  });
+
+  test('an error inside a 200 is judged by its kind', () => {
+    expect(remedyForError(error('overloaded'))).toBe('again');
+    expect(remedyForError(error('invalid_request'))).toBe('never');
+    expect(remedyForError(new GatewayError('upstream', 'x', { retryable: false }))).toBe('never');
+  });
+
+  test('retry-after is obeyed exactly up to the bound and handed to the client beyond it', () => {
+    expect(retryDelay(1, 2, 500, 8000)).toBe(2000);
+    expect(retryDelay(1, 60, 500, 8000)).toBeUndefined();
+    for (let attempt = 1; attempt < 12; attempt++) {
+      const delay = retryDelay(attempt, undefined, 500, 8000)!;
+      const full = Math.min(500 * 2 ** (attempt - 1), 8000);
+      expect(delay).toBeGreaterThanOrEqual(full / 2);
+      expect(delay).toBeLessThanOrEqual(full);
+    }
+  });
+});
+
+describe('keys', () => {
+  test('are used in turn; one that was refused rests, at most the longest time', () => {
+    const ring = new KeyRing([key('a'), key('b')], 1000);
+    const first = ring.lend();
+    expect([first.text, ring.lend().text, ring.lend().text]).toEqual(['a', 'b', 'a']);
+    first.rest(1_000_000);
+    expect([ring.lend().text, ring.lend().text]).toEqual(['b', 'b']);
+    expect(ring.awake(Date.now() + 1001)).toBe(2);
+  });
+
+  test('when all rest, the one due first is tried rather than none', () => {
+    const ring = new KeyRing([key('a'), key('b')], 10_000);
+    ring.lend().rest(9000);
+    ring.lend().rest(3000);
+    expect(ring.lend().text).toBe('b');
+    expect(new KeyRing([], 0).lend().text).toBeUndefined();
+  });
+});
+
+describe('headers to an upstream', () => {
+  const client = new Headers({
+    authorization: 'Bearer gateway-key',
+    'x-api-key': 'gateway-key',
+    cookie: 'a=b',
+    host: 'me',
+    'anthropic-beta': 'new-thing-2027-01-01',
+    'anthropic-unheard-of': '1',
+    'x-hopgate-x': '1',
+    'x-forwarded-for': '10.0.0.1',
+    connection: 'keep-alive',
+  });
+  const options = {
+    client,
+    protocol: 'anthropic-messages',
+    auth: 'x-api-key',
+    key: 'vendor-key',
+    stream: true,
+    extra: { 'X-Org': { reveal: () => 'o' } },
+  } as const;
+
+  test("on the same protocol every vendor header goes along, the client's credentials never do", () => {
+    const sent = upstreamHeaders({ ...options, sameProtocol: true });
+    expect(sent.get('anthropic-beta')).toBe('new-thing-2027-01-01');
+    expect(sent.get('anthropic-unheard-of')).toBe('1');
+    expect(sent.get('x-api-key')).toBe('vendor-key');
+    expect(sent.get('x-org')).toBe('o');
+    expect(JSON.stringify([...sent])).not.toContain('gateway-key');
+    for (const name of ['cookie', 'host', 'connection', 'x-forwarded-for', 'x-hopgate-x']) {
+      expect(sent.has(name)).toBe(false);
+    }
+  });
+
+  test('another protocol gets only what is ours to say', () => {
+    const sent = upstreamHeaders({ ...options, sameProtocol: false });
+    expect(sent.has('anthropic-beta')).toBe(false);
+    expect(sent.get('anthropic-version')).toBe('2023-06-01');
+  });
+});
+
+describe('slots', () => {
+  test('the limit holds, waiters enter in order, one who leaves the line is skipped', async () => {
+    const slots = new Slots(1);
+    const open = new AbortController();
+    const first = slots.take(open.signal) as () => void;
+    const leaving = new AbortController();
+    const second = slots.take(leaving.signal) as Promise<() => void>;
+    const third = slots.take(open.signal) as Promise<() => void>;
+    leaving.abort(new Error('gone'));
+    expect(
+      await second.then(
+        () => 'in',
+        () => 'out',
+      ),
+    ).toBe('out');
+    first();
+    first();
+    const give = await third;
+    give();
+    expect(typeof slots.take(open.signal)).toBe('function');
+  });
+});
