@@ -12,7 +12,7 @@ import { openResponseStore } from './features/response-store/index.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
 import { createGateway, type Snapshot } from './gateway/gateway.ts';
-import { type Access, createAccess } from './http/access.ts';
+import { type Access, createAccess, isLoopback } from './http/access.ts';
 import { commonRoutes } from './http/app.ts';
 import { serveWith } from './http/exchanges.ts';
 import { requestId } from './lib/ids.ts';
@@ -154,6 +154,8 @@ export function compose(options: ComposeOptions): Composed {
         access,
         version: options.version,
         metrics: () => metrics.render(),
+        // A scraper on this machine needs no key; over a network it does.
+        metricsOpen: isLoopback(options.config.listen.host),
         unready: () => (draining ? 'shutting down' : undefined),
         models: () =>
           models(settings.snapshot.table.config).map(({ id, provider }) => ({

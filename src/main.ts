@@ -30,4 +30,5 @@ process.exitCode = await run(args, processIo(environment), {
       command: [...program, ...args],
     }),
 });
-process.exit();
+// A server leaves handles behind; anything else ends by itself once its output is through the pipe.
+if (serving) process.exit();

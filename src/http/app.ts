@@ -16,6 +16,8 @@ export interface AppOptions {
   readonly access: () => Access;
   readonly models: () => readonly ModelEntry[];
   readonly metrics: () => string;
+  /** `/metrics` is served without a key. */
+  readonly metricsOpen: boolean;
   /** undefined: ready; otherwise why not. */
   readonly unready: () => string | undefined;
   readonly version: string;
@@ -55,13 +57,11 @@ export function commonRoutes(options: AppOptions) {
         ? json({ status: 'ready' })
         : json({ status: 'not ready', reason: why }, 503);
     })
-    .get('/metrics', ({ request }) =>
-      guarded(
-        request,
-        () =>
-          new Response(options.metrics(), { headers: { 'content-type': METRICS_CONTENT_TYPE } }),
-      ),
-    )
+    .get('/metrics', ({ request }) => {
+      const answer = () =>
+        new Response(options.metrics(), { headers: { 'content-type': METRICS_CONTENT_TYPE } });
+      return options.metricsOpen ? answer() : guarded(request, answer);
+    })
     .get('/v1/models', ({ request }) =>
       guarded(request, () => json(dialect(request).encodeModels(options.models()))),
     )

@@ -43,6 +43,4 @@ export const anthropicMessages = {
   encodeModels,
 } satisfies Protocol;
 
-export default anthropicMessages;
-
 export { type DecodeOptions, decodeBody } from './decode-request.ts';

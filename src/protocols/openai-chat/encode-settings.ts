@@ -171,6 +171,11 @@ function streamOptions({ settings, origin }: Conversation): JsonObject | undefin
   return { ...before, include_usage: settings.streamUsage };
 }
 
+const allowedTools = (choice: ToolChoice & { type: 'allowed' }) => ({
+  mode: choice.mode,
+  tools: choice.names.map((name) => ({ type: 'function', function: { name } })),
+});
+
 /** A tool choice in OpenAI's words; undefined where there is nothing to choose from. */
 function choiceFor(
   choice: ToolChoice,
@@ -184,7 +189,9 @@ function choiceFor(
     }
     return undefined;
   }
+  const own = conversation.origin?.protocol === CHAT;
   if (choice.type === 'allowed') {
+    if (own) return { type: 'allowed_tools', allowed_tools: allowedTools(choice) };
     // encode-request has already left out the tools that are not allowed.
     notes.add('parameter_mapped', 'tool_choice', 'only the allowed tools are declared');
     return choice.mode;
@@ -193,7 +200,6 @@ function choiceFor(
   const tool = conversation.tools.find(
     (t) => t.name === choice.name && (t.type === 'hosted' || t.namespace === choice.namespace),
   );
-  const own = conversation.origin?.protocol === CHAT;
   const name =
     own && choice.namespace === undefined
       ? choice.name

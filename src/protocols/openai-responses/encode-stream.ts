@@ -21,6 +21,10 @@ import {
   outcomeOf,
   tail,
 } from './response-object.ts';
+import { PROTOCOL } from './wire.ts';
+
+// A name goes onto a line of its own: nothing may break out of it.
+const EVENT_NAME = /^[\w.-]+$/;
 
 /** What item writers need of the stream around them. */
 export interface StreamWriter {
@@ -188,7 +192,7 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
 
   /** An event of a Responses upstream that speaks of the response as a whole. */
   function passOn(name: string, value: unknown, protocol: string): void {
-    if (protocol !== 'openai-responses' || !isObject(value) || name === '') return;
+    if (protocol !== PROTOCOL || !isObject(value) || !EVENT_NAME.test(name)) return;
     if (value.output_index !== undefined || value.response !== undefined) return;
     const { type: _, sequence_number: __, ...members } = value;
     const text = JSON.stringify(members).slice(1, -1);

@@ -13,7 +13,13 @@ export { decodeReply } from './decode-reply.ts';
 /** A reply that is still what this protocol said goes out as it came. */
 export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const wire: Json | undefined = ownWire(reply);
-  if (isObject(wire)) return wire;
+  if (isObject(wire)) {
+    // Where the earlier response was expanded here, the vendor never heard of it.
+    const earlier = context.asked.settings.previousResponseId;
+    return earlier === undefined || wire.previous_response_id === earlier
+      ? wire
+      : { ...wire, previous_response_id: earlier };
+  }
   const encoder = encodeStream(context);
   for (const event of eventsOf(reply)) encoder.event(event);
   return encoder.response();

@@ -18,8 +18,8 @@ export interface Identity {
   readonly created: number;
 }
 
-// `msg_<stem>_<index>` must stay within the 64 characters that the API takes for an item id.
-const STEM_LIMIT = 54;
+// `msg_<stem>_<index>` must stay within what the API takes for an item id: 64 of these characters.
+const LEGAL_STEM = /^[a-zA-Z0-9_-]{1,54}$/;
 
 /** The upstream's id where it is one of this protocol, else one made from the exchange's. */
 export function identify(
@@ -31,7 +31,7 @@ export function identify(
   const asked = Number(/^req_(\d{13})_/.exec(context.requestId)?.[1] ?? Number.NaN);
   return {
     id: `resp_${stem}`,
-    stem: stem.length <= STEM_LIMIT ? stem : Bun.hash.wyhash(stem).toString(16).padStart(16, '0'),
+    stem: LEGAL_STEM.test(stem) ? stem : Bun.hash.wyhash(stem).toString(16).padStart(16, '0'),
     model: start?.model || context.asked.model,
     created: start?.created ?? Math.floor((Number.isNaN(asked) ? Date.now() : asked) / 1000),
   };

@@ -1,27 +1,12 @@
 /** Upstream streams that are out of the ordinary, told event by event. */
 
 import { describe, expect, test } from 'bun:test';
-import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
-import { CARRIER_PREFIX, openSeal } from '../../../src/conversation/seal.ts';
-import type { Block, Conversation, Tool } from '../../../src/conversation/types.ts';
-import { isObject, type JsonObject } from '../../../src/lib/json.ts';
-import { SseParser } from '../../../src/lib/sse.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Fold } from '../../../src/conversation/fold.ts';
+import type { Tool } from '../../../src/conversation/types.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { bytes, client, EMPTY, eventsOf, sse, upstream } from './recorded.ts';
-import {
-  close,
-  decode,
-  delta,
-  done,
-  encode,
-  finish,
-  open,
-  START,
-  STOP,
-  say,
-  types,
-} from './scenes.ts';
+import { bytes, EMPTY, eventsOf, sse, upstream } from './recorded.ts';
+import { close, decode, delta, done, encode, open, START, STOP, say, types } from './scenes.ts';
 
 describe('decoding a stream', () => {
   test('text with escapes, padding and unknown fields is read like any other', () => {

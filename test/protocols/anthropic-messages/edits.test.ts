@@ -4,20 +4,10 @@ import { describe, expect, test } from 'bun:test';
 import { edited, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { carrySeal } from '../../../src/conversation/seal.ts';
-import type { Profile } from '../../../src/conversation/target.ts';
-import type {
-  Block,
-  Conversation,
-  Role,
-  Settings,
-  Tool,
-  Turn,
-} from '../../../src/conversation/types.ts';
+import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
 import { target } from './recorded.ts';
-import { call, result } from './sent.ts';
-import { faults } from './strict.ts';
 
 describe('edits of a request that came on this wire', () => {
   const body = {

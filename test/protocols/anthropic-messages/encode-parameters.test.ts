@@ -1,23 +1,13 @@
 /** Tools, reasoning and parameters from other protocols: what is sent, and what the notes say. */
 
 import { describe, expect, test } from 'bun:test';
-import { edited, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { carrySeal } from '../../../src/conversation/seal.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
-import type {
-  Block,
-  Conversation,
-  Role,
-  Settings,
-  Tool,
-  Turn,
-} from '../../../src/conversation/types.ts';
+import type { Block, Settings, Tool } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
 import { target } from './recorded.ts';
 import { call, HI, READ, result, say, send } from './sent.ts';
-import { faults } from './strict.ts';
 
 describe('tools', () => {
   test('namespaces, freeform tools, missing schemas, duplicates', () => {

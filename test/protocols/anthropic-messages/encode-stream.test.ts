@@ -1,14 +1,12 @@
 /** Streams for a Messages client, told event by event. */
 
 import { describe, expect, test } from 'bun:test';
-import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { CARRIER_PREFIX, openSeal } from '../../../src/conversation/seal.ts';
-import type { Block, Conversation, Tool } from '../../../src/conversation/types.ts';
+import type { Block } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json.ts';
-import { SseParser } from '../../../src/lib/sse.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { bytes, client, EMPTY, eventsOf, sse, upstream } from './recorded.ts';
+import { client } from './recorded.ts';
 import { begin, close, delta, encode, finish, open, STOP, say } from './scenes.ts';
 
 describe('encoding a stream for a Messages client', () => {

@@ -1,15 +1,14 @@
 /** Web searches of other protocols for a Messages client; digests; the list of models. */
 
 import { describe, expect, test } from 'bun:test';
-import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
-import { CARRIER_PREFIX, openSeal } from '../../../src/conversation/seal.ts';
-import type { Block, Conversation, Tool } from '../../../src/conversation/types.ts';
-import { isObject, type JsonObject } from '../../../src/lib/json.ts';
+import type { Reply } from '../../../src/conversation/events.ts';
+import { unfold } from '../../../src/conversation/fold.ts';
+import type { Block, Conversation } from '../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
 import { SseParser } from '../../../src/lib/sse.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { bytes, client, EMPTY, eventsOf, sse, upstream } from './recorded.ts';
-import { close, delta, done, encode, finish, open, START, STOP, say } from './scenes.ts';
+import { bytes, client, EMPTY, sse } from './recorded.ts';
+import { close, delta, done, encode, open, START, STOP, say } from './scenes.ts';
 
 describe('a web search of another protocol', () => {
   const asked: Conversation = {

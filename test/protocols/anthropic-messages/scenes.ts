@@ -1,11 +1,6 @@
-/** Frames of the Messages wire by hand, and both directions of a stream in one line. */
-
-import { describe, expect, test } from 'bun:test';
-import type { Reply, StartEvent, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
-import { CARRIER_PREFIX, openSeal } from '../../../src/conversation/seal.ts';
-import type { Block, Conversation, Tool } from '../../../src/conversation/types.ts';
-import { isObject, type JsonObject } from '../../../src/lib/json.ts';
+import type { StartEvent, StreamEvent } from '../../../src/conversation/events.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
 import { SseParser } from '../../../src/lib/sse.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
 import { bytes, client, EMPTY, eventsOf, sse, upstream } from './recorded.ts';

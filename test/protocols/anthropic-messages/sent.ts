@@ -1,9 +1,7 @@
 /** Builds conversations of other protocols, and what is sent for them to a Messages upstream. */
 
-import { describe, expect, test } from 'bun:test';
-import { edited, withParts } from '../../../src/conversation/edit.ts';
+import { expect } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { carrySeal } from '../../../src/conversation/seal.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
 import type {
   Block,
