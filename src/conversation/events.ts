@@ -167,3 +167,11 @@ export function isSemantic(event: StreamEvent): boolean {
     event.type === 'block-start' && (event.head.type === 'tool-call' || event.head.type === 'whole')
   );
 }
+
+/** Does this event belong to an answer? Reasoning alone is none, however much of it there is. */
+export function isAnswer(event: StreamEvent, open: BlockHead['type'] | undefined): boolean {
+  if (event.type === 'delta') return event.text !== '' && open !== 'reasoning';
+  if (event.type !== 'block-start') return false;
+  const { head } = event;
+  return head.type === 'tool-call' || (head.type === 'whole' && head.block.type !== 'reasoning');
+}

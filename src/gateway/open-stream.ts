@@ -5,6 +5,7 @@ import { Fold } from '../conversation/fold.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { Answer, Failed } from './answer.ts';
+import { isNatural } from './answer-watch.ts';
 import type { Reading } from './attempt.ts';
 import type { Lane, Output } from './lane.ts';
 import { RelayLane } from './relay-lane.ts';
@@ -48,8 +49,8 @@ export async function openStream(reading: Reading): Promise<Answer> {
 }
 
 /**
- * An answer that ended although nothing was said. A vendor that gives a reason other than a natural
- * stop (length, refusal, filter, pause) is believed; an empty `stop` is a failed turn.
+ * What is wrong with an answer that ended: cut off, or ended although nothing (or only reasoning) was
+ * said. A vendor that gives a reason other than a natural stop is believed.
  */
 export function emptyOrCut(digest: Digest, provider: string): GatewayError | undefined {
   if (!digest.complete) {
@@ -58,12 +59,14 @@ export function emptyOrCut(digest: Digest, provider: string): GatewayError | und
       `The connection to provider ${provider} ended before the answer was complete.`,
     );
   }
-  if (digest.semantic) return undefined;
-  const natural =
-    digest.finish === undefined || digest.finish === 'stop' || digest.finish === 'tool-calls';
-  return natural
-    ? new GatewayError('upstream', `Provider ${provider} answered with nothing at all.`)
-    : undefined;
+  if (digest.answered ?? digest.semantic) return undefined;
+  if (!isNatural(digest.finish)) return undefined;
+  return new GatewayError(
+    'upstream',
+    digest.semantic
+      ? `Provider ${provider} reasoned, but answered nothing.`
+      : `Provider ${provider} answered with nothing at all.`,
+  );
 }
 
 export function fault(error: GatewayError, common: Reading['common']): Failed {

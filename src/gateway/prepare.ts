@@ -1,6 +1,7 @@
 /** From what was asked to what is sent: the request passes, then the target's own words. */
 
 import type { Notes } from '../conversation/notes.ts';
+import { CARRIER_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
@@ -48,7 +49,8 @@ export function prepare(
     target,
     notes,
   };
-  if (same && (sent === undefined || sent === ask.conversation)) {
+  const asAsked = sent === undefined || sent === ask.conversation;
+  if (same && asAsked && !carriesSeal(ask.bytes)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
     return { body, untouched: body === bytes, interceptors, context: upstream };
@@ -57,4 +59,9 @@ export function prepare(
   const value = protocol.encodeRequest(conversation, target, notes);
   const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
   return { body, untouched: false, interceptors, context: upstream };
+}
+
+/** Seals that other vendors made travel inside the client's bytes; only an encoder takes them out. */
+function carriesSeal(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(CARRIER_PREFIX);
 }

@@ -1,7 +1,6 @@
 /** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import { isSemantic } from '../conversation/events.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type {
   ClientContext,
@@ -10,6 +9,7 @@ import type {
   StreamDecoder,
   UpstreamContext,
 } from '../protocols/protocol.ts';
+import { AnswerWatch } from './answer-watch.ts';
 import type { Lane, Output, Said } from './lane.ts';
 import { Tail } from './tail.ts';
 
@@ -17,20 +17,19 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Forwards every chunk as the very object that came. The first frames are decoded until something
- * was said; from then on nothing looks, and the ends that were kept are read when it is over.
+ * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
+ * from then on nothing looks, and the ends that were kept are read when it is over. Should the
+ * vendor end naturally before any answer began, its ending is held back: it would pass for success.
  */
 export class RelayLane implements Lane {
   readonly #protocol: Protocol;
   readonly #client: () => ClientContext;
   readonly #tail: Tail;
+  readonly #watch = new AnswerWatch();
   #parser: SseParser | undefined = new SseParser();
-  #decoder: StreamDecoder | undefined;
+  #decoder: StreamDecoder;
   #digest: Digest | undefined;
   #last: Uint8Array | undefined;
-  semantic = false;
-  ended = false;
-  error: GatewayError | undefined;
 
   constructor(protocol: Protocol, upstream: UpstreamContext, client: () => ClientContext) {
     this.#protocol = protocol;
@@ -39,31 +38,55 @@ export class RelayLane implements Lane {
     this.#tail = new Tail(protocol.terminalMarks);
   }
 
+  get semantic(): boolean {
+    return this.#watch.semantic;
+  }
+
+  get error(): GatewayError | undefined {
+    return this.#watch.error;
+  }
+
+  get ended(): boolean {
+    return this.#watch.ended;
+  }
+
   push(chunk: Uint8Array): Output {
     this.#tail.push(chunk);
+    if (this.#parser === undefined) {
+      this.#last = chunk;
+      return chunk;
+    }
+    return this.#look(this.#parser, chunk);
+  }
+
+  /** Still waiting for an answer: the chunk, without what would end the stream. */
+  #look(parser: SseParser, chunk: Uint8Array): Output {
+    const before = parser.pending?.length ?? 0;
+    // Where the frame under way ends, counted in the bytes of this chunk.
+    let end = -before;
+    for (const frame of parser.push(chunk)) {
+      const start = end;
+      end += frame.raw.length;
+      for (const event of this.#decoder.push(frame)) this.#watch.see(event);
+      if (this.#watch.empty) {
+        this.#last = undefined;
+        return start > 0 ? chunk.subarray(0, start) : '';
+      }
+      if (!this.#watch.answered && this.#watch.error === undefined) continue;
+      this.#parser = undefined;
+      break;
+    }
+    if (this.#watch.empty) return '';
     this.#last = chunk;
-    if (this.#parser !== undefined) this.#look(this.#parser.push(chunk));
     return chunk;
   }
 
-  #look(frames: readonly SseFrame[]): void {
-    for (const frame of frames) {
-      for (const event of this.#decoder?.push(frame) ?? []) {
-        if (event.type === 'error') this.error = event.error;
-        else if (event.type === 'end') this.ended = true;
-        else if (isSemantic(event)) this.semantic = true;
-      }
-      if (!this.semantic && this.error === undefined) continue;
-      this.#parser = undefined;
-      this.#decoder = undefined;
-      return;
-    }
-  }
-
   end(): Output {
-    if (this.#parser !== undefined) this.#look(this.#parser.end());
-    const digest = this.digest;
-    this.error ??= digest.error;
+    if (this.#parser !== undefined) {
+      const rest = [...this.#parser.end().flatMap((frame) => this.#decoder.push(frame))];
+      for (const event of [...rest, ...this.#decoder.end()]) this.#watch.see(event);
+    }
+    this.#watch.error ??= this.digest.error;
     return '';
   }
 
@@ -78,7 +101,12 @@ export class RelayLane implements Lane {
   }
 
   get digest(): Digest {
-    this.#digest ??= this.#protocol.digestStream(this.#frames());
+    if (this.#digest === undefined) {
+      const { semantic, answered } = this.#watch;
+      const seen = this.#protocol.digestStream(this.#frames());
+      // The middle of a long stream is not among the frames: what the watch saw counts, too.
+      this.#digest = { ...seen, semantic: semantic || seen.semantic, answered };
+    }
     return this.#digest;
   }
 

@@ -135,7 +135,7 @@ async function pump(
     const rest = lane.end();
     // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
     if (same && lane.error !== undefined) return undefined;
-    const cut = emptyOrCut({ ...lane.digest, semantic: true }, target.provider);
+    const cut = emptyOrCut(lane.digest, target.provider);
     if (cut === undefined && rest.length > 0) sink.write(rest);
     return cut;
   } catch (thrown) {

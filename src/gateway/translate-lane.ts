@@ -1,12 +1,13 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import { type FinishReason, isSemantic, type StreamEvent } from '../conversation/events.ts';
+import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Interceptor } from '../features/feature.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type { ClientContext, Digest, StreamDecoder, StreamEncoder } from '../protocols/protocol.ts';
+import { AnswerWatch } from './answer-watch.ts';
 import { concat, type Lane, type Output, type Said } from './lane.ts';
 import { Originals } from './originals.ts';
 
@@ -32,9 +33,7 @@ export class TranslateLane implements Lane {
   #originals: Originals | undefined;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
-  semantic = false;
-  ended = false;
-  error: GatewayError | undefined;
+  readonly #watch = new AnswerWatch();
 
   constructor(options: TranslateOptions) {
     this.#decoder = options.decoder;
@@ -84,7 +83,6 @@ export class TranslateLane implements Lane {
 
   /** Events through interceptor `from` and those behind it. */
   #through(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
-    if (from === 0) for (const event of events) this.#note(event);
     let current = events;
     for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
       const interceptor = this.#interceptors[at]!;
@@ -99,39 +97,36 @@ export class TranslateLane implements Lane {
     return current;
   }
 
-  #note(event: StreamEvent): void {
-    if (event.type === 'delta') this.semantic ||= event.text !== '';
-    else if (event.type === 'error') this.error = event.error;
-    else if (!this.semantic && isSemantic(event)) this.semantic = true;
-  }
-
   #write(events: readonly StreamEvent[], parts: Output[]): void {
     for (const event of events) {
       const text = this.#encode(event);
+      if (this.#watch.empty) continue;
       if (this.#originals === undefined) parts.push(text);
       else if (!this.#originals.take(event, text, parts)) this.#originals = undefined;
     }
   }
 
   #encode(event: StreamEvent): string {
-    switch (event.type) {
-      case 'delta':
-        break;
-      case 'start':
-        this.#usage = event.usage ?? this.#usage;
-        break;
-      case 'usage':
-        this.#usage = event.usage;
-        break;
-      case 'finish':
-        this.#finish = event.reason;
-        break;
-      case 'end':
-        this.ended = true;
-        break;
-    }
+    this.#watch.see(event);
+    if (event.type === 'start') this.#usage = event.usage ?? this.#usage;
+    else if (event.type === 'usage') this.#usage = event.usage;
+    else if (event.type === 'finish') this.#finish = event.reason;
+    // An ending before any answer would pass for success: it is not told.
+    if (this.#watch.empty) return '';
     this.#fold?.fold.push(event);
     return this.#encoder.event(event);
+  }
+
+  get semantic(): boolean {
+    return this.#watch.semantic;
+  }
+
+  get error(): GatewayError | undefined {
+    return this.#watch.error;
+  }
+
+  get ended(): boolean {
+    return this.#watch.ended;
   }
 
   // Frames leave whole on this lane.
@@ -141,6 +136,7 @@ export class TranslateLane implements Lane {
     return {
       complete: this.ended,
       semantic: this.semantic,
+      answered: this.#watch.answered,
       usage: this.#usage,
       finish: this.#finish,
       error: this.error,

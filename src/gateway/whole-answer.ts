@@ -3,6 +3,7 @@
 import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
+import type { Block } from '../conversation/types.ts';
 import type { Interceptor } from '../features/feature.ts';
 import { type Json, parseJson } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
@@ -93,13 +94,16 @@ function fromStream(reading: WholeReading, bytes: Uint8Array): Found {
   const { reply } = fold;
   const digest: Digest = {
     complete: fold.complete,
-    semantic: reply.blocks.some((block) => !('text' in block) || block.text !== ''),
+    semantic: reply.blocks.some(says),
+    answered: reply.blocks.some((block) => block.type !== 'reasoning' && says(block)),
     usage: reply.usage,
     finish: reply.finish,
     error,
   };
   return { value: null, digest, reply };
 }
+
+const says = (block: Block) => !('text' in block) || block.text !== '';
 
 /** The reply behind the interceptors; the same reference when none of them touched anything. */
 function intercept(reply: Reply, interceptors: readonly Interceptor[]): Reply {

@@ -52,6 +52,8 @@ export interface Digest {
   readonly complete: boolean;
   /** Something a user would miss was said: text, reasoning, a call. */
   readonly semantic: boolean;
+  /** Of that, something besides reasoning: text, a refusal, a call. Left out: the same as `semantic`. */
+  readonly answered?: boolean;
   readonly usage?: Usage;
   readonly finish?: FinishReason;
   /** The upstream's own error event. */

@@ -91,14 +91,14 @@ function chatTalk(base: string, options: TalkOptions): Talk {
       return { id: call.id, name: call.function.name, arguments: args };
     });
     return {
-      text: message.content ?? '',
+      text: (message.content ?? '') + (message.refusal ?? ''),
       reasoning,
       calls: last,
       finish: finish_reason === 'tool_calls' ? 'calls' : finish_reason,
       usage: {
-        input: completion.usage!.prompt_tokens,
-        cached: completion.usage!.prompt_tokens_details?.cached_tokens ?? 0,
-        output: completion.usage!.completion_tokens,
+        input: completion.usage?.prompt_tokens ?? 0,
+        cached: completion.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+        output: completion.usage?.completion_tokens ?? 0,
       },
     };
   };
@@ -115,6 +115,10 @@ function chatTalk(base: string, options: TalkOptions): Talk {
     },
   };
 }
+
+/** Protocols without namespaces put them before the name. */
+const nameOf = (item: OpenAI.Responses.ResponseFunctionToolCall) =>
+  item.namespace === undefined ? item.name : `${item.namespace}__${item.name}`;
 
 function responsesTalk(base: string, options: TalkOptions): Talk {
   const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
@@ -156,12 +160,21 @@ function responsesTalk(base: string, options: TalkOptions): Talk {
     input.push(...output);
     last = response.output.flatMap((item) =>
       item.type === 'function_call'
-        ? [{ id: item.call_id, name: item.name, arguments: JSON.parse(item.arguments) as unknown }]
+        ? [
+            {
+              id: item.call_id,
+              name: nameOf(item),
+              arguments: JSON.parse(item.arguments) as unknown,
+            },
+          ]
         : [],
     );
     const stopped = response.status === 'incomplete' ? 'length' : 'stop';
     return {
-      text: response.output_text,
+      text: response.output
+        .flatMap((item) => (item.type === 'message' ? item.content : []))
+        .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
+        .join(''),
       reasoning: response.output
         .flatMap((item) =>
           item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : [],
@@ -171,9 +184,9 @@ function responsesTalk(base: string, options: TalkOptions): Talk {
       calls: last,
       finish: last.length > 0 ? 'calls' : stopped,
       usage: {
-        input: response.usage!.input_tokens,
-        cached: response.usage!.input_tokens_details.cached_tokens,
-        output: response.usage!.output_tokens,
+        input: response.usage?.input_tokens ?? 0,
+        cached: response.usage?.input_tokens_details.cached_tokens ?? 0,
+        output: response.usage?.output_tokens ?? 0,
       },
     };
   };

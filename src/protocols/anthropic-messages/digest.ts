@@ -21,6 +21,7 @@ export function digestReply(body: Json): Digest {
   return {
     complete,
     semantic: objects(body.content).some(says),
+    answered: objects(body.content).some((block) => says(block) && !isThinking(block)),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: decodeStopReason(body.stop_reason) } : {}),
   };
@@ -31,6 +32,8 @@ function says(block: JsonObject): boolean {
   if (block.type === 'text') return block.text !== '';
   return block.type !== 'thinking' || block.thinking !== '';
 }
+
+const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
 
 /** Usage is that of message_start, overwritten by message_delta's totals. */
 export function digestStream(frames: readonly SseFrame[]): Digest {

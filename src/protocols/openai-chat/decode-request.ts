@@ -24,7 +24,9 @@ export function decodeRequest(body: Json): Conversation {
     throw invalid('We could not parse the JSON body of your request: expected an object.');
   }
   const { model, messages } = body;
-  if (model === undefined || model === null) throw invalid('you must provide a model parameter');
+  if (model === undefined || model === null) {
+    throw invalid("you must provide a model parameter: 'model' is missing", 'model');
+  }
   if (typeof model !== 'string') {
     throw invalid(
       `Invalid type for 'model': expected a string, but got ${kindOf(model)}.`,

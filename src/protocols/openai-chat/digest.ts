@@ -12,18 +12,20 @@ import { list, object, text } from './wire.ts';
 /** What a message or a delta says that a user would miss. */
 function says(message: JsonObject) {
   const content = message.content;
-  const spoken =
+  const written =
     (typeof content === 'string' && content !== '') ||
     (list(content)?.length ?? 0) > 0 ||
+    isObject(message.audio);
+  const spoken =
+    written ||
     Boolean(text(message.reasoning_content)) ||
     Boolean(text(message.reasoning)) ||
-    (list(message.reasoning_details)?.length ?? 0) > 0 ||
-    isObject(message.audio);
+    (list(message.reasoning_details)?.length ?? 0) > 0;
   const refusal = Boolean(text(message.refusal));
   const calls =
     (list(message.tool_calls)?.length ?? 0) > 0 ||
     Boolean(text(object(message.function_call)?.name));
-  return { spoken, refusal, calls };
+  return { spoken, refusal, calls, answered: written || refusal || calls };
 }
 
 /** Looks at a whole reply. A body that is no completion is incomplete and says nothing. */
@@ -41,6 +43,7 @@ export function digestReply(body: Json): Digest {
   return {
     complete: failure === undefined,
     semantic: said.spoken || said.refusal || said.calls,
+    answered: said.answered,
     finish: decodeFinish(reason, said),
     ...(usage === undefined ? {} : { usage }),
     ...(failure === undefined ? {} : { error: failure }),

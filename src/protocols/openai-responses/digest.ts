@@ -26,6 +26,7 @@ function digestResponse(response: JsonObject, status: string): Digest {
   return {
     complete,
     semantic: objects(response.output).some(says),
+    answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),

@@ -168,8 +168,11 @@ function messageItem(
     return { ...head, role, content: joined };
   }
   const content = encodeParts(blocks, role, at, context);
-  if (content.length === 0) return undefined;
-  return { ...(head ?? { type: 'message' }), role, content };
+  if (content.length > 0) return { ...(head ?? { type: 'message' }), role, content };
+  if (role === 'assistant' || blocks.length === 0) return undefined;
+  // A turn of which nothing can be said was one all the same; without it, input might be empty.
+  const said = blocks.every((block) => block.type === 'text') ? '' : '[content omitted]';
+  return { type: 'message', role, content: [{ type: 'input_text', text: said }] };
 }
 
 function callItem(block: ToolCallBlock, at: string, context: ItemContext): JsonObject | undefined {

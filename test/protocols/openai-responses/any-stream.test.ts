@@ -1,6 +1,6 @@
 /** Arbitrary streams of any upstream: what a Responses client gets is always one the official client takes. */
 
-import { describe, expect, setSystemTime, test } from 'bun:test';
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
 import { Fold } from '../../../src/conversation/fold.ts';
@@ -102,6 +102,10 @@ const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
     ...finish(reason),
   ]);
 
+afterAll(() => {
+  setSystemTime();
+});
+
 describe('any stream of any upstream', () => {
   const asked: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
 
@@ -122,8 +126,7 @@ describe('any stream of any upstream', () => {
       }),
       { numRuns: 200 },
     );
-    setSystemTime();
-  });
+  }, 60_000);
 
   test('nothing that comes out of order makes it throw', () => {
     void fc.assert(

@@ -270,6 +270,20 @@ describe("other protocols' turns", () => {
     });
   });
 
+  test('a turn of which nothing can be said still stands there', () => {
+    const opaque: Block = {
+      type: 'opaque',
+      name: 'container_upload',
+      wire: { protocol: 'anthropic-messages', value: { type: 'container_upload' } },
+    };
+    const { items, notes } = encode(other([user(opaque), user(text(''), text(''))]));
+    expect(items.map((item) => item.content) as unknown[]).toEqual([
+      [{ type: 'input_text', text: '[content omitted]' }],
+      [{ type: 'input_text', text: '' }],
+    ]);
+    expect(notes).toBe('content_dropped');
+  });
+
   test('long ids are shortened alike for the call and its result', () => {
     const long = `toolu_${'x'.repeat(90)}`;
     const { items } = encode(other([assistant(call(long)), user(result(long, [text('1')]))]));

@@ -304,7 +304,7 @@ describe('conversations of other protocols', () => {
       }),
       { numRuns: 400 },
     );
-  });
+  }, 60_000);
 
   test('the same conversation gives the same bytes, and a longer one extends it', () => {
     void fc.assert(
@@ -323,7 +323,7 @@ describe('conversations of other protocols', () => {
       }),
       { numRuns: 150 },
     );
-  });
+  }, 60_000);
 
   test('what Responses cannot say is noted by the name of the field', () => {
     const notes = new Notes();

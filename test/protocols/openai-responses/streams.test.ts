@@ -1,6 +1,6 @@
 /** Every recorded stream: decoded, the same at every cut, and written anew for the official client. */
 
-import { describe, expect, setSystemTime, test } from 'bun:test';
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { Fold } from '../../../src/conversation/fold.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
@@ -78,6 +78,10 @@ function contradictsItself(text: string): boolean {
   return dones !== '' && deltas !== dones;
 }
 
+afterAll(() => {
+  setSystemTime();
+});
+
 describe.skipIf(!hasFixtures)('recorded streams', () => {
   test('there are more than a hundred', () => {
     expect(streams.length).toBeGreaterThan(150);
@@ -137,7 +141,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const got = way.cut(row.bytes).flatMap((chunk) => parser.push(chunk));
       expect(decode([...got, ...parser.end()], sent), way.name).toEqual(expected);
     }
-  });
+  }, 60_000);
 
   test('written anew, each keeps the skeleton, satisfies the official client and equals the whole reply', async () => {
     setSystemTime(new Date('2026-03-01T12:00:00Z'));
@@ -165,7 +169,6 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       expect(meaning(whole), row.file).toEqual(meaning(last));
       read++;
     }
-    setSystemTime();
     expect(read).toBeGreaterThan(150);
   }, 60_000);
 

@@ -50,7 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   function: ['text'],
 };
 
-function checkContent(message: Message, at: string, strictness: Strictness): void {
+function checkContent(message: Message, at: string): void {
   const { content } = message;
   const role = String(message.role);
   if (content === null || content === undefined) {
@@ -134,7 +134,7 @@ export function checkChatMessages(messages: readonly Json[], strictness: Strictn
         ? { reasoning_content: 'string?', reasoning: 'string?', reasoning_details: 'array?' }
         : {};
     expectFields(message, { ...FIELDS[role], ...extra }, [], at, strictness.lenientFields);
-    checkContent(message, at, strictness);
+    checkContent(message, at);
     if (role === 'tool') {
       const id = message.tool_call_id;
       expectType(id, 'string', `${at}.tool_call_id`);

@@ -2,6 +2,6 @@
 
 export * from './answer.ts';
 export { toolNames, toolResults } from './reading.ts';
-export { contextOverflow, errorBody, Refusal } from './refusal.ts';
-export { encryptedFor, signatureFor } from './seals.ts';
-export { type FakeUpstream, type Options, type Received, startFakeUpstream } from './server.ts';
+export { contextOverflow } from './refusal.ts';
+export { signatureFor } from './seals.ts';
+export { type FakeUpstream, startFakeUpstream } from './server.ts';
