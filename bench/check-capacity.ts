@@ -1,10 +1,16 @@
 /** Checks of memory and numbers: many streams at once, a stalled reader, several workers, a soak. */
 
-import type { Generator } from './generator.ts';
-import { sleep } from './clock.ts';
 import { singlePlan } from './check-latency.ts';
-import { cpuBetween, cpuSample, peakResident, processTree, residentMegabytes } from './process-usage.ts';
-import { startProduct } from './product.ts';
+import { sleep } from './clock.ts';
+import type { Generator } from './generator.ts';
+import {
+  cpuBetween,
+  cpuSample,
+  peakResident,
+  processTree,
+  residentMegabytes,
+} from './process-usage.ts';
+import { CLIENT_HEADERS, startProduct } from './product.ts';
 import { planFor, SCENARIOS, type Scenario } from './scenarios.ts';
 import { slope } from './statistics.ts';
 import type { Bench, Target } from './targets.ts';
@@ -69,7 +75,6 @@ export async function workers(bench: Bench, generator: Generator): Promise<Worke
     arguments: ['--port', '0', '--workers', '2'],
   });
   try {
-    const { CLIENT_HEADERS } = await import('./product.ts');
     const entrance = {
       port,
       dialect: 'chat' as const,

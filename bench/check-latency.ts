@@ -1,8 +1,7 @@
 /** Checks of time: start to first answer, client gone to upstream closed, event loop blocked by a large request. */
 
-import { startChild } from './children.ts';
+import { freePort, startChild } from './children.ts';
 import { nanoseconds, sleep } from './clock.ts';
-import { freePort } from './children.ts';
 import type { Generator } from './generator.ts';
 import type { LoadPlan } from './load-plan.ts';
 import { productCommand } from './product.ts';
@@ -35,7 +34,9 @@ function firstAnswer(port: number, path: string, limitMs: number): Promise<void>
   return new Promise((done, fail) => {
     const attempt = () => {
       if (Date.now() > deadline) return fail(new Error(`no answer within ${limitMs} ms`));
-      const again = () => setTimeout(attempt, 0.5);
+      const again = () => {
+        setTimeout(attempt, 0.5);
+      };
       Bun.connect({
         hostname: '127.0.0.1',
         port,
@@ -45,7 +46,7 @@ function firstAnswer(port: number, path: string, limitMs: number): Promise<void>
           },
           data(socket, bytes) {
             socket.terminate();
-            if (bytes.latin1Slice(9, 12) === '200') done();
+            if (bytes.toString('latin1', 9, 12) === '200') done();
             else again();
           },
           error() {},

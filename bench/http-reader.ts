@@ -44,10 +44,10 @@ export function createReplyReader(events: ReplyEvents): ReplyReader {
     const found = head === '' ? chunk.indexOf('\r\n\r\n', from) : -1;
     let next: number;
     if (found >= 0) {
-      head = chunk.latin1Slice(from, found);
+      head = chunk.toString('latin1', from, found);
       next = found + 4;
     } else {
-      const joined = head + chunk.latin1Slice(from);
+      const joined = head + chunk.toString('latin1', from);
       const at = joined.indexOf('\r\n\r\n');
       if (at < 0) {
         head = joined;

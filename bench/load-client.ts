@@ -94,7 +94,7 @@ export async function connect(
 
   /** The last bytes of the answer hold the protocol's own ending. */
   const endedProperly = () => {
-    const tail = last?.latin1Slice(Math.max(lastStart, lastEnd - 300), lastEnd) ?? '';
+    const tail = last?.toString('latin1', Math.max(lastStart, lastEnd - 300), lastEnd) ?? '';
     return ENDINGS.some((ending) => tail.includes(ending));
   };
 

@@ -148,7 +148,7 @@ function pacedAnswer(dialect: Dialect, model: string, events: number, paceMs: nu
         return false;
       }
       const stamp = String(nanoseconds()).padStart(STAMP_DIGITS, '0');
-      template.bytes.latin1Write(stamp, template.hole, STAMP_DIGITS);
+      template.bytes.write(stamp, template.hole, STAMP_DIGITS, 'latin1');
       if (remembers) texts.push(pacedText(stamp));
       send(socket, template.bytes);
       return true;
@@ -216,8 +216,8 @@ const MODEL = /"model"\s*:\s*"([^"]+)"/;
 
 function modelOf(body: Buffer): string {
   // Nearly always among the first bytes; the whole body only where it is not.
-  const found = MODEL.exec(body.latin1Slice(0, Math.min(512, body.length)));
-  return (found ?? MODEL.exec(body.latin1Slice()))?.[1] ?? '';
+  const found = MODEL.exec(body.toString('latin1', 0, Math.min(512, body.length)));
+  return (found ?? MODEL.exec(body.toString('latin1')))?.[1] ?? '';
 }
 
 /** What a runner may ask: `GET /control` gives the state and forgets the aborts. */
@@ -227,11 +227,14 @@ function control(): Buffer {
 }
 
 function handle(socket: Peer, request: Buffer, bodyAt: number): void {
-  const line = request.latin1Slice(0, request.indexOf(13));
+  const line = request.toString('latin1', 0, request.indexOf(13));
   servedRequests++;
-  if (line.startsWith('GET /control')) return send(socket, control());
   const dialect = dialectOf(line);
-  if (dialect === undefined) return send(socket, jsonHttp(404, { error: { message: line } }));
+  if (dialect === undefined) {
+    const known = line.startsWith('GET /control');
+    send(socket, known ? control() : jsonHttp(404, { error: { message: line } }));
+    return;
+  }
   socket.data.busy = true;
   answerFor(dialect, modelOf(request.subarray(bodyAt)))(socket);
 }
@@ -248,7 +251,7 @@ function onData(socket: Peer, data: Buffer): void {
     return;
   }
   if (connection.wanted === 0) {
-    const head = request.latin1Slice(0, headEnd);
+    const head = request.toString('latin1', 0, headEnd);
     if (/\r\ntransfer-encoding:\s*chunked/i.test(head)) {
       send(socket, jsonHttp(411, { error: { message: 'this mock wants a content-length' } }));
       return;

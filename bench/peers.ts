@@ -23,7 +23,9 @@ const MANIFEST = {
 function installed(bench: Bench): string {
   const folder = `${homedir()}/.cache/hopgate-bench/peers`;
   const modules = `${folder}/node_modules`;
-  const there = Object.keys(MANIFEST.dependencies).every((name) => existsSync(`${modules}/${name}`));
+  const there = Object.keys(MANIFEST.dependencies).every((name) =>
+    existsSync(`${modules}/${name}`),
+  );
   if (there) return modules;
   bench.say(`installing the peers into ${folder}`);
   mkdirSync(folder, { recursive: true });

@@ -122,7 +122,8 @@ export function requestBody(
       : dialect === 'messages'
         ? { max_tokens: 4096, system: SYSTEM, messages: talk, ...(stream ? { stream: true } : {}) }
         : { instructions: SYSTEM, input: talk, ...(stream ? { stream: true } : {}) };
-  const tools = extras.tools === true ? { tools: TOOLS.map((tool) => declared(dialect, tool)) } : {};
+  const tools =
+    extras.tools === true ? { tools: TOOLS.map((tool) => declared(dialect, tool)) } : {};
   return JSON.stringify({ model, ...rest, ...tools });
 }
 

@@ -1,10 +1,10 @@
 /** What is measured: the mock itself, the bare relay, nginx, the product in its three ways, and two peers. */
 
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { announcedPort, type Child, freePort, startChild, waitForHttp } from './children.ts';
 import { peerTarget } from './peers.ts';
 import { gatewayTarget } from './product.ts';
-import { announcedPort, type Child, startChild, waitForHttp, freePort } from './children.ts';
 import type { Entrance } from './scenarios.ts';
-import { mkdirSync, writeFileSync } from 'node:fs';
 
 export const TARGET_NAMES = [
   'direct',

@@ -17,6 +17,7 @@ export function exchangeRecord(summary: Summary): ExchangeRecord {
     stream: summary.stream,
     timings: { firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
+    hops: summary.hops,
     notes: summarize(summary.notes),
     error: error === undefined ? undefined : { kind: error.kind, message: error.message },
     aborted: summary.status === 499,

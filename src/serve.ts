@@ -69,16 +69,18 @@ export async function serve(how: ServeHow): Promise<number> {
     workers?.signal('SIGHUP');
   });
 
+  // Signals are obeyed from before the first word on, so that whoever reads it may send one.
+  const stopping = stopped(log, () => {
+    composed.drain();
+    workers?.signal('SIGTERM');
+    return server.stop();
+  });
   if (how.isWorker) process.send?.('ready');
   else {
     for (const line of banner(config, server.url)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
   }
-  await stopped(log, () => {
-    composed.drain();
-    workers?.signal('SIGTERM');
-    return server.stop();
-  });
+  await stopping;
   live.close();
   await workers?.exited;
   composed.close();

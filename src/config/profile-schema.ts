@@ -1,11 +1,44 @@
 /** The facts of a vendor profile as one may write them in the file; the same keys as `Profile`, checked by a test. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { choice } from './schema-words.ts';
+import { choice, closed, named } from './schema-words.ts';
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 const oneOf = <const T extends readonly string[]>(values: T, description: string) =>
   Type.Optional(choice(values, description));
+
+const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** Meanings of an error, as the program names them. */
+export const ERROR_KINDS = [
+  'invalid_request',
+  'authentication',
+  'permission',
+  'not_found',
+  'too_large',
+  'context_overflow',
+  'rate_limit',
+  'quota',
+  'billing',
+  'overloaded',
+  'timeout',
+  'conflict',
+  'content_filter',
+  'upstream',
+  'internal',
+] as const;
+
+const range = (description: string) =>
+  Type.Optional(
+    closed(
+      {
+        min: Type.Number({ description: 'The least, included.' }),
+        max: Type.Number({ description: 'The most, included.' }),
+      },
+      description,
+    ),
+  );
 
 /** The facts without their name. Names are those of the program, in camelCase, as the manual lists them. */
 export const profileFacts = {
@@ -28,9 +61,22 @@ export const profileFacts = {
     }),
   ),
   toolChoices: Type.Optional(
-    Type.Array(choice(['auto', 'none', 'required', 'tool'], 'A tool choice.'), {
+    Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
       description: 'Tool choices that the vendor takes.',
     }),
+  ),
+  thinkingToolChoices: Type.Optional(
+    Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
+      description: 'Tool choices that the vendor takes while the model reasons.',
+    }),
+  ),
+  temperature: range('Temperatures that the vendor takes.'),
+  topP: range('Values of top_p that the vendor takes.'),
+  maxStops: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'How many stop sequences the vendor takes.' }),
+  ),
+  samplingWhileThinking: flag(
+    'Takes temperature, top_p, penalties and log-probabilities while the model reasons.',
   ),
   streamUsage: flag('Chat: asks for usage in streams with stream_options.include_usage.'),
   parallelToolsParam: flag('Takes parallel_tool_calls / disable_parallel_tool_use.'),
@@ -41,6 +87,10 @@ export const profileFacts = {
   images: flag('Images can be sent.'),
   imagesInResults: flag('Images can stand inside tool results.'),
   documents: flag('PDF and other files can be sent.'),
+  needsUserTurn: flag('Refuses a conversation without any user message.'),
+  userAfterTool: flag('A user message may follow tool messages directly.'),
+  callIds: oneOf(['nine-alphanumeric'], 'The only shape of tool call ids that the vendor takes.'),
+  shortToolResults: flag("The last round's tool results are sent as short text."),
   reasoningField: oneOf(
     ['reasoning_content', 'reasoning', 'none'],
     'Chat: the field in which reasoning is sent back.',
@@ -50,6 +100,32 @@ export const profileFacts = {
     'Chat: how reasoning is asked for.',
   ),
   adaptiveThinking: flag('Messages: takes thinking.type adaptive with output_config.effort.'),
+  budgetThinking: flag('Messages: takes thinking.type enabled with a budget.'),
+  thinkingDefault: oneOf(
+    ['on', 'off', 'always'],
+    'Whether the model reasons when nothing is said; always: it cannot be told not to.',
+  ),
+  efforts: Type.Optional(
+    Type.Array(choice(EFFORTS, 'An effort.'), {
+      description: 'Reasoning efforts that are taken; others go to the nearest one.',
+    }),
+  ),
+  reasoningReplay: oneOf(
+    ['calls', 'all', 'none'],
+    'Chat: assistant messages that must carry reasoning while the model reasons; none: it must not be sent.',
+  ),
+  errors: Type.Optional(
+    named(
+      closed(
+        {
+          kind: choice(ERROR_KINDS, 'What the code means.'),
+          retryable: flag('Whether the same request can succeed a moment later.'),
+        },
+        'What one of the codes means.',
+      ),
+      "The vendor's own error codes.",
+    ),
+  ),
   hostedTools: Type.Optional(
     Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),
   ),

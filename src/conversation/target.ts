@@ -1,6 +1,20 @@
 /** Where a request goes, and what is known of the vendor there. */
 
+import type { ErrorKind } from './errors.ts';
 import type { ProtocolName } from './types.ts';
+
+/** Both ends included. */
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** What an error code of the vendor means. */
+export interface VendorError {
+  readonly kind: ErrorKind;
+  /** Whether the same request can succeed a moment later; left out: the kind and the status decide. */
+  readonly retryable?: boolean;
+}
 
 /**
  * Facts about a vendor, as data. Every fact may be left out; the default in each comment is what an
@@ -20,13 +34,26 @@ export interface Profile {
   readonly defaultMaxTokens?: number;
   /** Tool choices that the vendor takes. Default: auto, none, required, tool. */
   readonly toolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
+  /** Those of them that it takes while it reasons. Default: the same. */
+  readonly thinkingToolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
+  /** What is outside goes to the nearest end, with the note `parameter_mapped`. Default: any number. */
+  readonly temperature?: Range;
+  /** The same for `top_p`. */
+  readonly topP?: Range;
+  /** How many stop sequences are taken; the first ones go out. Default: any number. */
+  readonly maxStops?: number;
+  /** Takes temperature, top_p, penalties and log-probabilities while it reasons. Default true. */
+  readonly samplingWhileThinking?: boolean;
   /** Chat: asks for usage in streams with `stream_options.include_usage`. Default true. */
   readonly streamUsage?: boolean;
   /** Takes `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
   readonly parallelToolsParam?: boolean;
   /** Takes `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
-  /** Takes json_schema output formats. Default true. */
+  /**
+   * Takes json_schema output formats. Default true; else the vendor's JSON mode is asked for and the
+   * schema is said in the prompt.
+   */
   readonly jsonSchema?: boolean;
 
   // Roles and content.
@@ -40,6 +67,14 @@ export interface Profile {
   readonly imagesInResults?: boolean;
   /** PDF and other files can be sent. Default true. */
   readonly documents?: boolean;
+  /** Refuses a conversation without any user message. Default false. */
+  readonly needsUserTurn?: boolean;
+  /** A user message may follow tool messages directly. Default true. */
+  readonly userAfterTool?: boolean;
+  /** The only shape of tool call ids that the vendor takes. Default: whatever the client sent. */
+  readonly callIds?: 'nine-alphanumeric';
+  /** Fails on large records of executed tools: the last round's results are sent as short text. */
+  readonly shortToolResults?: boolean;
 
   // Reasoning.
   /**
@@ -55,6 +90,21 @@ export interface Profile {
     | 'none';
   /** Messages: takes `thinking.type: adaptive` with `output_config.effort`. Default false: a budget. */
   readonly adaptiveThinking?: boolean;
+  /** Messages: takes `thinking.type: enabled` with a budget. Default true. */
+  readonly budgetThinking?: boolean;
+  /** Whether the model reasons when nothing is said of it; `always`: it cannot be told not to. */
+  readonly thinkingDefault?: 'on' | 'off' | 'always';
+  /** Efforts that are taken; others go to the nearest one. Default: all. */
+  readonly efforts?: readonly ('none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max')[];
+  /**
+   * Chat: assistant messages that must carry reasoning while the model reasons (a space where there is
+   * none); `none`: earlier reasoning must not be sent. Default: what there is goes out.
+   */
+  readonly reasoningReplay?: 'calls' | 'all' | 'none';
+
+  // Errors.
+  /** The vendor's own error codes, as text. */
+  readonly errors?: Readonly<Record<string, VendorError>>;
 
   // Services of the vendor's own.
   /** Hosted tools served natively, by canonical name. Default: none. */

@@ -10,6 +10,8 @@ export interface FeatureContext {
   /** The protocol that the client speaks. */
   readonly client: ProtocolName;
   readonly notes: Notes;
+  /** 1 for the client's own request, 2 and more for the hops that follow it. */
+  readonly hop: number;
 }
 
 /**
@@ -21,6 +23,24 @@ export interface Interceptor {
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[];
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
+  /**
+   * Asked once, behind `end` of a hop that came to its true end: what must happen before the client's
+   * stream may end. Undefined (or no such method): nothing, the stream is over. Whoever answers has
+   * held back this hop's `finish` and `end`, and on the hops that follow keeps back their `start` and
+   * continues the count of blocks: the client sees one stream.
+   */
+  next?(): Next | undefined;
+}
+
+/** Work between two hops: tools to run, and the conversation with which to go on. */
+export interface Next {
+  /**
+   * Runs it. The events given to `emit` reach the client at once, in stream order. The conversation
+   * that comes back is routed, passed and sent like a request of its own; its answer goes through
+   * fresh interceptors of every feature and on into the client's open stream.
+   * @throws GatewayError what the client is told instead of an answer
+   */
+  run(signal: AbortSignal, emit: (events: readonly StreamEvent[]) => void): Promise<Conversation>;
 }
 
 export interface Feature {
@@ -31,6 +51,13 @@ export interface Feature {
    * out: always look.
    */
   looksAt?(body: Uint8Array, context: FeatureContext): boolean;
+  /**
+   * What `request` needs to know beforehand and must wait for (an image described by another model).
+   * Called before the request passes of an attempt, only when `looksAt` said yes, with the
+   * conversation as it was asked. Never rejects but when `signal` fires: what could not be had is
+   * `request`'s to live without.
+   */
+  before?(conversation: Conversation, context: FeatureContext, signal: AbortSignal): Promise<void>;
   /** Pure and idempotent; the same reference when there is nothing to do. */
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */

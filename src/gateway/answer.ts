@@ -1,8 +1,10 @@
 /** What a try can end in. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
+import type { Next } from '../features/feature.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import type { Remedy } from '../upstream/classify.ts';
 import type { ByteSource } from './byte-source.ts';
@@ -32,6 +34,8 @@ export interface Whole extends FromTarget {
   readonly status: number;
   readonly body: Output;
   readonly digest: Digest;
+  /** The answer goes on with another hop; `events` are what the client is to get of all so far. */
+  readonly continuation?: { readonly next: Next; readonly events: readonly StreamEvent[] };
 }
 
 export interface Failed {

@@ -5,7 +5,9 @@ import {
   type GatewayError,
   GatewayError as Trouble,
 } from '../conversation/errors.ts';
+import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
+import type { Conversation } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
@@ -18,9 +20,22 @@ import type { Exchange } from './exchange.ts';
 import { openStream } from './open-stream.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import { decoded } from './response-body.ts';
+import type { ClientSide } from './translate-lane.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 const ERROR_BODY_BYTES = 1024 * 1024;
+
+/** Which request of the exchange this is, and what the ones before it left. */
+export interface Hop {
+  /** 1: the client's own request. */
+  readonly number: number;
+  /** What is sent instead of what was asked; undefined on the first hop. */
+  readonly conversation?: Conversation;
+  /** The client's open stream. */
+  readonly client?: ClientSide;
+  /** For a client that wants no stream: the events of the hops before. */
+  readonly events?: readonly StreamEvent[];
+}
 
 export interface Attempt {
   readonly exchange: Exchange;
@@ -29,6 +44,7 @@ export interface Attempt {
   readonly protocol: Protocol;
   readonly upstream: Upstream;
   readonly features: readonly Feature[];
+  readonly hop: Hop;
   /** Somebody wants the whole answer when it is over. */
   readonly keepsAnswer: boolean;
 }
@@ -53,7 +69,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
   let sent: Sent | undefined;
   try {
     if (exchange.signal.aborted) throw gone();
-    const prepared = prepare(ask, target, protocol, options.features, notes);
+    const prepared = prepare(ask, target, protocol, options.features, notes, options.hop);
     sent = await upstream.send({
       path: protocol.upstreamPath,
       search: exchange.search,

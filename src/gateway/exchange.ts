@@ -34,6 +34,8 @@ export interface Summary {
   readonly firstByte: number | undefined;
   readonly total: number;
   readonly tries: number;
+  /** Requests that made up the answer, retries not counted. */
+  readonly hops: number;
   readonly usage: Usage | undefined;
   readonly notes: readonly Note[];
   /** Why it failed, also when that was after the first byte. */

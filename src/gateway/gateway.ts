@@ -1,6 +1,6 @@
-/** The whole pipeline on one page: ask → route → tries → answer. */
+/** The whole pipeline on one page: ask → route → tries → answer, and again for every further hop. */
 
-import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
@@ -9,9 +9,10 @@ import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../ro
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
 import { Ask } from './ask.ts';
-import { attempt } from './attempt.ts';
+import { attempt, type Hop } from './attempt.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
+import { finishWhole, nextOpened } from './hops.ts';
 import type { Lane, Said } from './lane.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import { streamBody } from './stream-body.ts';
@@ -44,29 +45,73 @@ export interface GatewayOptions {
 
 export type Gateway = (exchange: Exchange) => Promise<Response>;
 
+/** One hop, from routing to an answer or the failure that says most. Never rejects. */
+export type RunHop = (hop: Hop) => Promise<Answer>;
+
 /** Answers exchanges. The returned function never rejects: every failure is a response in the client's protocol. */
 export function createGateway(options: GatewayOptions): Gateway {
   return async (exchange) => {
     const tally = openTally(exchange, options.onEnd);
-    let ask: Ask;
     try {
-      ask = new Ask(exchange.protocol, exchange.body);
+      const ask = new Ask(exchange.protocol, exchange.body);
+      tally.asked(ask);
+      const extras = options.extras(exchange, ask);
+      const snapshot = options.snapshot();
+      const runHop = hopRunner(options, snapshot, exchange, ask, extras, tally);
+      const { keepAliveMs } = snapshot.table.config;
+
+      const running = runHop({ number: 1 });
+      const first = ask.stream ? await inTime(running, keepAliveMs) : await running;
+      if (first === LATE || first.kind === 'stream') {
+        const opened = first === LATE ? running : first;
+        options.onStream(true);
+        const job = { exchange, ask, runHop, keepAliveMs, onFirstByte: tally.firstByte };
+        return streamed(job, opened, (lane, clientGone, error) => {
+          options.onStream(false);
+          tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
+          if (!clientGone && error === undefined && lane?.said) extras?.onAnswer?.(lane.said);
+        });
+      }
+      const answer = first.kind === 'whole' ? await finishWhole(first, runHop, exchange) : first;
+      if (answer.kind === 'failed') return failedResponse(exchange, answer, tally);
+      extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
+      return wholeResponse(exchange, answer, tally);
     } catch (thrown) {
       return refused(exchange, asGatewayError(thrown), tally);
     }
-    tally.asked(ask);
-    const extras = options.extras(exchange, ask);
-    const { table, upstream } = options.snapshot();
-    const config = table.config;
+  };
+}
+
+function hopRunner(
+  options: GatewayOptions,
+  { table, upstream }: Snapshot,
+  exchange: Exchange,
+  ask: Ask,
+  extras: Extras | undefined,
+  tally: Tally,
+): RunHop {
+  const features =
+    extras === undefined ? options.features : [...extras.features, ...options.features];
+  return async (hop) => {
+    const facts = requestFacts({
+      model: ask.model,
+      protocol: exchange.protocol.name,
+      stream: ask.stream,
+      bytes: ask.bytes.length,
+      headers: exchange.headers,
+      affinity: exchange.id,
+      time: Date.now(),
+      conversation: () => hop.conversation ?? ask.conversation,
+    });
     let decision: ReturnType<typeof route>;
     try {
-      decision = route(facts(exchange, ask), table);
+      decision = route(facts, table);
     } catch (thrown) {
-      return refused(exchange, asGatewayError(thrown), tally);
+      // A fact that a rule asked for needs the body decoded, and the body is broken.
+      return unrouted(asGatewayError(thrown));
     }
-    if (!decision.ok) return refused(exchange, decision.error, tally);
-
-    const running = runTries({
+    if (!decision.ok) return unrouted(decision.error);
+    const { answer, tries } = await runTries({
       targets: decision.targets,
       upstream,
       signal: exchange.signal,
@@ -78,50 +123,23 @@ export function createGateway(options: GatewayOptions): Gateway {
           routed,
           protocol: options.protocols[routed.target.protocol],
           upstream: upstream(routed),
-          features:
-            extras === undefined ? options.features : [...extras.features, ...options.features],
+          features,
+          hop,
           keepsAnswer: extras?.onAnswer !== undefined,
         }),
-    }).then(({ answer, tries }) => {
-      tally.tried(answer, tries);
-      return answer;
     });
-
-    const answer = ask.stream ? await inTime(running, config.keepAliveMs) : await running;
-    if (answer !== LATE && answer.kind === 'failed') return failedResponse(exchange, answer, tally);
-    if (answer !== LATE && answer.kind === 'whole') {
-      extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
-      return wholeResponse(exchange, answer, tally);
-    }
-    const opened = answer === LATE ? running : answer;
-    options.onStream(true);
-    return streamed(
-      exchange,
-      ask,
-      opened,
-      config.keepAliveMs,
-      (lane, clientGone, error) => {
-        options.onStream(false);
-        tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
-        if (!clientGone && error === undefined && lane?.said) extras?.onAnswer?.(lane.said);
-      },
-      tally.firstByte,
-    );
+    tally.tried(answer, tries);
+    return answer;
   };
 }
 
-function facts(exchange: Exchange, ask: Ask): Parameters<typeof route>[0] {
-  return requestFacts({
-    model: ask.model,
-    protocol: exchange.protocol.name,
-    stream: ask.stream,
-    bytes: ask.bytes.length,
-    headers: exchange.headers,
-    affinity: exchange.id,
-    time: Date.now(),
-    conversation: () => ask.conversation,
-  });
-}
+const unrouted = (error: GatewayError): Failed => ({
+  kind: 'failed',
+  error,
+  remedy: 'never',
+  target: undefined,
+  notes: undefined,
+});
 
 const LATE = Symbol('late');
 
@@ -137,28 +155,31 @@ async function inTime(running: Promise<Answer>, ms: number): Promise<Answer | ty
   return first;
 }
 
+interface StreamJob {
+  readonly exchange: Exchange;
+  readonly ask: Ask;
+  readonly runHop: RunHop;
+  readonly keepAliveMs: number;
+  readonly onFirstByte: () => void;
+}
+
 function streamed(
-  exchange: Exchange,
-  ask: Ask,
+  { exchange, ask, runHop, keepAliveMs, onFirstByte }: StreamJob,
   opened: Opened | Promise<Answer>,
-  keepAliveMs: number,
   onEnd: (lane: Lane | undefined, clientGone: boolean, error: GatewayError | undefined) => void,
-  onFirstByte: () => void,
 ): Response {
   const ready = opened instanceof Promise ? undefined : opened;
   const encoder = () =>
     exchange.protocol.encodeStream({
       asked: ask.conversation,
       requestId: exchange.id,
-      provider: ready?.target.provider ?? '',
-      notes: ready?.notes ?? new Notes(),
+      provider: '',
+      notes: new Notes(),
     });
   const body = streamBody({
-    opened:
-      opened instanceof Promise
-        ? opened.then((answer) => (answer.kind === 'failed' ? answer.error : asOpened(answer)))
-        : opened,
+    opened: opened instanceof Promise ? opened.then(openedOrError) : opened,
     early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
+    again: nextOpened(runHop),
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte,
@@ -172,12 +193,11 @@ function streamed(
   return new Response(body, { headers });
 }
 
-/** A client that asked for a stream gets one; tries give `whole` only to those that did not. */
-function asOpened(answer: Opened | Whole): Opened | GatewayError {
-  return answer.kind === 'stream'
-    ? answer
-    : new GatewayError('internal', 'A whole answer where a stream was asked for.');
-}
+const openedOrError = (answer: Answer): Opened | GatewayError => {
+  if (answer.kind === 'stream') return answer;
+  if (answer.kind === 'failed') return answer.error;
+  return asGatewayError(new Error('a whole answer where a stream was asked for'));
+};
 
 function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Response {
   tally.firstByte();
@@ -185,10 +205,8 @@ function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Respons
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
   tally.end(answer.status, answer.digest.usage, undefined);
-  return new Response(answer.body as Uint8Array<ArrayBuffer> | string, {
-    status: answer.status,
-    headers,
-  });
+  const { status } = answer;
+  return new Response(answer.body as Uint8Array<ArrayBuffer> | string, { status, headers });
 }
 
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
@@ -205,12 +223,9 @@ function refused(
   exchange: Exchange,
   error: GatewayError,
   tally: Tally,
-  from: Pick<Failed, 'target' | 'notes'> = { target: undefined, notes: undefined },
+  from: Partial<Pick<Failed, 'target' | 'notes'>> = {},
 ): Response {
   tally.end(error.status, undefined, error);
-  return errorResponse(exchange.protocol, error, {
-    requestId: exchange.id,
-    target: from.target,
-    notes: from.notes,
-  });
+  const { target, notes } = from;
+  return errorResponse(exchange.protocol, error, { requestId: exchange.id, target, notes });
 }

@@ -1,9 +1,11 @@
 /** How an upstream's stream becomes the client's: forwarded as it is, or translated. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { Reply } from '../conversation/events.ts';
+import type { Reply, StreamEvent } from '../conversation/events.ts';
+import type { Next } from '../features/feature.ts';
 import type { SseFrame } from '../lib/sse.ts';
 import type { ClientContext, Digest } from '../protocols/protocol.ts';
+import type { ClientSide } from './translate-lane.ts';
 
 /** An answer in a form from which the client's own reply object can be had. */
 export type Said =
@@ -30,6 +32,12 @@ export interface Lane {
   readonly between: boolean;
   /** What the answer amounts to; ask after `end`. */
   readonly digest: Digest;
+  /** What must happen before the client's stream may end; ask after `end`. */
+  readonly next: Next | undefined;
+  /** Events for the client from between two hops; only lanes that have a `next` are given any. */
+  inject(events: readonly StreamEvent[]): Output;
+  /** The client's side, for the hop that follows; lanes that have no `next` have none. */
+  readonly client?: ClientSide;
   /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
   readonly said: Said | undefined;
   /** A keep-alive for the client. */

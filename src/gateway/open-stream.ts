@@ -9,22 +9,32 @@ import { isNatural } from './answer-watch.ts';
 import type { Reading } from './attempt.ts';
 import type { Lane, Output } from './lane.ts';
 import { RelayLane } from './relay-lane.ts';
-import { TranslateLane } from './translate-lane.ts';
+import { type ClientSide, TranslateLane } from './translate-lane.ts';
 
 /** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
 export function chooseLane(reading: Reading): Lane {
-  const { protocol, ask, prepared, client, common } = reading;
-  if (common.same && prepared.interceptors.length === 0) {
+  const { protocol, prepared, client, common, hop } = reading;
+  if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
     return new RelayLane(protocol, prepared.context, client);
   }
-  const context = client();
+  return translateLane(reading, common.same && hop.number === 1);
+}
+
+export function translateLane(reading: Reading, keepsBytes: boolean): TranslateLane {
+  const { protocol, prepared, hop } = reading;
   return new TranslateLane({
     decoder: protocol.decodeStream(prepared.context),
-    encoder: ask.protocol.encodeStream(context),
     interceptors: prepared.interceptors,
-    sameProtocol: common.same,
-    fold: reading.keepsAnswer ? { fold: new Fold(), client: context } : undefined,
+    client: hop.client ?? clientSide(reading),
+    keepsBytes,
+    continues: hop.client !== undefined,
   });
+}
+
+function clientSide({ ask, client, keepsAnswer }: Reading): ClientSide {
+  const context = client();
+  const encoder = ask.protocol.encodeStream(context);
+  return { encoder, context, fold: keepsAnswer ? new Fold() : undefined };
 }
 
 export async function openStream(reading: Reading): Promise<Answer> {
@@ -42,11 +52,13 @@ export async function openStream(reading: Reading): Promise<Answer> {
     if (lane.semantic) return { kind: 'stream', ...common, lane, first, source };
   }
   first.push(lane.end());
-  const { digest } = lane;
-  const error = digest.error ?? emptyOrCut(digest, common.target.provider);
+  const error = lane.next === undefined ? failureOf(lane.digest, common) : undefined;
   if (error !== undefined) return fault(error, common);
   return { kind: 'stream', ...common, lane, first, source: undefined };
 }
+
+const failureOf = (digest: Digest, { target }: Reading['common']) =>
+  digest.error ?? emptyOrCut(digest, target.provider);
 
 /**
  * What is wrong with an answer that ended: cut off, or ended although nothing (or only reasoning) was

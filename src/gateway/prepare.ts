@@ -7,6 +7,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import type { Protocol, UpstreamContext } from '../protocols/protocol.ts';
 import type { Ask } from './ask.ts';
+import type { Hop } from './attempt.ts';
 import { shapeBody, shapeBytes } from './shape-params.ts';
 
 const utf8 = new TextEncoder();
@@ -29,11 +30,15 @@ export function prepare(
   protocol: Protocol,
   features: readonly Feature[],
   notes: Notes,
+  hop: Hop,
 ): Prepared {
   const same = protocol === ask.protocol;
-  const context: FeatureContext = { target, client: ask.protocol.name, notes };
-  const armed = features.filter((feature) => feature.looksAt?.(ask.bytes, context) ?? true);
-  let sent: Conversation | undefined;
+  const context: FeatureContext = { target, client: ask.protocol.name, notes, hop: hop.number };
+  // The bytes are those of the first hop: what follows it is looked at by everybody.
+  const armed = features.filter(
+    (feature) => hop.number > 1 || (feature.looksAt?.(ask.bytes, context) ?? true),
+  );
+  let sent: Conversation | undefined = hop.conversation;
   for (const feature of armed) {
     if (feature.request !== undefined) {
       sent = feature.request(sent ?? ask.conversation, context);

@@ -121,6 +121,10 @@ export class RelayLane implements Lane {
     return frames;
   }
 
+  // A lane without interceptors has nobody who could want another hop.
+  readonly next = undefined;
+  inject = () => '';
+
   get said(): Said {
     return { kind: 'frames', frames: this.#frames() };
   }

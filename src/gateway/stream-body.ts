@@ -1,8 +1,9 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
-import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { watchSilence } from '../lib/silence.ts';
 import type { Opened } from './answer.ts';
+import type { Again } from './hops.ts';
 import type { Lane } from './lane.ts';
 import { emptyOrCut } from './open-stream.ts';
 
@@ -28,6 +29,8 @@ export interface StreamBodyOptions {
   readonly opened: Opened | Promise<Opened | GatewayError>;
   /** Until there is a lane: the protocol's keep-alive and error event. */
   readonly early: { ping(): string; fail(error: GatewayError): string };
+  /** Sends the conversation of a further hop. */
+  readonly again: Again;
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
@@ -70,22 +73,27 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
       };
       try {
         const opened = options.opened instanceof Promise ? await options.opened : options.opened;
-        if (opened instanceof Error) {
+        if (opened instanceof GatewayError) {
           await fail(sink, options.early.fail(opened), opened);
           return;
         }
-        answer = opened;
-        if (options.signal.aborted) return gone();
-        for (const out of opened.first) if (out.length > 0) sink.write(out);
-        options.onFirstByte();
-        await flush();
-        const error = await pump(opened, sink, flush, keep.touch);
-        if (over) return;
-        if (error !== undefined) {
-          await fail(sink, opened.lane.error === error ? '' : opened.lane.fail(error), error);
-          return;
+        for (let hop = opened; ; ) {
+          answer = hop;
+          if (options.signal.aborted) return gone();
+          for (const out of hop.first) if (out.length > 0) sink.write(out);
+          options.onFirstByte();
+          await flush();
+          const outcome: Opened | GatewayError | undefined =
+            (await pump(hop, sink, flush, keep.touch)) ?? (await onward(hop, sink));
+          if (over) return;
+          if (outcome === undefined) break;
+          if (outcome instanceof GatewayError) {
+            await fail(sink, hop.lane.error === outcome ? '' : hop.lane.fail(outcome), outcome);
+            return;
+          }
+          hop = outcome;
         }
-        end({ lane: opened.lane, error: undefined, clientGone: false });
+        end({ lane: answer?.lane, error: undefined, clientGone: false });
         sink.close();
       } finally {
         keep.stop();
@@ -93,6 +101,22 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
     },
     cancel: gone,
   };
+  /** The next hop, an error in place of it, or undefined when there is none to come. */
+  async function onward(before: Opened, sink: Sink): Promise<Opened | GatewayError | undefined> {
+    const { next } = before.lane;
+    if (next === undefined) return undefined;
+    try {
+      const conversation = await next.run(options.signal, (events) => {
+        const out = before.lane.inject(events);
+        if (out.length === 0 || over) return;
+        sink.write(out);
+        sink.flush();
+      });
+      return await options.again(conversation, before);
+    } catch (thrown) {
+      return asGatewayError(thrown);
+    }
+  }
   async function fail(sink: Sink, text: string, error: GatewayError): Promise<never> {
     if (text !== '') sink.write(text);
     sink.flush();
@@ -133,6 +157,10 @@ async function pump(
       await flush();
     }
     const rest = lane.end();
+    if (lane.next !== undefined) {
+      if (rest.length > 0) sink.write(rest);
+      return undefined;
+    }
     // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
     if (same && lane.error !== undefined) return undefined;
     const cut = emptyOrCut(lane.digest, target.provider);

@@ -1,6 +1,7 @@
 /** Keeps what is to be told of an exchange until it is over. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import type { Note } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Answer } from './answer.ts';
 import type { Ask } from './ask.ts';
@@ -19,6 +20,8 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
   let ask: Ask | undefined;
   let answer: Answer | undefined;
   let tries = 0;
+  let hops = 0;
+  const notes: Note[] = [];
   let firstByte: number | undefined;
   let over = false;
   return {
@@ -27,7 +30,9 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
     },
     tried(last, count) {
       answer = last;
-      tries = count;
+      tries += count;
+      hops++;
+      notes.push(...(last.notes?.all ?? []));
     },
     firstByte() {
       firstByte ??= since();
@@ -45,7 +50,8 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
         total: since(),
         tries,
         usage,
-        notes: answer?.notes?.all ?? [],
+        hops,
+        notes,
         error,
       });
     },

@@ -4,7 +4,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
-import type { Interceptor } from '../features/feature.ts';
+import type { Interceptor, Next } from '../features/feature.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type { ClientContext, Digest, StreamDecoder, StreamEncoder } from '../protocols/protocol.ts';
 import { AnswerWatch } from './answer-watch.ts';
@@ -13,46 +13,73 @@ import { Originals } from './originals.ts';
 
 const NO_BYTES = new Uint8Array(0);
 
+/** The client's side of a stream; the same one for every hop of an exchange. */
+export interface ClientSide {
+  readonly encoder: StreamEncoder;
+  readonly context: ClientContext;
+  /** There when somebody wants the whole answer afterwards. */
+  readonly fold: Fold | undefined;
+}
+
 export interface TranslateOptions {
   readonly decoder: StreamDecoder;
-  readonly encoder: StreamEncoder;
   readonly interceptors: readonly Interceptor[];
+  readonly client: ClientSide;
   /** Both ends speak the same protocol: a frame whose events nobody touched goes out as its bytes. */
-  readonly sameProtocol: boolean;
-  /** Given when somebody wants the whole answer afterwards. */
-  readonly fold?: { readonly fold: Fold; readonly client: ClientContext };
+  readonly keepsBytes: boolean;
+  /**
+   * The client's stream is open already: nothing may reach the encoder before something was said,
+   * since a try that fails until then is repeated as if it had never been.
+   */
+  readonly continues: boolean;
 }
 
 export class TranslateLane implements Lane {
+  readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
-  readonly #encoder: StreamEncoder;
   readonly #interceptors: readonly Interceptor[];
-  readonly #same: boolean;
-  readonly #fold: TranslateOptions['fold'];
+  readonly #keepsBytes: boolean;
   readonly #parser = new SseParser();
+  readonly #watch = new AnswerWatch();
   #originals: Originals | undefined;
+  #waiting: StreamEvent[] | undefined;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
-  readonly #watch = new AnswerWatch();
+  #upstreamEnded = false;
+  #next: Next | undefined;
 
   constructor(options: TranslateOptions) {
+    this.client = options.client;
     this.#decoder = options.decoder;
-    this.#encoder = options.encoder;
     this.#interceptors = options.interceptors;
-    this.#same = options.sameProtocol;
-    this.#fold = options.fold;
-    if (options.sameProtocol) this.#originals = new Originals();
+    this.#keepsBytes = options.keepsBytes;
+    if (options.keepsBytes) this.#originals = new Originals();
+    if (options.continues) this.#waiting = [];
   }
 
   push(chunk: Uint8Array): Output {
     return this.#frames(this.#parser.push(chunk));
   }
 
+  /** Events that come from elsewhere than frames: a whole reply, taken apart. */
+  feed(events: readonly StreamEvent[]): Output {
+    const parts: Output[] = [];
+    this.#write(this.#through(events), parts);
+    return concat(parts);
+  }
+
+  /** Events for the client from between two hops. */
+  inject(events: readonly StreamEvent[]): Output {
+    let text = '';
+    for (const event of events) text += this.#encode(event);
+    return text;
+  }
+
   end(): Output {
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
     const parts: Output[] = [this.#frames(frames)];
-    if (this.#same && frames.length === 0 && unframed !== undefined) parts.push(unframed);
+    if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) parts.push(unframed);
     const last = this.#decoder.end();
     // What only the end of the stream tells has no bytes of its own; untouched, it adds none.
     this.#originals?.push(NO_BYTES, last, parts);
@@ -61,11 +88,19 @@ export class TranslateLane implements Lane {
       const held = this.#interceptors[at]!.end();
       this.#write(this.#through(held, at + 1), parts);
     }
+    if (this.#upstreamEnded) {
+      for (const interceptor of this.#interceptors) this.#next ??= interceptor.next?.();
+      if (!this.#watch.empty) parts.push(this.#release());
+    }
     return concat(parts);
   }
 
+  get next(): Next | undefined {
+    return this.#next;
+  }
+
   #frames(frames: readonly SseFrame[]): Output {
-    if (!this.#same) {
+    if (!this.#keepsBytes) {
       let text = '';
       for (const frame of frames) {
         for (const event of this.#through(this.#decoder.push(frame))) text += this.#encode(event);
@@ -83,6 +118,7 @@ export class TranslateLane implements Lane {
 
   /** Events through interceptor `from` and those behind it. */
   #through(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
+    if (from === 0 && events.at(-1)?.type === 'end') this.#upstreamEnded = true;
     let current = events;
     for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
       const interceptor = this.#interceptors[at]!;
@@ -113,8 +149,22 @@ export class TranslateLane implements Lane {
     else if (event.type === 'finish') this.#finish = event.reason;
     // An ending before any answer would pass for success: it is not told.
     if (this.#watch.empty) return '';
-    this.#fold?.fold.push(event);
-    return this.#encoder.event(event);
+    if (this.#waiting === undefined) return this.#say(event);
+    this.#waiting.push(event);
+    return this.#watch.semantic ? this.#release() : '';
+  }
+
+  #release(): string {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    let text = '';
+    for (const event of waiting) text += this.#say(event);
+    return text;
+  }
+
+  #say(event: StreamEvent): string {
+    this.client.fold?.push(event);
+    return this.client.encoder.event(event);
   }
 
   get semantic(): boolean {
@@ -126,7 +176,7 @@ export class TranslateLane implements Lane {
   }
 
   get ended(): boolean {
-    return this.#watch.ended;
+    return this.#upstreamEnded;
   }
 
   // Frames leave whole on this lane.
@@ -134,7 +184,7 @@ export class TranslateLane implements Lane {
 
   get digest(): Digest {
     return {
-      complete: this.ended,
+      complete: this.#upstreamEnded,
       semantic: this.semantic,
       answered: this.#watch.answered,
       usage: this.#usage,
@@ -144,15 +194,15 @@ export class TranslateLane implements Lane {
   }
 
   get said(): Said | undefined {
-    if (this.#fold === undefined) return undefined;
-    return { kind: 'reply', reply: this.#fold.fold.reply, client: this.#fold.client };
+    const { fold, context } = this.client;
+    return fold === undefined ? undefined : { kind: 'reply', reply: fold.reply, client: context };
   }
 
   ping(): string {
-    return this.#encoder.ping();
+    return this.client.encoder.ping();
   }
 
   fail(error: GatewayError): string {
-    return this.#encoder.fail(error);
+    return this.client.encoder.fail(error);
   }
 }

@@ -4,14 +4,13 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
 import type { Block } from '../conversation/types.ts';
-import type { Interceptor } from '../features/feature.ts';
+import type { Interceptor, Next } from '../features/feature.ts';
 import { type Json, parseJson } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
 import type { Digest } from '../protocols/protocol.ts';
-import type { Answer } from './answer.ts';
+import type { Answer, Whole } from './answer.ts';
 import type { Reading } from './attempt.ts';
-import type { Lane, Output, Said } from './lane.ts';
-import { emptyOrCut, fault } from './open-stream.ts';
+import { emptyOrCut, fault, translateLane } from './open-stream.ts';
 
 export interface WholeReading extends Reading {
   readonly contentType: string;
@@ -20,7 +19,7 @@ export interface WholeReading extends Reading {
 
 /** @throws GatewayError upstream when what came is no answer in the upstream's protocol */
 export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
-  const { source, protocol, ask, common, prepared, client } = reading;
+  const { source, protocol, ask, common, prepared, client, hop } = reading;
   const chunks: Uint8Array[] = [];
   for (;;) {
     const more = await source.next();
@@ -34,26 +33,28 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   const error = digest.error ?? emptyOrCut(digest, common.target.provider);
   if (error !== undefined) return fault(error, common);
 
-  const { interceptors } = prepared;
-  const direct = common.same && !streamed && !ask.stream;
-  if (direct && interceptors.length === 0) {
-    return { kind: 'whole', ...common, status: reading.status, body: bytes, digest };
-  }
+  const direct = common.same && !streamed && !ask.stream && hop.number === 1;
+  const asIs: Whole = { kind: 'whole', ...common, status: reading.status, body: bytes, digest };
+  if (direct && prepared.interceptors.length === 0) return asIs;
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
-  const passed = intercept(reply, interceptors);
-  if (direct && passed === reply) {
-    return { kind: 'whole', ...common, status: reading.status, body: bytes, digest };
+  if (ask.stream) {
+    const lane = translateLane(reading, false);
+    const first = [lane.feed([...unfold(reply)]), lane.end()];
+    return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
-  if (!ask.stream) {
-    const body = JSON.stringify(ask.protocol.encodeReply(passed, client()));
-    return { kind: 'whole', ...common, same: false, status: 200, body, digest };
+  const before = [...unfold(reply)];
+  const { events, next } = intercept(before, prepared.interceptors);
+  if (next !== undefined) {
+    const all = [...(hop.events ?? []), ...events];
+    return { ...asIs, same: false, continuation: { next, events: all } };
   }
-  const encoder = ask.protocol.encodeStream(client());
-  const first: Output[] = [];
-  for (const event of unfold(passed)) first.push(encoder.event(event));
-  const said: Said = { kind: 'reply', reply: passed, client: client() };
-  const lane = finishedLane(digest, said, () => encoder.ping());
-  return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
+  if (direct && events === before) return asIs;
+  const fold = new Fold();
+  for (const event of hop.events ?? []) fold.push(event);
+  for (const event of events) fold.push(event);
+  const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client()));
+  const whole = { ...digest, usage: fold.reply.usage };
+  return { ...asIs, same: false, status: 200, body, digest: whole };
 }
 
 interface Found {
@@ -105,41 +106,24 @@ function fromStream(reading: WholeReading, bytes: Uint8Array): Found {
 
 const says = (block: Block) => !('text' in block) || block.text !== '';
 
-/** The reply behind the interceptors; the same reference when none of them touched anything. */
-function intercept(reply: Reply, interceptors: readonly Interceptor[]): Reply {
-  if (interceptors.length === 0) return reply;
-  const before = [...unfold(reply)];
-  let current: readonly StreamEvent[] = before;
+/** The events behind the interceptors; the same list when none of them touched anything. */
+function intercept(
+  before: readonly StreamEvent[],
+  interceptors: readonly Interceptor[],
+): { events: readonly StreamEvent[]; next: Next | undefined } {
+  let current = before;
   for (const interceptor of interceptors) {
-    const next: StreamEvent[] = [];
+    const out: StreamEvent[] = [];
     for (const event of current) {
-      const out = interceptor.event(event);
-      if (Array.isArray(out)) next.push(...(out as readonly StreamEvent[]));
-      else next.push(out as StreamEvent);
+      const given = interceptor.event(event);
+      if (Array.isArray(given)) out.push(...(given as readonly StreamEvent[]));
+      else out.push(given as StreamEvent);
     }
-    next.push(...interceptor.end());
-    current = next;
+    out.push(...interceptor.end());
+    current = out;
   }
-  if (current.length === before.length && current.every((event, at) => event === before[at])) {
-    return reply;
-  }
-  const fold = new Fold();
-  for (const event of current) fold.push(event);
-  return fold.reply;
-}
-
-/** A lane whose stream is over: all there was to say is in `first`. */
-function finishedLane(digest: Digest, said: Said, ping: () => string): Lane {
-  return {
-    push: () => '',
-    end: () => '',
-    semantic: true,
-    error: undefined,
-    ended: true,
-    between: true,
-    digest,
-    said,
-    ping,
-    fail: () => '',
-  };
+  let next: Next | undefined;
+  for (const interceptor of interceptors) next ??= interceptor.next?.();
+  const same = current.length === before.length && current.every((event, i) => event === before[i]);
+  return { events: same ? before : current, next };
 }

@@ -6,7 +6,7 @@ import type { StreamEvent } from '../../src/conversation/events.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { TranslateLane } from '../../src/gateway/translate-lane.ts';
 import type { SseFrame } from '../../src/lib/sse.ts';
-import type { StreamDecoder, StreamEncoder } from '../../src/protocols/protocol.ts';
+import type { ClientContext, StreamDecoder, StreamEncoder } from '../../src/protocols/protocol.ts';
 
 /** A toy protocol: a frame's data holds words, each a delta; `[end]` ends. */
 const decoder: StreamDecoder = {
@@ -51,8 +51,14 @@ function holder(size: number, change: (text: string) => string): Interceptor {
   };
 }
 
-function run(frames: readonly string[], interceptor: Interceptor, sameProtocol = true): string {
-  const lane = new TranslateLane({ decoder, encoder, interceptors: [interceptor], sameProtocol });
+function run(frames: readonly string[], interceptor: Interceptor, keepsBytes = true): string {
+  const lane = new TranslateLane({
+    decoder,
+    interceptors: [interceptor],
+    client: { encoder, context: {} as ClientContext, fold: undefined },
+    keepsBytes,
+    continues: false,
+  });
   let text = '';
   for (const frame of frames) text += Buffer.from(lane.push(Buffer.from(frame))).toString();
   return text + Buffer.from(lane.end()).toString();

@@ -14,7 +14,7 @@ const BAD: readonly (readonly [name: string, body: Json, param: string | undefin
   ['a string', 'hi', undefined],
   ['an array', [], undefined],
   ['null', null, undefined],
-  ['no model', { messages: [user] }, undefined],
+  ['no model', { messages: [user] }, 'model'],
   ['a model that is a number', { model: 3, messages: [user] }, 'model'],
   ['no messages', { model: 'm' }, 'messages'],
   ['messages that are a string', { model: 'm', messages: 'hi' }, 'messages'],

@@ -129,6 +129,7 @@ else {
           file,
           complete: true,
           semantic: reply.blocks.length > 0,
+          answered: reply.blocks.some((block) => block.type !== 'reasoning'),
           finish: reply.finish,
           ...(reply.usage === undefined ? {} : { usage: reply.usage }),
         });

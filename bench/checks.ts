@@ -1,0 +1,81 @@
+/** The separate checks, one after the other, on the targets that they say something about. */
+
+import { manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
+import { aborts, loopBlock, startup } from './check-latency.ts';
+import type { Generator } from './generator.ts';
+import { startGenerator } from './generator.ts';
+import type { Checks } from './goals.ts';
+import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
+
+export interface CheckOptions {
+  readonly checks: boolean;
+  readonly soak: boolean;
+  readonly quick: boolean;
+}
+
+const LARGE = 2_000_000;
+
+type PerTarget<T> = Partial<Record<TargetName, T>>;
+
+/** Runs what was asked for; a check that fails is told and left out, the others go on. */
+export async function runChecks(
+  bench: Bench,
+  generator: Generator,
+  targets: readonly Target[],
+  options: CheckOptions,
+): Promise<Checks> {
+  const found: Checks = {};
+  const gateways = targets.filter((target) => !isPeer(target.name) && target.name !== 'direct');
+  const product = gateways.filter((target) => target.name.startsWith('hopgate'));
+  const attempt = async (what: string, work: () => Promise<void>) => {
+    const began = Date.now();
+    try {
+      await work();
+      bench.say(`${what}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    } catch (error) {
+      bench.say(`!! CHECK FAILED ${what}: ${error instanceof Error ? error.message : error}`);
+    }
+  };
+  const each = async <T>(
+    what: string,
+    on: readonly Target[],
+    work: (target: Target) => Promise<T>,
+  ): Promise<PerTarget<T>> => {
+    const results: PerTarget<T> = {};
+    for (const target of on) {
+      await attempt(`${what}, ${target.name}`, async () => {
+        results[target.name] = await work(target);
+      });
+    }
+    return results;
+  };
+
+  if (options.checks) {
+    const times = options.quick ? 5 : 15;
+    if (product.length > 0) {
+      await attempt('startup', async () => {
+        found.startupMs = await startup(bench, times);
+      });
+      found.aborts = await each('aborts', product, (t) => aborts(bench, generator, t, times));
+      await attempt('workers', async () => {
+        found.workers = await workers(bench, generator);
+      });
+    }
+    const same = gateways.filter((target) => /^(relay|hopgate|hopgate-armed)$/.test(target.name));
+    const pinger = startGenerator(`${bench.dir}/pinger.log`);
+    found.blocks = await each('large requests', same, (target) =>
+      loopBlock(generator, pinger, target, LARGE, options.quick ? 15 : 40),
+    );
+    await pinger.child.stop();
+    const held = options.quick ? product.slice(0, 1) : product;
+    found.many = await each('many streams', held, (target) => manyStreams(generator, target, 600));
+    found.stalled = await each('stalled reader', options.quick ? held : gateways, (target) =>
+      stalledReader(generator, target),
+    );
+  }
+  if (options.soak) {
+    const long = gateways.filter((t) => t.name !== 'nginx' && t.name !== 'hopgate-armed');
+    found.soak = await each('soak', long, (target) => soak(generator, target, 100_000, 1000));
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+/** Messages that say nothing, and the blank tail of a prefill. */
+
+import { edited } from '../../conversation/edit.ts';
+import type { Block, Turn } from '../../conversation/types.ts';
+import type { Rules } from './rules.ts';
+import { isAside, runsOf } from './runs.ts';
+import { NO_CONTENT } from './words.ts';
+
+/**
+ * "all messages must have non-empty content except for the optional final assistant message". An
+ * empty message among neighbours of its role goes; one that is a whole turn says that it says
+ * nothing, which keeps the borders of all others. A final assistant message that is empty as it came
+ * stays; one that became so goes.
+ */
+export function fillEmpty(turns: readonly Turn[], rules: Rules, note: () => void): readonly Turn[] {
+  if (!turns.some((turn) => turn.blocks.length === 0)) return turns;
+  const out: Turn[] = [];
+  let changed = false;
+  for (const run of runsOf(turns, rules)) {
+    const said = turns
+      .slice(run.from, run.to)
+      .some((turn) => turn.blocks.length > 0 && !isAside(turn, rules));
+    let filled = said;
+    for (let i = run.from; i < run.to; i++) {
+      const turn = turns[i]!;
+      const prefill = i === turns.length - 1 && turn.role === 'assistant';
+      if (turn.blocks.length > 0 || isAside(turn, rules) || (prefill && turn.wire !== undefined)) {
+        out.push(turn);
+        continue;
+      }
+      changed = true;
+      note();
+      if (filled || (prefill && i > 0)) continue;
+      filled = true;
+      out.push(edited(turn, { blocks: [{ type: 'text', text: NO_CONTENT }] }));
+    }
+  }
+  return changed ? out : turns;
+}
+
+// The same set as in words.ts: what an upstream strips.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
+const TAIL = /[\s\x1c-\x1f\x85]+$/;
+
+/** "final assistant content cannot end with trailing whitespace". */
+export function trimPrefill(turns: readonly Turn[], note: () => void): readonly Turn[] {
+  const turn = turns.at(-1);
+  const block: Block | undefined = turn?.blocks.at(-1);
+  if (turn?.role !== 'assistant' || block?.type !== 'text' || !TAIL.test(block.text)) return turns;
+  note();
+  const blocks = turn.blocks.with(-1, edited(block, { text: block.text.replace(TAIL, '') }));
+  return turns.with(-1, edited(turn, { blocks }));
+}

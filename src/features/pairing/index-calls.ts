@@ -1,0 +1,124 @@
+/** First pass: every call and every result of the whole history, wherever it stands, and who belongs to whom. */
+
+import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
+import type { Run } from './runs.ts';
+
+export interface Call {
+  readonly block: ToolCallBlock;
+  readonly run: number;
+  /** Counts the blocks of the history: who stands before whom. */
+  readonly position: number;
+  /** How many calls before it have the same id. */
+  readonly ordinal: number;
+  result?: Result;
+}
+
+export interface Result {
+  readonly block: ToolResultBlock;
+  readonly run: number;
+  readonly position: number;
+  /** Inside an assistant turn. */
+  readonly inline: boolean;
+  /** The only block of its turn. */
+  readonly alone: Turn | undefined;
+  call?: Call;
+}
+
+export interface Table {
+  readonly calls: readonly Call[];
+  readonly results: readonly Result[];
+  readonly callOf: ReadonlyMap<Block, Call>;
+  readonly resultOf: ReadonlyMap<Block, Result>;
+}
+
+/**
+ * Indexes calls and results, then pairs them: both sides are known in full before a pair is decided,
+ * so a result that stands before its call is found like any other. Calls and results that the
+ * vendor runs itself, and Chat's legacy `function_call`, are nobody's here (`concerns`).
+ */
+export function indexCalls(
+  turns: readonly Turn[],
+  runs: readonly Run[],
+  concerns: (block: ToolCallBlock | ToolResultBlock, turn: Turn) => boolean,
+): Table {
+  const calls: Call[] = [];
+  const results: Result[] = [];
+  const callOf = new Map<Block, Call>();
+  const resultOf = new Map<Block, Result>();
+  const groups = new Map<string, Group>();
+  const groupOf = (id: string): Group => {
+    let group = groups.get(id);
+    if (group === undefined) {
+      group = { calls: [], results: [] };
+      groups.set(id, group);
+    }
+    return group;
+  };
+  let position = 0;
+  for (const run of runs) {
+    for (let i = run.from; i < run.to; i++) {
+      const turn = turns[i]!;
+      for (const block of turn.blocks) {
+        position++;
+        if (block.type === 'tool-call') {
+          if (!concerns(block, turn)) continue;
+          const group = groupOf(block.id);
+          const call: Call = { block, run: run.index, position, ordinal: group.calls.length };
+          group.calls.push(call);
+          calls.push(call);
+          callOf.set(block, call);
+        } else if (block.type === 'tool-result') {
+          if (!concerns(block, turn)) continue;
+          const inline = run.side === 'assistant';
+          const alone = turn.blocks.length === 1 ? turn : undefined;
+          const result: Result = { block, run: run.index, position, inline, alone };
+          groupOf(block.callId).results.push(result);
+          results.push(result);
+          resultOf.set(block, result);
+        }
+      }
+    }
+  }
+  for (const group of groups.values()) pair(group);
+  return { calls, results, callOf, resultOf };
+}
+
+interface Group {
+  readonly calls: Call[];
+  readonly results: Result[];
+}
+
+/**
+ * Calls and results of one id. A call takes the first free result of the input that follows it, else
+ * one inside its own turn, else a later one, else an earlier one. Where an id names several calls,
+ * a later result before the next of them comes first: ids that every round begins anew mean the
+ * nearest call.
+ */
+function pair({ calls, results }: Group): void {
+  if (calls.length === 0 || results.length === 0) return;
+  if (calls.length === 1 && results.length === 1) {
+    join(calls[0]!, results[0]!);
+    return;
+  }
+  const preferences: readonly ((call: Call, result: Result, next: number) => boolean)[] = [
+    (call, result) => !result.inline && result.run === call.run + 1,
+    (call, result) => result.inline && result.run === call.run,
+    (call, result, next) => result.position > call.position && result.position < next,
+    (call, result) => result.position > call.position,
+    () => true,
+  ];
+  for (const fits of preferences) {
+    for (let i = 0; i < calls.length; i++) {
+      const call = calls[i]!;
+      if (call.result !== undefined) continue;
+      const next = calls[i + 1]?.position ?? Number.POSITIVE_INFINITY;
+      const found = results.find((r) => r.call === undefined && fits(call, r, next));
+      if (found !== undefined) join(call, found);
+    }
+  }
+}
+
+function join(call: Call, result: Result): void {
+  call.result = result;
+  result.call = call;
+}

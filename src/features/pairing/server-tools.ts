@@ -1,0 +1,198 @@
+/** Tools that the vendor runs itself: genuine pairs stay, the client's own tools in their clothes come out of them. */
+
+import { edited, mapSame } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type {
+  Block,
+  Tool,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { isObject } from '../../lib/json.ts';
+import { strayAsText, wordsOf } from './words.ts';
+
+/** Anthropic's server tools and the type of the block that answers each. */
+const ANSWERS: Readonly<Record<string, string>> = {
+  web_search: 'web_search_tool_result',
+  web_fetch: 'web_fetch_tool_result',
+  code_execution: 'code_execution_tool_result',
+  bash_code_execution: 'bash_code_execution_tool_result',
+  text_editor_code_execution: 'text_editor_code_execution_tool_result',
+  tool_search_tool_regex: 'tool_search_tool_result',
+  tool_search_tool_bm25: 'tool_search_tool_result',
+  advisor: 'advisor_tool_result',
+};
+
+// server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'
+const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
+
+interface Hosted<T extends Block> {
+  readonly block: T;
+  readonly turn: number;
+  readonly position: number;
+}
+
+/** What became of the blocks of server tools. */
+export interface Settled {
+  readonly turns: readonly Turn[];
+  /** Calls that turned out to be of the client's own tools. */
+  readonly renamed: ReadonlySet<unknown>;
+}
+
+/**
+ * GLM streams `server_tool_use` with `srvtoolu_` ids for the client's own tools. A server call is
+ * genuine where its id is one, its name is known or answered by a block of that very name, and its
+ * answer stands in the same turn (or is still awaited at the very end). Every other is a call like
+ * any, and a server's answer that is left over becomes its result, or text.
+ */
+export function settleServerTools(
+  turns: readonly Turn[],
+  tools: readonly Tool[],
+  notes: Notes,
+): Settled {
+  const calls: Hosted<ToolCallBlock>[] = [];
+  const results: Hosted<ToolResultBlock>[] = [];
+  const clientResults = new Set<string>();
+  const taken = new Set<string>();
+  let position = 0;
+  turns.forEach((turn, at) => {
+    for (const block of turn.blocks) {
+      position++;
+      if (block.type === 'tool-call' && isServers(block)) calls.push({ block, turn: at, position });
+      else if (block.type === 'tool-call') taken.add(block.id);
+      else if (block.type !== 'tool-result') continue;
+      else if (isServers(block)) results.push({ block, turn: at, position });
+      else clientResults.add(block.callId);
+    }
+  });
+  if (calls.length === 0 && results.length === 0) return { turns, renamed: new Set() };
+  const declared = new Set(
+    tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name),
+  );
+  const edges = runEdges(turns);
+  const answers = new Map<Block, ToolResultBlock>();
+  const spent = new Set<Block>();
+  const genuine = new Set<Block>();
+  for (const call of calls) {
+    const { id } = call.block;
+    const sound = !taken.has(id) && isSound(call.block);
+    const answer = results.find(
+      ({ block, turn }) =>
+        block.callId === id &&
+        !spent.has(block) &&
+        edges[turn] === edges[call.turn] &&
+        answersTo(call.block, typeOf(block)),
+    );
+    const awaited =
+      !clientResults.has(id) &&
+      !declared.has(call.block.name) &&
+      (ANSWERS[call.block.name] !== undefined || typeOf(call.block) === 'mcp_tool_use') &&
+      !results.some(({ block }) => block.callId === id) &&
+      isLast(turns, edges, call.turn);
+    if (!sound || (answer === undefined && !awaited)) continue;
+    taken.add(id);
+    genuine.add(call.block);
+    if (answer === undefined) continue;
+    spent.add(answer.block);
+    if (answer.position < call.position || answer.turn !== call.turn) {
+      answers.set(call.block, answer.block);
+    }
+  }
+  return rewrite(turns, calls, genuine, spent, answers, notes);
+}
+
+function rewrite(
+  turns: readonly Turn[],
+  calls: readonly Hosted<ToolCallBlock>[],
+  genuine: ReadonlySet<Block>,
+  spent: ReadonlySet<Block>,
+  answers: ReadonlyMap<Block, ToolResultBlock>,
+  notes: Notes,
+): Settled {
+  const moved = new Set<Block>(answers.values());
+  const clients = new Map<string, number>();
+  for (const { block } of calls) {
+    if (!genuine.has(block)) clients.set(block.id, (clients.get(block.id) ?? 0) + 1);
+  }
+  const renamed = new Set<unknown>();
+  const change = (block: Block, at: number): Block | readonly Block[] | undefined => {
+    if (block.type === 'tool-call' && isServers(block)) {
+      const answer = answers.get(block);
+      if (answer !== undefined) {
+        notes.add('misplaced_tool_result_relocated', `/messages/${at}`, answer.callId);
+        return [block, answer];
+      }
+      if (genuine.has(block)) return block;
+      const client = edited(block, { by: 'client' });
+      renamed.add(client);
+      return client;
+    }
+    if (block.type !== 'tool-result' || !isServers(block)) return block;
+    if (moved.has(block)) return undefined;
+    if (spent.has(block)) return block;
+    if (clients.has(block.callId)) return asClients(block);
+    notes.add('stray_tool_result_as_text', `/messages/${at}`, block.callId);
+    return strayAsText(block);
+  };
+  const out = mapSame(turns, (turn, at) => {
+    const blocks = mapSame(turn.blocks, (block) => change(block, at));
+    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  });
+  return { turns: out, renamed };
+}
+
+/** A server's answer as the result of the client's tool it really was. */
+function asClients(block: ToolResultBlock): ToolResultBlock {
+  const text = block.content.map(wordsOf).filter((words) => words !== '');
+  return {
+    type: 'tool-result',
+    callId: block.callId,
+    kind: 'function',
+    content: text.length > 0 ? [{ type: 'text', text: text.join('\n') }] : [],
+    isError: block.isError,
+    by: 'client',
+  };
+}
+
+/** Of a server tool of the Messages wire; Responses' hosted calls are items complete in themselves. */
+function isServers(block: ToolCallBlock | ToolResultBlock): boolean {
+  return (
+    block.by === 'provider' && (block.wire ?? block.residue)?.protocol === 'anthropic-messages'
+  );
+}
+
+function typeOf(block: Block): string {
+  const value = (block.wire ?? block.residue)?.value;
+  return isObject(value) && typeof value.type === 'string' ? value.type : '';
+}
+
+function isSound(call: ToolCallBlock): boolean {
+  return typeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
+}
+
+function answersTo(call: ToolCallBlock, type: string): boolean {
+  if (typeOf(call) === 'mcp_tool_use') return type === 'mcp_tool_result';
+  return type === ANSWERS[call.name] || type === `${call.name}_tool_result`;
+}
+
+/** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */
+function runEdges(turns: readonly Turn[]): readonly number[] {
+  const edges: number[] = [];
+  let first = 0;
+  turns.forEach((turn, i) => {
+    if (i > 0 && turn.role !== turns[i - 1]!.role && turn.role !== 'system') first = i;
+    edges.push(first);
+  });
+  return edges;
+}
+
+/** In flight: behind the last assistant turn stands nothing, or nothing but results. */
+function isLast(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
+  for (let i = at + 1; i < turns.length; i++) {
+    if (edges[i] === edges[at]) continue;
+    if (turns[i]!.role === 'assistant') return false;
+    if (turns[i]!.blocks.some((block) => block.type !== 'tool-result')) return false;
+  }
+  return true;
+}

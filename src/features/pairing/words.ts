@@ -1,0 +1,71 @@
+/** What is said in place of results that are missing, and of results that nobody asked for. */
+
+import type { Block, ToolResultBlock } from '../../conversation/types.ts';
+import type { Call } from './index-calls.ts';
+
+/** Text that an upstream takes for none: blank in the sense of Python's `str.strip` or JavaScript's `trim`. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
+const BLANK = /^[\s\x1c-\x1f\x85]*$/;
+
+export const isBlank = (text: string): boolean => BLANK.test(text);
+
+/** What stands in a message that has to say something and says nothing. */
+export const NO_CONTENT = '(no content)';
+
+/**
+ * The result of a call that has none. An error result must say something ("content cannot be empty
+ * if `is_error` is true"), and the model should read what happened.
+ */
+export function missingResult(call: Call, id: string): ToolResultBlock {
+  return {
+    type: 'tool-result',
+    callId: id,
+    kind: call.block.kind,
+    content: [{ type: 'text', text: 'No result was recorded for this tool call.' }],
+    isError: true,
+    by: 'client',
+  };
+}
+
+/** A result without a call as what a user could have said: text, with its media behind it. */
+export function strayAsText(result: ToolResultBlock): readonly Block[] {
+  const said: string[] = [];
+  const media: Block[] = [];
+  for (const block of result.content) {
+    if (block.type === 'media') media.push(block);
+    else {
+      const words = wordsOf(block);
+      if (!isBlank(words)) said.push(words);
+    }
+  }
+  const head = result.isError ? 'Error of an earlier tool call' : 'Result of an earlier tool call';
+  const text = said.length > 0 ? said.join('\n') : media.length > 0 ? '' : NO_CONTENT;
+  return [{ type: 'text', text: `${head}: ${text}`.trimEnd() }, ...media];
+}
+
+/** A block of a result in words. */
+export function wordsOf(block: Block): string {
+  switch (block.type) {
+    case 'text':
+    case 'refusal':
+    case 'reasoning':
+      return block.text;
+    case 'opaque':
+      return block.text ?? JSON.stringify(block.wire.value) ?? '';
+    case 'media':
+      return `[${block.media}]`;
+    default:
+      return '';
+  }
+}
+
+/** Do two results say the same? */
+export function sameResult(a: ToolResultBlock, b: ToolResultBlock): boolean {
+  if (a.isError !== b.isError) return false;
+  return Bun.deepEquals(plain(a), plain(b));
+}
+
+const plain = (result: ToolResultBlock) =>
+  result.content.map((block) =>
+    block.type === 'media' ? [block.media, block.source] : wordsOf(block),
+  );

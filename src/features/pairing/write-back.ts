@@ -1,0 +1,385 @@
+/** Second pass: what the first decided, written back: ids, places, order, splits, placeholders. */
+
+import { edited } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
+import type { Call, Result, Table } from './index-calls.ts';
+import type { Rules } from './rules.ts';
+import { isAside, type Run } from './runs.ts';
+import { madeTurn } from './split-roles.ts';
+import { missingResult, sameResult, strayAsText } from './words.ts';
+
+/** Everything that one write-back needs. */
+export interface Plan {
+  readonly turns: readonly Turn[];
+  readonly runs: readonly Run[];
+  readonly table: Table;
+  readonly ids: ReadonlyMap<Call, string>;
+  readonly rules: Rules;
+  readonly notes: Notes;
+}
+
+/** Blocks that come from one turn, or from none. */
+interface Piece {
+  readonly host: Turn | undefined;
+  readonly role: Turn['role'];
+  blocks: Block[];
+  /** A later part of a turn that was split. */
+  readonly rest?: boolean;
+}
+
+/** The turns as they go out; untouched ones are the same references, in the same list if all are. */
+export function writeBack(plan: Plan): readonly Turn[] {
+  const { turns, runs } = plan;
+  const writer = new Writer(plan);
+  for (const run of runs) {
+    if (run.side === 'input') writer.input(run);
+    else {
+      writer.assistant(run);
+      if (runs[run.index + 1]?.side !== 'input') writer.answer();
+    }
+  }
+  const { out } = writer;
+  return out.length === turns.length && out.every((turn, i) => turn === turns[i]) ? turns : out;
+}
+
+class Writer {
+  readonly out: Turn[] = [];
+  readonly #plan: Plan;
+  /** Calls of the last assistant turn, for the input that follows. */
+  #open: Call[] = [];
+  /** Stray results found inside the assistant turn, as the user's text. */
+  #loose: Block[] = [];
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  /** An assistant run: as one turn, or as several with the results between that stood inline. */
+  assistant(run: Run): void {
+    const { turns, table, rules } = this.#plan;
+    let pieces: Piece[] = [];
+    let calls: Call[] = [];
+    /** The model has read a result: what it says now belongs to its next turn. */
+    let read = false;
+    const early = new Set<Call>();
+    for (let i = run.from; i < run.to; i++) {
+      const turn = turns[i]!;
+      if (isAside(turn, rules)) {
+        pieces.push({ host: turn, role: turn.role, blocks: [...turn.blocks] });
+        continue;
+      }
+      let piece: Piece = { host: turn, role: 'assistant', blocks: [] };
+      pieces.push(piece);
+      for (const block of turn.blocks) {
+        const result = table.resultOf.get(block);
+        if (result !== undefined) {
+          const { call } = result;
+          if (call === undefined) this.#loose.push(...this.#stray(result));
+          else if (call.run === run.index) {
+            if (calls.includes(call)) read = true;
+            else early.add(call);
+          }
+          continue;
+        }
+        const call = table.callOf.get(block);
+        const continues = read || (call === undefined && calls.some((open) => early.has(open)));
+        if (continues) {
+          this.#close(pieces, calls);
+          this.answer();
+          pieces = [];
+          calls = [];
+          read = false;
+          piece = { host: turn, role: 'assistant', blocks: [], rest: true };
+          pieces.push(piece);
+        }
+        if (call !== undefined) calls.push(call);
+        piece.blocks.push(call === undefined ? block : this.#named(call));
+      }
+    }
+    this.#close(pieces, calls);
+  }
+
+  /** What is not the assistant's: results of the calls before it first, then the rest. */
+  input(run: Run): void {
+    const { rules } = this.#plan;
+    const pieces = this.#inputPieces(run);
+    const wanted = this.#open.filter((call) => rules.results === 'lead' || !this.#stays(call));
+    const leads = rules.results === 'lead' ? this.#lead(pieces) : wanted.length === 0;
+    if (leads && this.#loose.length === 0) {
+      this.#open = [];
+      this.#emitAll(pieces);
+      return;
+    }
+    const placed = new Set(rules.results === 'lead' ? this.#ahead(pieces) : []);
+    const results = leads ? [] : this.#results(wanted, run, placed);
+    const moved = new Set<Block>(leads ? [] : wanted.flatMap((c) => c.result?.block ?? []));
+    for (const piece of pieces) {
+      piece.blocks = piece.blocks.filter((block) => !moved.has(sourceOf(this.#origin, block)));
+    }
+    const loose = this.#loose;
+    this.#open = [];
+    this.#loose = [];
+    if (rules.shared) this.#intoHost(pieces, results, loose);
+    else {
+      for (const turn of this.#alone(results)) this.out.push(turn);
+      if (loose.length > 0) this.out.push({ role: 'user', blocks: loose });
+      this.#emitAll(pieces.filter((piece) => piece.blocks.length > 0 || keptEmpty(piece)));
+    }
+  }
+
+  /** Results where no input follows. */
+  answer(): void {
+    const { rules } = this.#plan;
+    const wanted = this.#open.filter((call) => rules.results === 'lead' || !this.#stays(call));
+    const loose = this.#loose;
+    this.#open = [];
+    this.#loose = [];
+    if (wanted.length === 0 && loose.length === 0) return;
+    const results = this.#results(wanted, undefined, new Set());
+    if (rules.shared) {
+      const blocks = [...results.map(({ block }) => block), ...loose];
+      this.out.push(madeTurn(this.#source(), 'user', blocks));
+      return;
+    }
+    for (const turn of this.#alone(results)) this.out.push(turn);
+    if (loose.length > 0) this.out.push({ role: 'user', blocks: loose });
+  }
+
+  /** Blocks as they go out → as they came in, for those that changed. */
+  readonly #origin = new Map<Block, Block>();
+
+  /** Something that came on the wire of this history, to mark made turns with. */
+  #source(): Turn | undefined {
+    return this.#plan.rules.own ? this.#plan.turns[0] : undefined;
+  }
+
+  #close(pieces: Piece[], calls: readonly Call[]): void {
+    this.#open = [...calls];
+    if (!this.#plan.rules.callsLast) {
+      this.#emitAll(pieces);
+      return;
+    }
+    const own = pieces.filter((piece) => piece.role === 'assistant');
+    const all = own.flatMap((piece) => piece.blocks);
+    const ordered = callsLast(all, (block) => this.#isCall(block));
+    const changed = ordered !== all || own.some((piece) => piece.rest || !isSame(piece));
+    // Joined once they change at all, so that older deployments, which want roles to alternate, take them.
+    if (changed && own.length > 1) {
+      const [first, ...others] = own;
+      first!.blocks = [...ordered];
+      for (const piece of others) piece.blocks = [];
+      this.#emitAll(pieces.filter((piece) => piece === first || piece.role !== 'assistant'));
+      return;
+    }
+    if (own.length === 1) own[0]!.blocks = [...ordered];
+    this.#emitAll(pieces);
+  }
+
+  #isCall(block: Block): boolean {
+    return this.#plan.table.callOf.has(sourceOf(this.#origin, block));
+  }
+
+  /** The call under its new id. */
+  #named(call: Call): Block {
+    const id = this.#plan.ids.get(call);
+    if (id === undefined) return call.block;
+    const block = edited(call.block, { id });
+    this.#origin.set(block, call.block);
+    return block;
+  }
+
+  /** The result as its call wants it: under its id, of its kind. */
+  #fitted(result: Result): ToolResultBlock {
+    const call = result.call!;
+    const callId = this.#plan.ids.get(call) ?? call.block.id;
+    const { block } = result;
+    const kind = this.#plan.rules.protocol === 'openai-responses' ? call.block.kind : block.kind;
+    if (block.callId === callId && block.kind === kind) return block;
+    const fitted = edited(block, { callId, kind });
+    this.#origin.set(fitted, block);
+    return fitted;
+  }
+
+  /** Responses: the result already stands behind its call. */
+  #stays(call: Call): boolean {
+    const { result } = call;
+    return result !== undefined && !result.inline && result.position > call.position;
+  }
+
+  /** The run's turns: results of other turns' calls are gone, strays are text, the rest is as it was. */
+  #inputPieces(run: Run): Piece[] {
+    const { turns, table, rules } = this.#plan;
+    const open = new Set(this.#open);
+    const pieces: Piece[] = [];
+    for (let i = run.from; i < run.to; i++) {
+      const turn = turns[i]!;
+      const blocks: Block[] = [];
+      let became = false;
+      for (const block of turn.blocks) {
+        const result = table.resultOf.get(block);
+        if (result === undefined) blocks.push(block);
+        else if (result.call === undefined) {
+          blocks.push(...this.#stray(result));
+          became = true;
+        } else if (rules.results === 'lead' ? open.has(result.call) : this.#stays(result.call)) {
+          blocks.push(this.#fitted(result));
+        }
+      }
+      // A tool message that holds no result any more is a user's message like any.
+      const host = became && result1(turn) && !rules.shared ? undefined : turn;
+      pieces.push({ host, role: turn.role, blocks });
+    }
+    return pieces;
+  }
+
+  /** Exactly the results of the open calls stand first. */
+  #lead(pieces: readonly Piece[]): boolean {
+    const { rules } = this.#plan;
+    const { resultOf } = this.#plan.table;
+    const due = new Set(this.#open);
+    let before = due.size;
+    for (const piece of pieces) {
+      if (piece.host !== undefined && isAside(piece.host, rules)) continue;
+      for (const block of piece.blocks) {
+        const call = resultOf.get(sourceOf(this.#origin, block))?.call;
+        if (call === undefined) {
+          if (before > 0) return false;
+        } else if (due.delete(call)) before--;
+      }
+    }
+    return before === 0;
+  }
+
+  /** Calls whose results already open the input. */
+  #ahead(pieces: readonly Piece[]): readonly Call[] {
+    const blocks = pieces
+      .filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules))
+      .flatMap((piece) => piece.blocks);
+    const { resultOf } = this.#plan.table;
+    return blocks
+      .slice(0, resultsAhead(blocks))
+      .flatMap((block) => resultOf.get(sourceOf(this.#origin, block))?.call ?? []);
+  }
+
+  /** The results of these calls in their order, with notes for those that come from elsewhere. */
+  #results(
+    calls: readonly Call[],
+    run: Run | undefined,
+    placed: ReadonlySet<Call>,
+  ): { block: Block; alone?: Turn }[] {
+    const { notes, ids } = this.#plan;
+    const at = `/turns/${this.out.length}`;
+    return calls.map((call) => {
+      const { result } = call;
+      if (result === undefined) {
+        notes.add('orphaned_tool_use_repaired', at, call.block.id);
+        return { block: missingResult(call, ids.get(call) ?? call.block.id) };
+      }
+      if (!placed.has(call)) notes.add('misplaced_tool_result_relocated', at, call.block.id);
+      // Requests before this one went out without it: from here on the upstream's cache is of no use.
+      if (result.run !== run?.index && !result.inline) {
+        notes.add('sent_prefix_changed', at, `the result of ${call.block.id} stood elsewhere`);
+      }
+      return { block: this.#fitted(result), alone: result.alone };
+    });
+  }
+
+  #stray(result: Result): readonly Block[] {
+    const { table, notes } = this.#plan;
+    const { block } = result;
+    const twin = table.results.find(
+      (other) => other.call !== undefined && other.block.callId === block.callId,
+    );
+    const at = `/turns/${this.out.length}`;
+    if (twin !== undefined && sameResult(twin.block, block)) {
+      notes.add('duplicate_tool_result_removed', at, block.callId);
+      return [];
+    }
+    notes.add('stray_tool_result_as_text', at, block.callId);
+    return strayAsText(block);
+  }
+
+  /** Results as turns of their own. */
+  *#alone(results: readonly { block: Block; alone?: Turn }[]): Generator<Turn> {
+    for (const { block, alone } of results) {
+      if (alone === undefined) yield madeTurn(undefined, 'user', [block]);
+      else yield alone.blocks[0] === block ? alone : edited(alone, { blocks: [block] });
+    }
+  }
+
+  /** Results into the first user turn of the run, or before it where that is not the user's. */
+  #intoHost(
+    pieces: readonly Piece[],
+    results: readonly { block: Block }[],
+    loose: readonly Block[],
+  ): void {
+    const { rules } = this.#plan;
+    const lead = results.map(({ block }) => block);
+    const others = pieces.filter((p) => p.host === undefined || !isAside(p.host, rules));
+    const first = others[0];
+    if (first === undefined || first.role !== 'user') {
+      const blocks = [...lead, ...loose];
+      if (blocks.length > 0) this.out.push(madeTurn(this.#source(), 'user', blocks));
+      this.#emitAll(pieces);
+      return;
+    }
+    const rest = rules.own ? others.flatMap((piece) => piece.blocks) : first.blocks;
+    const held = lead.length === 0 ? resultsAhead(rest) : 0;
+    first.blocks = [...lead, ...rest.slice(0, held), ...loose, ...rest.slice(held)];
+    const gone = new Set(rules.own ? others.slice(1) : []);
+    this.#emitAll(pieces.filter((piece) => !gone.has(piece)));
+  }
+
+  #emitAll(pieces: readonly Piece[]): void {
+    for (const piece of pieces) {
+      const { host, role, blocks } = piece;
+      if (host !== undefined && !piece.rest && isSame(piece)) this.out.push(host);
+      else if (blocks.length === 0) continue;
+      else if (host === undefined) this.out.push({ role, blocks });
+      else if (piece.rest) this.out.push(madeTurn(host, 'assistant', blocks));
+      else this.out.push(edited(host, { blocks }));
+    }
+  }
+}
+
+/** How many results stand at the front. */
+function resultsAhead(blocks: readonly Block[]): number {
+  const end = blocks.findIndex((block) => block.type !== 'tool-result');
+  return end < 0 ? blocks.length : end;
+}
+
+const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block =>
+  origin.get(block) ?? block;
+
+const isSame = ({ host, blocks }: Piece): boolean =>
+  host !== undefined &&
+  host.blocks.length === blocks.length &&
+  host.blocks.every((block, i) => block === blocks[i]);
+
+const keptEmpty = ({ host }: Piece): boolean => host !== undefined && host.blocks.length === 0;
+
+/** A turn that is one result and nothing else, as Chat and Responses write them. */
+const result1 = (turn: Turn): boolean =>
+  turn.blocks.length === 1 && turn.blocks[0]!.type === 'tool-result';
+
+/**
+ * Text behind the last call moves before the calls it follows; the same list where there is none.
+ * What the vendor's own tools do may stand there.
+ */
+function callsLast(blocks: Block[], isCall: (block: Block) => boolean): Block[] {
+  const last = blocks.findLastIndex(isCall);
+  if (last < 0) return blocks;
+  const behind = blocks.slice(last + 1);
+  if (!behind.some(speaks)) return blocks;
+  let first = last;
+  while (first > 0 && isCall(blocks[first - 1]!)) first--;
+  return [
+    ...blocks.slice(0, first),
+    ...behind.filter((block) => block.type !== 'reasoning'),
+    ...blocks.slice(first, last + 1),
+  ];
+}
+
+const speaks = (block: Block): boolean =>
+  block.type !== 'reasoning' && block.type !== 'tool-call' && block.type !== 'tool-result';

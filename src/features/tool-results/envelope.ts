@@ -1,0 +1,149 @@
+/** Recognises the record of an executed tool (`rcc.tool.v1` and its like) and says it in a few words. */
+
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
+
+/** The version mark that such records carry, and by which leftovers of them are found in text. */
+export const ENVELOPE_MARK = 'rcc.tool.v1';
+
+/** What a tool that ran amounts to. */
+export interface Outcome {
+  readonly ok: boolean;
+  /** On success the tool's output, on failure the reason; '' when there is none. */
+  readonly words: string;
+}
+
+// A record without the version mark is taken for one only when it holds nothing but these, so that
+// data which merely has an exit code among other things is left alone.
+const RESULT_KEYS: ReadonlySet<string> = new Set([
+  'success',
+  'exit_code',
+  'exitCode',
+  'duration_seconds',
+  'duration_ms',
+  'wall_time_seconds',
+  'timed_out',
+  'truncated',
+  'signal',
+  'stdout',
+  'stderr',
+  'output',
+  'error',
+  'metadata',
+]);
+const RECORD_KEYS: ReadonlySet<string> = new Set([
+  'version',
+  'tool',
+  'arguments',
+  'executed',
+  'result',
+  'meta',
+]);
+
+/** Records inside records: deeper than any gateway wraps them. */
+const DEPTH = 4;
+const REASON_LINES = 3;
+
+/** The outcome that a result's text records; undefined when it is anything else. */
+export function readEnvelope(text: string): Outcome | undefined {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return undefined;
+  const value = tryParse(trimmed);
+  return isObject(value) ? outcomeOf(value, 0) : undefined;
+}
+
+/** `执行成功` with the output behind it, or `执行失败：` with the reason. */
+export function shortText({ ok, words }: Outcome): string {
+  if (!ok) return `执行失败：${words === '' ? '原因不明' : words}`;
+  return words === '' ? '执行成功' : `执行成功\n${words}`;
+}
+
+function outcomeOf(value: JsonObject, depth: number): Outcome | undefined {
+  if (depth > DEPTH) return undefined;
+  const marked = value.version === ENVELOPE_MARK;
+  const inner = isObject(value.result) ? value.result : undefined;
+  const wrapped =
+    inner !== undefined &&
+    (marked || ('executed' in value && only(value, RECORD_KEYS)) || isResult(inner, value));
+  if (wrapped) return fromResult({ ...pick(value, ['error']), ...inner }, depth);
+  if (marked) return fromResult(value, depth);
+  return only(value, RESULT_KEYS) && saysHowItWent(value) && saysWhat(value)
+    ? fromResult(value, depth)
+    : undefined;
+}
+
+const only = (value: JsonObject, keys: ReadonlySet<string>) =>
+  Object.keys(value).every((key) => keys.has(key));
+
+const isResult = (inner: JsonObject, outer: JsonObject) =>
+  only(outer, RECORD_KEYS) && only(inner, RESULT_KEYS) && saysHowItWent(inner);
+
+const saysWhat = (value: JsonObject) =>
+  'stdout' in value || 'stderr' in value || 'output' in value || 'error' in value;
+
+const saysHowItWent = (value: JsonObject) => exitCode(value) !== undefined || 'success' in value;
+
+/** `exit_code`, in the record itself or (Codex) in its `metadata`. */
+function exitCode(value: JsonObject): number | undefined {
+  for (const place of [value, isObject(value.metadata) ? value.metadata : undefined]) {
+    const code = place?.exit_code ?? place?.exitCode;
+    if (typeof code === 'number') return code;
+  }
+  return undefined;
+}
+
+const pick = (value: JsonObject, keys: readonly string[]): JsonObject =>
+  Object.fromEntries(keys.filter((key) => key in value).map((key) => [key, value[key]]));
+
+function fromResult(result: JsonObject, depth: number): Outcome {
+  const nested = nestedOutcome(result.output, depth) ?? nestedOutcome(result.stdout, depth);
+  const code = exitCode(result);
+  const told = code !== undefined || typeof result.success === 'boolean';
+  const ok = told
+    ? code === 0 || result.success === true
+    : nested !== undefined
+      ? nested.ok
+      : words(result.error) === '';
+  if (ok) {
+    if (nested !== undefined) return { ok, words: nested.words };
+    const output = words(result.output);
+    const printed = [words(result.stdout), words(result.stderr)].filter((text) => text !== '');
+    return { ok, words: output === '' ? printed.join('\n') : output };
+  }
+  const sources = [
+    words(result.stderr),
+    words(result.error),
+    nested === undefined ? '' : nested.words,
+    nested === undefined ? words(result.output) : '',
+    words(result.stdout),
+  ];
+  const reason = firstLines(sources.find((text) => text.trim() !== '') ?? '');
+  if (reason !== '') return { ok, words: reason };
+  return { ok, words: code === undefined ? '' : `exit code ${code}` };
+}
+
+/** An output that is itself such a record, as an object or as JSON text. */
+function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefined {
+  if (isObject(value)) return outcomeOf(value, depth + 1);
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (!text.startsWith('{') || !text.endsWith('}')) return undefined;
+  const parsed = tryParse(text);
+  return isObject(parsed) ? outcomeOf(parsed, depth + 1) : undefined;
+}
+
+/** Text as it is without the blank lines around it, an error object by its message, other values as JSON. */
+function words(value: Json | undefined): string {
+  if (value === undefined || value === null || value === false) return '';
+  if (typeof value === 'string') return value.replace(/^\s*\n|\s+$/g, '');
+  if (isObject(value)) {
+    if (typeof value.message === 'string') return value.message.trimEnd();
+    if (Object.keys(value).length === 0) return '';
+  }
+  if (Array.isArray(value) && value.length === 0) return '';
+  return JSON.stringify(value);
+}
+
+function firstLines(text: string): string {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  return lines.slice(0, REASON_LINES).join('\n');
+}

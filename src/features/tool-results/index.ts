@@ -1,0 +1,63 @@
+/** Short tool results and clean assistant text, for vendors that fail on large executed-tool records. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Turn } from '../../conversation/types.ts';
+import type { Feature } from '../feature.ts';
+import { withoutResidue } from './residue.ts';
+import { residueInterceptor } from './residue-stream.ts';
+import type { SentShort } from './sent-short.ts';
+import { shortenResults } from './shorten.ts';
+
+export { type SentShort, sentShortInMemory } from './sent-short.ts';
+export { openSentShort, type SentShortOptions } from './sent-short-store.ts';
+
+export interface ToolResultsOptions {
+  /** Characters of a result's text, 0 = no limit; asked anew for each request, since it may be reloaded. */
+  readonly limit: number | (() => number);
+  /** Opened and closed by the caller. */
+  readonly ledger: SentShort;
+}
+
+/**
+ * Armed where the target's profile says `shortToolResults`. Nothing is stripped, moved or given another
+ * role: only the texts of the last round's results become short (and stay so in later requests), and
+ * executed-tool records that got into the model's own text are taken out of it, never executed.
+ */
+export function toolResults(options: ToolResultsOptions): Feature {
+  const limit = () => (typeof options.limit === 'function' ? options.limit() : options.limit);
+  return {
+    name: 'tool-results',
+    looksAt: (_body, { target }) => target.profile.shortToolResults === true,
+    request(conversation, { target, notes }) {
+      if (target.profile.shortToolResults !== true) return conversation;
+      const clean = withoutRecords(conversation.turns, notes);
+      const turns = shortenResults(clean, {
+        limit: limit(),
+        ledger: options.ledger,
+        errorsAsText: target.protocol !== 'anthropic-messages',
+        notes,
+      });
+      return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+    },
+    intercept: (_sent, { target, notes }) =>
+      target.profile.shortToolResults === true ? residueInterceptor(notes) : undefined,
+  };
+}
+
+/** Assistant turns without records in their text; a turn that held nothing else goes. */
+function withoutRecords(turns: readonly Turn[], notes: Notes): readonly Turn[] {
+  return mapSame(turns, (turn) => {
+    if (turn.role !== 'assistant') return turn;
+    const blocks = mapSame(turn.blocks, (block) => {
+      if (block.type !== 'text') return block;
+      const text = withoutResidue(block.text);
+      if (text === block.text) return block;
+      notes.add('tool_residue_removed', '/messages');
+      return text.trim() === '' ? undefined : edited(block, { text });
+    });
+    if (blocks === turn.blocks) return turn;
+    const says = blocks.some((block) => block.type !== 'reasoning');
+    return says ? edited(turn, { blocks }) : undefined;
+  });
+}

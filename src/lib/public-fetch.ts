@@ -1,0 +1,250 @@
+/** Fetches what a stranger's URL names: every address checked first, then connected to by that address. */
+
+import { lookup } from 'node:dns/promises';
+import {
+  checkAddresses,
+  type Exceptions,
+  type Place,
+  parseAddress,
+  placeOf,
+  RefusedAddress,
+} from './public-address.ts';
+
+/** All addresses of a host name. */
+export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+export interface PublicFetch {
+  /** Let through although not public. */
+  readonly exceptions: Exceptions;
+  /** Milliseconds for everything, redirects and body included. */
+  readonly timeoutMs: number;
+  /** Bytes of the body, after decompression; what is beyond is left. */
+  readonly maxBytes: number;
+  readonly maxRedirects: number;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Asked with the content type (lower case, no parameters) before the body is read; throws to refuse. */
+  readonly accept?: (contentType: string) => void;
+  /** The system's resolver when left out. */
+  readonly resolve?: Resolve;
+  /** PEM certificates trusted besides the system's. */
+  readonly ca?: string;
+}
+
+export interface Fetched {
+  /** Where it came from in the end. */
+  readonly url: string;
+  readonly status: number;
+  /** Lower case, without parameters; '' when the server named none. */
+  readonly contentType: string;
+  /** Of the content type, lower case. */
+  readonly charset: string | undefined;
+  readonly bytes: Uint8Array;
+  /** There was more than `maxBytes`. */
+  readonly truncated: boolean;
+}
+
+/** The fetch came to nothing, in words for a model or a person. */
+export class FetchFailed extends Error {
+  override readonly name = 'FetchFailed';
+  /** Trying again later may help. */
+  readonly retryable: boolean;
+
+  constructor(message: string, retryable: boolean, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.retryable = retryable;
+  }
+}
+
+const systemResolve: Resolve = async (host) =>
+  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Addresses of one host that are tried before giving up. */
+const TRIES = 3;
+
+/**
+ * GETs a URL. Names are resolved here and the connection goes to the address that was checked, so a
+ * resolver that answers differently the second time changes nothing; each redirect is checked anew.
+ * @throws RefusedAddress, FetchFailed, whatever `accept` throws, or the signal's reason
+ */
+export async function publicFetch(text: string, options: PublicFetch): Promise<Fetched> {
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+  try {
+    let place = placeOf(text);
+    for (let redirects = 0; ; redirects++) {
+      const response = await sendTo(place, options, signal);
+      const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+      if (location === null) return await read(place, response, options, signal);
+      await response.body?.cancel();
+      if (redirects >= options.maxRedirects) {
+        throw new FetchFailed(`more than ${options.maxRedirects} redirects`, false);
+      }
+      place = placeOf(location, place.url.href);
+    }
+  } catch (thrown) {
+    if (options.signal?.aborted) throw options.signal.reason;
+    if (timeout.aborted) {
+      throw new FetchFailed(`no complete answer within ${options.timeoutMs / 1000} s`, true);
+    }
+    throw thrown;
+  }
+}
+
+async function sendTo(place: Place, options: PublicFetch, signal: AbortSignal): Promise<Response> {
+  const addresses = await addressesOf(place, options.resolve ?? systemResolve, signal);
+  checkAddresses(place, addresses, options.exceptions);
+  let failure: unknown;
+  for (const address of addresses.slice(0, TRIES)) {
+    try {
+      return await connect(place, address, options, signal);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      failure = thrown;
+    }
+  }
+  const why = (failure as { code?: unknown } | undefined)?.code ?? 'no connection';
+  throw new FetchFailed(`${place.host} cannot be reached (${String(why)})`, true, failure);
+}
+
+/** IPv4 first: a machine without IPv6 would wait on the other kind. */
+async function addressesOf(
+  place: Place,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (parseAddress(place.host) !== undefined) return [place.host];
+  // By its very name no public machine (RFC 6761), whatever a resolver makes of it.
+  if (place.host === 'localhost' || place.host.endsWith('.localhost')) return ['127.0.0.1'];
+  try {
+    const found = await abortable(resolve(place.host, signal), signal);
+    return found.toSorted((a, b) => Number(a.includes(':')) - Number(b.includes(':')));
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    throw new FetchFailed(`the name ${place.host} cannot be resolved`, true, thrown);
+  }
+}
+
+function connect(
+  place: Place,
+  address: string,
+  options: PublicFetch,
+  signal: AbortSignal,
+): Promise<Response> {
+  const url = new URL(place.url);
+  url.hash = '';
+  url.hostname = address.includes(':') ? `[${address}]` : address;
+  const named = parseAddress(place.host) === undefined;
+  // `url.hostname = …` silently keeps the old host when it does not like the new one.
+  if (url.hostname === place.url.hostname && named) throw new RefusedAddress('bad address');
+  return fetch(url, {
+    method: 'GET',
+    redirect: 'manual',
+    signal,
+    headers: {
+      'accept-encoding': 'gzip, deflate',
+      ...options.headers,
+      host: place.url.host,
+    },
+    // The certificate must be the name's, though the connection is to the address.
+    tls: {
+      ...(named ? { serverName: place.host } : {}),
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    },
+    // A connection kept by address could be used again for another name at it.
+    keepalive: false,
+    decompress: false,
+    proxy: '',
+  } as RequestInit);
+}
+
+async function read(
+  place: Place,
+  response: Response,
+  options: PublicFetch,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const [type = '', ...parameters] = (response.headers.get('content-type') ?? '').split(';');
+  const contentType = type.trim().toLowerCase();
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^";\s]+)/i.exec(parameter)?.[1]?.toLowerCase())
+    .find((found) => found !== undefined);
+  if (!response.ok) {
+    await response.body?.cancel();
+    const again = response.status === 429 || response.status >= 500;
+    throw new FetchFailed(`${place.host} answered with HTTP status ${response.status}`, again);
+  }
+  try {
+    options.accept?.(contentType);
+  } catch (thrown) {
+    await response.body?.cancel();
+    throw thrown;
+  }
+  const { bytes, truncated } = await readUpTo(plain(response), options.maxBytes, signal);
+  return {
+    url: place.url.href,
+    status: response.status,
+    contentType,
+    charset,
+    bytes,
+    truncated,
+  };
+}
+
+/** The body, decompressed while it is read: a small body must not become a large one unseen. */
+function plain(response: Response): ReadableStream<Uint8Array> | undefined {
+  const body = response.body ?? undefined;
+  const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (body === undefined || encoding === 'identity' || encoding === '') return body;
+  const format = encoding === 'x-gzip' ? 'gzip' : encoding;
+  if (format !== 'gzip' && format !== 'deflate') {
+    throw new FetchFailed(`the body is encoded as ${encoding}, which was not asked for`, false);
+  }
+  const stream = new DecompressionStream(format) as unknown as ReadableWritablePair<
+    Uint8Array,
+    Uint8Array
+  >;
+  return body.pipeThrough(stream);
+}
+
+async function readUpTo(
+  body: ReadableStream<Uint8Array> | undefined,
+  limit: number,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: Uint8Array; readonly truncated: boolean }> {
+  if (body === undefined) return { bytes: new Uint8Array(), truncated: false };
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await abortable(reader.read(), signal);
+      if (done) break;
+      chunks.push(value);
+      size += value.length;
+      if (size > limit) break;
+    }
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    throw new FetchFailed('the connection broke off', true, thrown);
+  } finally {
+    // Without a catch a body that already failed would fail once more, unheard.
+    reader.cancel().catch(() => {});
+  }
+  const bytes = new Uint8Array(Buffer.concat(chunks));
+  return { bytes: bytes.subarray(0, limit), truncated: size > limit };
+}
+
+/** The promise, or the signal's reason as soon as it fires. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    promise.catch(() => {});
+    return Promise.reject(signal.reason);
+  }
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}

@@ -1,0 +1,148 @@
+/** Executed-tool records in the model's own text: out of the history, out of answers, and nothing else with them. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { withoutResidue } from '../../../src/features/tool-results/residue.ts';
+import { residueInterceptor } from '../../../src/features/tool-results/residue-stream.ts';
+import { pass, record, user } from './support.ts';
+
+const whole = record({ success: true, exit_code: 0, stdout: 'a "quoted" {brace}', stderr: '' });
+const cases: readonly (readonly [what: string, text: string, left: string])[] = [
+  ['a whole record', whole, ''],
+  ['a record in prose', `Before.\n${whole}\nAfter.`, 'Before.\nAfter.'],
+  ['a record in a line', `See ${whole} there.`, 'See there.'],
+  ['a record in a code fence', `Result:\n\`\`\`json\n${whole}\n\`\`\`\nDone.`, 'Result:\nDone.'],
+  ['two records', `${whole}\n${whole}\nDone.`, 'Done.'],
+  ['a record cut in the middle', `Fine. ${whole.slice(0, 140)}`, 'Fine.'],
+  ['a record cut in its mark', `Fine. ${whole.slice(0, 40)}`, 'Fine.'],
+  ['a record whose beginning is lost', `${whole.slice(30)} Done.`, 'Done.'],
+  ['a record with escaped quotes', `Was ${JSON.stringify(whole).slice(1, -1)} ok`, 'Was ok'],
+  ['a record with its version last', `{"tool":{"name":"x"},"version":"rcc.tool.v1"} ok`, 'ok'],
+];
+const untouched = [
+  'plain words',
+  'The rcc.tool.v1 format: version, tool, result.',
+  'Use {"version": "2.0"} and `{"tool": {}}`.',
+  '```json\n{"result": {"a": 1}, "executed": true}\n```',
+  'function f() { return "rcc.tool.v1"; }',
+  '{"a": {"version":"v2"}, "note":"rcc.tool.v1"}',
+  '{"executed":[{"result":1}]}',
+];
+
+describe('in the history', () => {
+  for (const [what, text, left] of cases) {
+    test(`${what} is taken out of assistant text`, () => {
+      expect(withoutResidue(text)).toBe(left);
+    });
+  }
+  for (const text of untouched) {
+    test(`${text.slice(0, 40)} stays`, () => expect(withoutResidue(text)).toBe(text));
+  }
+
+  test('the turn stays with what else it says, and goes when it says nothing', () => {
+    const { messages, notes, again, conversation } = pass([
+      user('go'),
+      { role: 'assistant', content: `I ran it. ${whole}` },
+      user('and?'),
+      { role: 'assistant', content: whole },
+      user('well?'),
+    ]);
+    expect(messages.map((m) => m.content)).toEqual(['go', 'I ran it.', 'and?', 'well?']);
+    expect(notes).toEqual(['tool_residue_removed', 'tool_residue_removed']);
+    expect(again).toBe(conversation);
+  });
+
+  test('calls beside it stay calls, and no call comes of it', () => {
+    const call = { id: 'a', type: 'function', function: { name: 'shell', arguments: '{}' } };
+    const { messages } = pass([
+      user('go'),
+      { role: 'assistant', content: whole, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'x' },
+    ]);
+    expect(messages[1]).toEqual({ role: 'assistant', content: null, tool_calls: [call] });
+  });
+
+  test('what a user says is left alone', () => {
+    expect(pass([user(`What is ${whole}?`)]).same).toBe(true);
+  });
+});
+
+/** A text answer in deltas through the interceptor. */
+function stream(deltas: readonly string[], cut = false) {
+  const notes = new Notes();
+  const interceptor = residueInterceptor(notes);
+  const events: StreamEvent[] = [
+    { type: 'start', id: 'x', model: 'm' },
+    { type: 'block-start', index: 0, head: { type: 'text' } },
+    ...deltas.map((text): StreamEvent => ({ type: 'delta', index: 0, text })),
+  ];
+  if (!cut) {
+    events.push({ type: 'block-stop', index: 0 }, { type: 'finish', reason: 'stop' }, { type: 'end' });
+  }
+  const out = events.flatMap((event) => interceptor.event(event));
+  out.push(...interceptor.end());
+  const text = out.map((event) => (event.type === 'delta' ? event.text : '')).join('');
+  return { out, text, events, notes: notes.all.map((note) => note.name) };
+}
+
+const words = (text: string) => text.replace(/\s+/g, ' ').trim();
+
+describe('in an answer', () => {
+  const streamed = cases.filter(([what]) => !what.includes('lost') && !what.includes('last'));
+  for (const [what, text, left] of streamed) {
+    test(`${what} never reaches the client, however it is cut`, () => {
+      fc.assert(
+        fc.property(fc.array(fc.nat(text.length), { maxLength: 12 }), (cuts) => {
+          const at = [...new Set([0, ...cuts, text.length])].sort((a, b) => a - b);
+          const deltas = at.slice(1).map((end, i) => text.slice(at[i], end));
+          const { text: said, notes } = stream(deltas);
+          expect(words(said)).toBe(words(left));
+          expect(notes).toContain('tool_residue_removed');
+        }),
+        { numRuns: 60 },
+      );
+      const { text: said } = stream([...text]);
+      expect(words(said)).toBe(words(left));
+    });
+  }
+
+  for (const text of untouched) {
+    test(`${text.slice(0, 40)} comes through whole, character by character`, () => {
+      expect(stream([...text])).toMatchObject({ text, notes: [] });
+      const once = stream([text]);
+      expect(once.out).toEqual(once.events);
+    });
+  }
+
+  test('deltas without a brace are the very events that came', () => {
+    const { out, events } = stream(['Hello', ' there', '.']);
+    expect(out.every((event, i) => event === events[i])).toBe(true);
+  });
+
+  test('any text without the mark comes through whole', () => {
+    const piece = fc.oneof(
+      fc.string({ maxLength: 6 }),
+      fc.constantFrom('{"version"', '{ "tool":', '```json\n', '{', '}', '"', '\\"', '~~~', '\n'),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 20 }), (deltas) => {
+        const { text, notes } = stream(deltas);
+        expect(text).toBe(deltas.join(''));
+        expect(notes).toEqual([]);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('a stream that was cut gives out what was held, but no half record', () => {
+    expect(stream(['Use {"tool'], true).text).toBe('Use {"tool');
+    expect(words(stream(['Use ', whole.slice(0, 60)], true).text)).toBe('Use');
+  });
+
+  test('an object that goes on for long without the mark does not stop the stream', () => {
+    const { out } = stream(['{"tool": "', ...Array.from({ length: 40 }, () => 'x'.repeat(1000))], true);
+    expect(out.filter((event) => event.type === 'delta').length).toBeGreaterThan(10);
+  });
+});

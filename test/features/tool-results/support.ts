@@ -1,0 +1,85 @@
+/** A Chat transcript through the feature and back to the wire, as a vendor with short results would get it. */
+
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Target } from '../../../src/conversation/target.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import type { FeatureContext } from '../../../src/features/feature.ts';
+import {
+  type SentShort,
+  sentShortInMemory,
+  toolResults,
+} from '../../../src/features/tool-results/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+
+export const TARGET: Target = {
+  provider: 'glm',
+  model: 'glm-4.7',
+  protocol: 'openai-chat',
+  profile: { name: 'glm', shortToolResults: true },
+};
+
+export const context = (target = TARGET): FeatureContext => ({
+  target,
+  client: 'openai-chat',
+  notes: new Notes(),
+  hop: 1,
+});
+
+/** An executed-tool record as such gateways write it. */
+export const record = (result: JsonObject, more: JsonObject = {}): string =>
+  JSON.stringify({
+    version: 'rcc.tool.v1',
+    tool: { name: 'shell', call_id: 'call_1' },
+    arguments: { command: ['ls', '-l'] },
+    executed: { command: ['ls', '-l'], workdir: '/repo' },
+    result,
+    meta: { timestamp: 1_761_896_456 },
+    ...more,
+  });
+
+export const assistant = (...ids: string[]): JsonObject => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map((id) => ({
+    id,
+    type: 'function',
+    function: { name: 'shell', arguments: '{"command":["ls"]}' },
+  })),
+});
+export const result = (id: string, content: Json): JsonObject => ({
+  role: 'tool',
+  tool_call_id: id,
+  content,
+});
+export const user = (content: string): JsonObject => ({ role: 'user', content });
+
+export interface Passed {
+  readonly messages: readonly JsonObject[];
+  readonly notes: readonly string[];
+  readonly same: boolean;
+  readonly conversation: Conversation;
+}
+
+/** One request through the pass; `again` is what a second pass over its outcome gives. */
+export function pass(
+  messages: readonly JsonObject[],
+  options: { limit?: number; ledger?: SentShort; target?: Target } = {},
+): Passed & { readonly again: Conversation } {
+  const target = options.target ?? TARGET;
+  const feature = toolResults({
+    limit: options.limit ?? 8192,
+    ledger: options.ledger ?? sentShortInMemory(),
+  });
+  const asked = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
+  const here = context(target);
+  const sent = feature.request!(asked, here);
+  const body = openaiChat.encodeRequest(sent, target, new Notes());
+  return {
+    messages: body.messages as JsonObject[],
+    notes: here.notes.all.map((note) => note.name),
+    same: sent === asked,
+    conversation: sent,
+    again: feature.request!(sent, context(target)),
+  };
+}
