@@ -1,6 +1,6 @@
 /** Builds the executable: `bun build.ts [--target linux-x64 …]`; the host's own target by default. */
 
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import manifest from './package.json' with { type: 'json' };
@@ -71,7 +71,11 @@ for (const target of wanted) {
     process.exit(2);
   }
   const outfile = await build(target as Target, target === host);
-  if (target === host) copyFileSync(outfile, join(root, 'dist', 'hopgate'));
+  if (target === host) {
+    // By way of a rename: the file that is there may be running.
+    copyFileSync(outfile, join(root, 'dist', 'hopgate.new'));
+    renameSync(join(root, 'dist', 'hopgate.new'), join(root, 'dist', 'hopgate'));
+  }
   const size = (Bun.file(outfile).size / 1024 / 1024).toFixed(1);
   console.log(`${outfile.slice(root.length + 1)}  ${size} MB`);
 }

@@ -240,8 +240,7 @@ export function checkAddresses(
     const own =
       bytes !== undefined &&
       exceptions.blocks.some(
-        (block) =>
-          inBlock(bytes, block) && (block.port === undefined || block.port === place.port),
+        (block) => inBlock(bytes, block) && (block.port === undefined || block.port === place.port),
       );
     listed ||= own;
     if (named || own || isPublicAddress(address)) continue;

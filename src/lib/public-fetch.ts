@@ -155,7 +155,6 @@ function connect(
     // A connection kept by address could be used again for another name at it.
     keepalive: false,
     decompress: false,
-    proxy: '',
   } as RequestInit);
 }
 

@@ -47,7 +47,7 @@ export function cleanItems(
       return undefined;
     }
     const sound = turn.role === 'assistant' ? assistantParts(turn) : turn;
-    const shaped = arguments_(sound);
+    const shaped = textual(sound);
     if (shaped !== turn) notes.add('item_shape_repaired', `/input/${at}`, typeOf(item));
     const { id } = item;
     if (id === undefined || id === null) return shaped;
@@ -64,7 +64,7 @@ export function cleanItems(
     notes.add('item_id_dropped', `/input/${at}`, String(id));
     return withoutId(shaped);
   });
-  return followed(out, notes);
+  return out;
 }
 
 /** Assistant messages hold `output_text` and `refusal`; the client's own kinds of text are refused there. */
@@ -78,7 +78,7 @@ function assistantParts(turn: Turn): Turn {
 }
 
 /** Arguments are text; some servers hand them on as the object itself. */
-function arguments_(turn: Turn): Turn {
+function textual(turn: Turn): Turn {
   const [block] = turn.blocks;
   if (turn.blocks.length !== 1 || block === undefined || block.wire === undefined) return turn;
   const item = block.wire.value;
@@ -140,7 +140,7 @@ function isMade(turn: Turn): boolean {
  * nothing of the model's follows goes. One whose message has lost its id gives up its own, where the
  * sealed content says all that the id could.
  */
-function followed(turns: readonly Turn[], notes: Notes): readonly Turn[] {
+export function withFollowers(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   if (!turns.some((turn) => wireOf(turn)?.type === 'reasoning')) return turns;
   let next: Turn | undefined;
   const kept: Turn[] = [];

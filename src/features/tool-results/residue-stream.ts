@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Interceptor } from '../feature.ts';
 import { ENVELOPE_MARK } from './envelope.ts';
-import { scanner, withoutResidue } from './residue.ts';
+import { objectEnd, withoutResidue } from './residue.ts';
 
 // A record's first key, with or without escaped quotes. Anything else behind a brace is let through.
 const KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'];
@@ -29,8 +29,14 @@ export function residueInterceptor(notes: Notes): Interceptor {
   /** A fence was swallowed with its record: so is the line that closes it. */
   let fenced = false;
 
-  const give = (text: string): StreamEvent[] =>
-    text === '' ? [] : [{ type: 'delta', index, text }];
+  /** Inside a code fence that was given out: the next fence closes it. */
+  let inFence = false;
+
+  const give = (text: string): StreamEvent[] => {
+    if (text === '') return [];
+    if (fencesIn(text) % 2 === 1) inFence = !inFence;
+    return [{ type: 'delta', index, text }];
+  };
 
   /** Gives out what is certain and keeps the rest. `last`: nothing more will come. */
   const advance = (last: boolean): StreamEvent[] => {
@@ -43,7 +49,8 @@ export function residueInterceptor(notes: Notes): Interceptor {
         fenced = false;
         continue;
       }
-      const start = suspect(held, last);
+      const open = inFence !== (fencesIn(out) % 2 === 1);
+      const start = suspect(held, last, open);
       out += held.slice(0, start);
       held = held.slice(start);
       if (held === '') break;
@@ -55,7 +62,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
         held = '';
         break;
       }
-      const end = endOfObject(held, brace);
+      const end = objectEnd(held, brace);
       const piece = end < 0 ? held : held.slice(0, end);
       if (end < 0 && !last && undecided(held.slice(brace))) break;
       if (piece.includes(ENVELOPE_MARK) && withoutResidue(piece.slice(brace)) === '') {
@@ -79,14 +86,18 @@ export function residueInterceptor(notes: Notes): Interceptor {
           index = event.head.type === 'text' ? event.index : -1;
           held = '';
           fenced = false;
+          inFence = false;
           return event;
         case 'delta': {
           if (event.index !== index) return event;
           if (held === '' && !fenced && !/[{`~]/.test(event.text)) return event;
           const before = held;
           held += event.text;
+          // Inside a record only a brace can end it: no need to read it all again.
+          if (before.includes(ENVELOPE_MARK) && !event.text.includes('}')) return [];
           const out = advance(false);
-          const same = before === '' && held === '' && out.length === 1 && said(out[0]!) === event.text;
+          const same =
+            before === '' && held === '' && out.length === 1 && said(out[0]!) === event.text;
           return same ? event : out;
         }
         case 'block-stop': {
@@ -111,7 +122,7 @@ const undecided = (text: string) =>
   (FIRST_KEY.test(text) && text.length < PATIENCE);
 
 /** The index of the first place that may begin a record, its code fence included; the length where there is none. */
-function suspect(text: string, last: boolean): number {
+function suspect(text: string, last: boolean, inFence: boolean): number {
   for (let brace = text.indexOf('{'); brace >= 0; brace = text.indexOf('{', brace + 1)) {
     const rest = text.slice(brace);
     if (!FIRST_KEY.test(rest) && (last || !mayBegin(rest))) continue;
@@ -120,16 +131,10 @@ function suspect(text: string, last: boolean): number {
   }
   if (last) return text.length;
   const fence = /(`{1,3}|~{1,3})[a-zA-Z]*\s*$/.exec(text);
-  return fence === null || fence[0].includes('\n\n') ? text.length : fence.index;
+  if (fence === null || fence[0].includes('\n\n')) return text.length;
+  // A fence that closes another one begins nothing.
+  const closes = inFence !== (fencesIn(text.slice(0, fence.index)) % 2 === 1);
+  return closes && fence[1]!.length === 3 ? text.length : fence.index;
 }
 
-function endOfObject(text: string, start: number): number {
-  const step = scanner(text, start);
-  let depth = 0;
-  for (let at = start; at < text.length; at = step.next(at)) {
-    if (step.inString) continue;
-    if (text[at] === '{') depth++;
-    else if (text[at] === '}' && --depth === 0) return at + 1;
-  }
-  return -1;
-}
+const fencesIn = (text: string) => text.split('```').length - 1;

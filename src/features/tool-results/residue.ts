@@ -11,7 +11,7 @@ const TAIL = /"(executed|result|stdout|exit_code|success)\\?"\s*:/g;
  */
 export function withoutResidue(text: string): string {
   if (!text.includes(ENVELOPE_MARK) && !text.includes('"executed')) return text;
-  let rest = withoutTail(text);
+  let rest = text;
   for (let from = 0; ; ) {
     const mark = rest.indexOf(ENVELOPE_MARK, from);
     if (mark < 0) break;
@@ -24,7 +24,7 @@ export function withoutResidue(text: string): string {
     rest = join(rest.slice(0, start), end < 0 ? '' : rest.slice(end));
     from = 0;
   }
-  return rest;
+  return withoutTail(rest);
 }
 
 /** Both sides of a hole, without the code fence that held nothing else. */
@@ -33,7 +33,8 @@ function join(before: string, after: string): string {
   if (open !== null) {
     const close = /^\s*(```|~~~)[ \t]*(\n|$)/.exec(after);
     if (close !== null || after.trim() === '') {
-      return join(before.slice(0, open.index), close === null ? '' : after.slice(close[0].length));
+      const kept = before.slice(0, open.index + open[1]!.length);
+      return join(kept, close === null ? '' : after.slice(close[0].length));
     }
   }
   const left = before.trimEnd();
@@ -46,22 +47,26 @@ function join(before: string, after: string): string {
 function withoutTail(text: string): string {
   const first = text.search(/"(tool|arguments|executed|result|meta)\\?"\s*:/);
   if (first < 0 || first > 200) return text;
-  const open = text.indexOf('{');
-  if (open >= 0 && open < first) return text;
-  let depth = 0;
-  const step = scanner(text, first);
-  for (let at = first; at < text.length; at = step.next(at)) {
-    const char = text[at];
-    if (step.inString) continue;
-    if (char === '{') depth++;
-    else if (char === '}' && --depth < 0) {
-      const piece = text.slice(0, at);
-      const keys = new Set([...piece.matchAll(TAIL)].map(([, key]) => key));
-      if (!keys.has('result') || keys.size < 3) return text;
-      return text.slice(at).replace(/^[}\]\s]+/, '');
-    }
+  // Broken off inside a string, its quotes do not come in pairs.
+  const quotes = text.match(/(?<!\\)"/g)?.length ?? 0;
+  const end = unmatchedClose(text, quotes % 2 === 1);
+  if (end >= 0) {
+    const keys = new Set([...text.slice(0, end).matchAll(TAIL)].map(([, key]) => key));
+    if (keys.has('result') && keys.size >= 3) return text.slice(end).replace(/^[}\]\s]+/, '');
   }
   return text;
+}
+
+/** The index of the first brace that closes nothing, -1 where there is none. */
+function unmatchedClose(text: string, inString: boolean): number {
+  const step = scanner(text, 0, inString);
+  let depth = 0;
+  for (let at = 0; at < text.length; at = step.next(at)) {
+    if (step.inString) continue;
+    if (text[at] === '{') depth++;
+    else if (text[at] === '}' && --depth < 0) return at;
+  }
+  return -1;
 }
 
 /** Where the object begins that has the mark at its own level: the nearest brace that is still open there. */
@@ -76,7 +81,12 @@ function objectStart(text: string, mark: number): number {
       else if (text[end] === '}' && --depth === 0) break;
     }
     // In the middle of a string value, one level deep: `"version":"rcc.tool.v1"`.
-    if (end >= mark && depth === 1 && step.inString && /"version\\?"\s*:\s*\\?"$/.test(text.slice(at, mark))) {
+    if (
+      end >= mark &&
+      depth === 1 &&
+      step.inString &&
+      /"version\\?"\s*:\s*\\?"$/.test(text.slice(at, mark))
+    ) {
       return at;
     }
     if (at === 0) break;
@@ -85,7 +95,7 @@ function objectStart(text: string, mark: number): number {
 }
 
 /** The index behind the brace that closes the object, -1 where it is broken off. */
-function objectEnd(text: string, start: number): number {
+export function objectEnd(text: string, start: number): number {
   const step = scanner(text, start);
   let depth = 0;
   for (let at = start; at < text.length; at = step.next(at)) {
@@ -100,9 +110,9 @@ function objectEnd(text: string, start: number): number {
  * Walks JSON text and knows when it is inside a string. A record that was written into a JSON string
  * once more has its quotes escaped, `{\"version\":…`: there a quote is a backslash and a quote.
  */
-export function scanner(text: string, start: number) {
+function scanner(text: string, start: number, startsInString = false) {
   const escaped = /^\{?\s*\\"/.test(text.slice(start, start + 20));
-  let inString = false;
+  let inString = startsInString;
   return {
     get inString() {
       return inString;

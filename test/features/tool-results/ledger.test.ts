@@ -20,7 +20,11 @@ describe('in memory', () => {
     ledger.put('b', 2);
     expect(ledger.limitOf('a')).toBe(1);
     ledger.put('c', 3);
-    expect([ledger.limitOf('a'), ledger.limitOf('b'), ledger.limitOf('c')]).toEqual([1, undefined, 3]);
+    expect([ledger.limitOf('a'), ledger.limitOf('b'), ledger.limitOf('c')]).toEqual([
+      1,
+      undefined,
+      3,
+    ]);
   });
 });
 
@@ -33,7 +37,11 @@ describe('in a file', () => {
     first.close();
     expect(statSync(path()).mode & 0o077).toBe(0);
     const second = openSentShort({ path: path() });
-    expect([second.limitOf('a'), second.limitOf('b'), second.limitOf('c')]).toEqual([4096, 0, undefined]);
+    expect([second.limitOf('a'), second.limitOf('b'), second.limitOf('c')]).toEqual([
+      4096,
+      0,
+      undefined,
+    ]);
     second.close();
   });
 

@@ -79,7 +79,11 @@ function stream(deltas: readonly string[], cut = false) {
     ...deltas.map((text): StreamEvent => ({ type: 'delta', index: 0, text })),
   ];
   if (!cut) {
-    events.push({ type: 'block-stop', index: 0 }, { type: 'finish', reason: 'stop' }, { type: 'end' });
+    events.push(
+      { type: 'block-stop', index: 0 },
+      { type: 'finish', reason: 'stop' },
+      { type: 'end' },
+    );
   }
   const out = events.flatMap((event) => interceptor.event(event));
   out.push(...interceptor.end());
@@ -142,7 +146,10 @@ describe('in an answer', () => {
   });
 
   test('an object that goes on for long without the mark does not stop the stream', () => {
-    const { out } = stream(['{"tool": "', ...Array.from({ length: 40 }, () => 'x'.repeat(1000))], true);
+    const { out } = stream(
+      ['{"tool": "', ...Array.from({ length: 40 }, () => 'x'.repeat(1000))],
+      true,
+    );
     expect(out.filter((event) => event.type === 'delta').length).toBeGreaterThan(10);
   });
 });

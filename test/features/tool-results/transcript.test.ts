@@ -19,7 +19,11 @@ describe('the last round', () => {
       record({ exit_code: 0, stdout: 'done\n', stderr: '' }),
       '执行成功\ndone',
     ],
-    ['a success that printed nothing', record({ success: true, stdout: '', stderr: '' }), '执行成功'],
+    [
+      'a success that printed nothing',
+      record({ success: true, stdout: '', stderr: '' }),
+      '执行成功',
+    ],
     [
       'a failure, by the first lines of stderr',
       record({ success: false, exit_code: 2, stdout: 'x', stderr: 'one\n\ntwo\nthree\nfour\n' }),
@@ -27,14 +31,32 @@ describe('the last round', () => {
     ],
     [
       'a failure, by its error',
-      record({ success: false, exit_code: 1, stdout: '', stderr: '', error: { message: 'ENOENT' } }),
+      record({
+        success: false,
+        exit_code: 1,
+        stdout: '',
+        stderr: '',
+        error: { message: 'ENOENT' },
+      }),
       '执行失败：ENOENT',
     ],
-    ['a failure beside the result', record({ success: false }, { error: 'refused' }), '执行失败：refused'],
-    ['a failure without words', record({ exit_code: 127, stdout: '', stderr: '' }), '执行失败：exit code 127'],
+    [
+      'a failure beside the result',
+      record({ success: false }, { error: 'refused' }),
+      '执行失败：refused',
+    ],
+    [
+      'a failure without words',
+      record({ exit_code: 127, stdout: '', stderr: '' }),
+      '执行失败：exit code 127',
+    ],
     [
       'a record inside the output',
-      record({ success: true, exit_code: 0, output: record({ exit_code: 1, stderr: 'no such file' }) }),
+      record({
+        success: true,
+        exit_code: 0,
+        output: record({ exit_code: 1, stderr: 'no such file' }),
+      }),
       '执行成功\nno such file',
     ],
     [
@@ -44,7 +66,10 @@ describe('the last round', () => {
     ],
     [
       'the same shape without a version',
-      JSON.stringify({ executed: { command: ['ls'] }, result: { exit_code: 0, stdout: 'ok', stderr: '' } }),
+      JSON.stringify({
+        executed: { command: ['ls'] },
+        result: { exit_code: 0, stdout: 'ok', stderr: '' },
+      }),
       '执行成功\nok',
     ],
     ['a bare result', JSON.stringify({ exit_code: 1, stdout: '', stderr: 'bad' }), '执行失败：bad'],
@@ -53,7 +78,11 @@ describe('the last round', () => {
       JSON.stringify({ output: 'hi', metadata: { exit_code: 0, duration_seconds: 1 } }),
       '执行成功\nhi',
     ],
-    ['a success with a structured output', record({ success: true, output: { n: [1, 2] } }), '执行成功\n{"n":[1,2]}'],
+    [
+      'a success with a structured output',
+      record({ success: true, output: { n: [1, 2] } }),
+      '执行成功\n{"n":[1,2]}',
+    ],
   ];
   for (const [what, sent, becomes] of cases) {
     test(`${what} becomes words`, () => {
@@ -71,7 +100,10 @@ describe('the last round', () => {
   const kept: readonly (readonly [what: string, sent: string])[] = [
     ['plain text', 'total 3\n-rw-r--r-- a.txt'],
     ['other JSON', '{"temperature": 21, "unit": "C"}'],
-    ['JSON with an exit code among other things', '{"exit_code":0,"stdout":"x","report":{"passed":3}}'],
+    [
+      'JSON with an exit code among other things',
+      '{"exit_code":0,"stdout":"x","report":{"passed":3}}',
+    ],
     ['a broken record', record({ success: true, output: 'x' }).slice(0, -4)],
     ['words about the format', 'The rcc.tool.v1 format has a result member.'],
     ['an empty result', ''],
@@ -178,7 +210,10 @@ describe('history', () => {
   test('what was sent short stays the same text, under another limit too', () => {
     const ledger = sentShortInMemory();
     const first = pass([user('go'), ...round('a', big)], { ledger, limit: 12 });
-    const later = pass([user('go'), ...round('a', big), ...round('b', big)], { ledger, limit: 9000 });
+    const later = pass([user('go'), ...round('a', big), ...round('b', big)], {
+      ledger,
+      limit: 9000,
+    });
     expect(content(later.messages, 2)).toBe(content(first.messages, 2)!);
     expect(later.messages.slice(0, 3)).toEqual(first.messages.slice(0, 3));
     expect(content(later.messages, 4)).toStartWith('执行成功\nlong');

@@ -1,0 +1,178 @@
+/** Tool pairing: histories that the target would refuse are made valid; valid ones go out untouched. */
+
+import { withParts } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Target } from '../../conversation/target.ts';
+import type {
+  Conversation,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { isObject } from '../../lib/json.ts';
+import type { Feature } from '../feature.ts';
+import { limitCacheMarks } from './cache-marks.ts';
+import { newIds } from './call-ids.ts';
+import { cleanChat } from './chat-messages.ts';
+import { fillEmpty, trimPrefill } from './ends.ts';
+import { indexCalls } from './index-calls.ts';
+import { mayNeedRepair } from './looks-at.ts';
+import { cleanSystem, cleanTurn, type Tally } from './messages-blocks.ts';
+import { cleanItems, withFollowers } from './responses-items.ts';
+import { type Rules, rulesFor } from './rules.ts';
+import { runsOf } from './runs.ts';
+import { sanityPass } from './sanity.ts';
+import { settleServerTools } from './server-tools.ts';
+import { splitRoles } from './split-roles.ts';
+import { fitThinking, placeThinking } from './thinking.ts';
+import { writeBack } from './write-back.ts';
+
+export { mendBody } from './mend/index.ts';
+export { sanityPass } from './sanity.ts';
+
+/**
+ * On for every provider. Repairs by what is wrong at the target, whoever wrote it; never throws; the
+ * same conversation comes back when the target would take it as it is.
+ */
+export const pairing: Feature = {
+  name: 'pairing',
+  looksAt: (body, { client, target }) =>
+    client !== target.protocol || mayNeedRepair(body, target.protocol),
+  request: (conversation, { target, notes }) => repair(conversation, target, notes),
+};
+
+/** The request pass of {@link pairing}. */
+export function repair(conversation: Conversation, target: Target, notes: Notes): Conversation {
+  const rules = rulesFor(conversation, target);
+  const tally: Tally = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
+  const cleaned = clean(conversation, rules, target, notes, tally);
+  const paired = pairUp(cleaned, conversation, rules, notes, tally);
+  const finished = finish(paired, rules, notes, tally);
+  addTally(tally, notes);
+  return finished;
+}
+
+/** Before pairing: blocks and messages that are refused wherever they stand. */
+function clean(
+  conversation: Conversation,
+  rules: Rules,
+  target: Target,
+  notes: Notes,
+  tally: Tally,
+): Conversation {
+  if (!rules.own) return conversation;
+  switch (rules.protocol) {
+    case 'anthropic-messages':
+      return changed(conversation, {
+        system: cleanSystem(conversation.system, tally),
+        turns: same(conversation.turns, (turn) => cleanTurn(turn, target.provider, tally)),
+      });
+    case 'openai-chat': {
+      const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
+      return changed(conversation, { turns: cleanChat(conversation.turns, note) });
+    }
+    case 'openai-responses':
+      return changed(conversation, { turns: cleanItems(conversation, conversation.turns, notes) });
+  }
+}
+
+/** The two passes, and the last layer behind them. */
+function pairUp(
+  conversation: Conversation,
+  asked: Conversation,
+  rules: Rules,
+  notes: Notes,
+  tally: Tally,
+): Conversation {
+  const split = splitRoles(conversation.turns, tally);
+  const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
+  const runs = runsOf(turns, rules);
+  const counts = (block: ToolCallBlock | ToolResultBlock, turn: Turn) => concerns(block, turn, rules);
+  const all = indexCalls(turns, runs, counts);
+  // The calls of these results are known to the server.
+  const table = rules.own && isContinued(asked) ? withoutStrays(all) : all;
+  const ids = newIds(table, rules, renamed);
+  if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, '/messages');
+  const written = writeBack({ turns, runs, table, ids, rules, notes });
+  return changed(conversation, { turns: sanityPass(written, rules, counts, notes) });
+}
+
+/** After pairing: what depends on where things stand now. */
+function finish(
+  conversation: Conversation,
+  rules: Rules,
+  notes: Notes,
+  tally: Tally,
+): Conversation {
+  if (!rules.own || rules.protocol === 'openai-chat') return conversation;
+  if (rules.protocol === 'openai-responses') {
+    return changed(conversation, { turns: withFollowers(conversation.turns, notes) });
+  }
+  const blank = () => {
+    tally.blank++;
+  };
+  const placed = same(conversation.turns, (turn) =>
+    turn.role === 'assistant' ? placeThinking(turn, tally) : turn,
+  );
+  const fitted = fitThinking(changed(conversation, { turns: placed }), rules, notes, tally);
+  const filled = fillEmpty(fitted.turns, rules, blank);
+  const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
+  return limitCacheMarks(changed(fitted, { turns: trimmed }), tally);
+}
+
+function addTally(tally: Tally, notes: Notes): void {
+  const { blank, thinking, foreign, cache } = tally;
+  if (thinking > 0) notes.add(`stripped_${thinking}_thinking_blocks`, '/messages');
+  if (foreign > 0) notes.add(`removed_${foreign}_vendor_blocks`, '/messages');
+  if (blank > 0) notes.add('empty_content_removed', '/messages', `${blank} blocks`);
+  if (cache > 0) notes.add(`removed_${cache}_cache_control_fields`);
+}
+
+/**
+ * Calls and results that must find each other: not those of the vendor's own tools, and not Chat's
+ * legacy functions, which the API pairs by name or not at all.
+ */
+function concerns(block: ToolCallBlock | ToolResultBlock, turn: Turn, rules: Rules): boolean {
+  if (block.by === 'provider') return false;
+  if (rules.protocol !== 'openai-chat' || !rules.own) return true;
+  const value = (turn.wire ?? turn.residue)?.value;
+  if (!isObject(value)) return true;
+  if (value.role === 'function') return false;
+  return block.type === 'tool-result' || (block.wire ?? block.residue) !== undefined;
+}
+
+/** The request continues what the server keeps, where calls may stand that nobody here sees. */
+function isContinued({ origin, turns }: Conversation): boolean {
+  if (origin?.protocol !== 'openai-responses') return false;
+  const { previous_response_id: previous, conversation, prompt, store } = origin.value;
+  if ([previous, conversation, prompt].some((value) => value !== undefined && value !== null)) {
+    return true;
+  }
+  return (
+    store !== false &&
+    turns.some(({ blocks }) => blocks.some((b) => b.type === 'opaque' && b.name === 'item_reference'))
+  );
+}
+
+type Found = ReturnType<typeof indexCalls>;
+
+function withoutStrays(table: Found): Found {
+  const results = table.results.filter((result) => result.call !== undefined);
+  return { ...table, results, resultOf: new Map(results.map((result) => [result.block, result])) };
+}
+
+/** The conversation with these parts; itself where they are its own. */
+function changed(
+  conversation: Conversation,
+  parts: Partial<Pick<Conversation, 'turns' | 'system'>>,
+): Conversation {
+  const { turns = conversation.turns, system = conversation.system } = parts;
+  return turns === conversation.turns && system === conversation.system
+    ? conversation
+    : withParts(conversation, { turns, system });
+}
+
+function same(list: readonly Turn[], change: (turn: Turn) => Turn): readonly Turn[] {
+  const out = list.map(change);
+  return out.every((turn, i) => turn === list[i]) ? list : out;
+}

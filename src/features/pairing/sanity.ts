@@ -1,0 +1,92 @@
+/** The last layer: finds calls that are still without a result and gives them one. Nothing else, and never reached. */
+
+import { edited } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
+import type { Rules } from './rules.ts';
+import { isAside, type Run, runsOf } from './runs.ts';
+import { missingResult } from './words.ts';
+
+/**
+ * Looks only at what will be sent, and shares nothing with the two passes but their words: whatever
+ * a change to those should break, no call goes out unanswered. Each repair is a note of its own name,
+ * so that operators see which layer worked.
+ * @param isCall whose calls count: the client's
+ */
+export function sanityPass(
+  turns: readonly Turn[],
+  rules: Rules,
+  isCall: (block: ToolCallBlock, turn: Turn) => boolean,
+  notes: Notes,
+): readonly Turn[] {
+  const runs = runsOf(turns, rules);
+  const lacking = new Map<number, Block[]>();
+  for (const run of runs) {
+    if (run.side !== 'assistant') continue;
+    const calls = turns
+      .slice(run.from, run.to)
+      .flatMap((turn) =>
+        turn.blocks.filter(
+          (block): block is ToolCallBlock => block.type === 'tool-call' && isCall(block, turn),
+        ),
+      );
+    if (calls.length === 0) continue;
+    const answered = answers(turns, runs, run, rules);
+    const open = calls.filter((call) => !answered.has(call.id));
+    if (open.length === 0) continue;
+    for (const call of open) {
+      notes.add('pairing_sanity_repaired', `/turns/${run.to}`, call.id);
+    }
+    lacking.set(
+      run.to,
+      open.map((call) => missingResult(call, call.id)),
+    );
+  }
+  return lacking.size === 0 ? turns : inserted(turns, lacking, rules);
+}
+
+/** Ids answered where the target looks for answers: at the front of the next input, or anywhere behind. */
+function answers(
+  turns: readonly Turn[],
+  runs: readonly Run[],
+  run: Run,
+  rules: Rules,
+): ReadonlySet<string> {
+  const ids = new Set<string>();
+  const next = runs[run.index + 1];
+  if (rules.results === 'lead' && next?.side !== 'input') return ids;
+  const to = rules.results === 'lead' ? next!.to : turns.length;
+  // Responses: the output may stand among the items of the very run, behind its call.
+  for (let i = run.to; i < to; i++) {
+    if (isAside(turns[i]!, rules)) continue;
+    for (const block of turns[i]!.blocks) {
+      if (block.type === 'tool-result') ids.add(block.callId);
+      else if (rules.results === 'lead' && rules.own) return ids;
+    }
+  }
+  return ids;
+}
+
+function inserted(
+  turns: readonly Turn[],
+  lacking: ReadonlyMap<number, readonly Block[]>,
+  rules: Rules,
+): readonly Turn[] {
+  const out: Turn[] = [];
+  for (let i = 0; i <= turns.length; i++) {
+    const turn = turns[i];
+    const results = lacking.get(i);
+    if (results === undefined) {
+      if (turn !== undefined) out.push(turn);
+      continue;
+    }
+    if (rules.shared && turn?.role === 'user') {
+      out.push(edited(turn, { blocks: [...results, ...turn.blocks] }));
+      continue;
+    }
+    if (rules.shared) out.push({ role: 'user', blocks: results });
+    else for (const result of results) out.push({ role: 'user', blocks: [result] });
+    if (turn !== undefined) out.push(turn);
+  }
+  return out;
+}
