@@ -90,9 +90,11 @@ describe('addresses', () => {
   test('any spelling of an IPv6 address has the bytes that a URL parser gives it', () => {
     fc.assert(
       fc.property(fc.ipV6(), (text) => {
+        expect(parseAddress(text)).toHaveLength(16);
+        // Bun's URL parser refuses some legal spellings with an IPv4 tail: `::1:0:0:0:1.2.3.4`.
+        fc.pre(URL.canParse(`http://[${text}]/`));
         const seen = placeOf(`http://[${text}]/`).host;
         expect(parseAddress(text)).toEqual(parseAddress(seen)!);
-        expect(parseAddress(text)).toHaveLength(16);
       }),
       runs,
     );

@@ -26,7 +26,7 @@ export function limitCacheMarks(conversation: Conversation, tally: Tally): Conve
     let out = block;
     if (block.type === 'tool-result') {
       const content = mapSame(block.content, drop);
-      if (content !== block.content) out = edited(block, { content } as Partial<T>);
+      if (content !== block.content) out = edited(block, { content } as unknown as Partial<T>);
     }
     if (excess <= 0 || !isMarked(out)) return out;
     excess--;
@@ -62,7 +62,7 @@ function isMarked(node: Block | Tool): boolean {
 }
 
 function withoutMark<T extends Block | Tool>(node: T): T {
-  if ('cache' in node) return edited(node, { cache: undefined } as Partial<T>);
+  if ('cache' in node) return edited(node, { cache: undefined } as unknown as Partial<T>);
   const { wire } = node;
   if (wire === undefined || !isObject(wire.value)) return node;
   return { ...node, wire: { ...wire, value: unmarked(wire.value) } };

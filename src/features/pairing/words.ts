@@ -1,7 +1,6 @@
 /** What is said in place of results that are missing, and of results that nobody asked for. */
 
-import type { Block, ToolResultBlock } from '../../conversation/types.ts';
-import type { Call } from './index-calls.ts';
+import type { Block, ToolCallBlock, ToolResultBlock } from '../../conversation/types.ts';
 
 /** Text that an upstream takes for none: blank in the sense of Python's `str.strip` or JavaScript's `trim`. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
@@ -16,11 +15,11 @@ export const NO_CONTENT = '(no content)';
  * The result of a call that has none. An error result must say something ("content cannot be empty
  * if `is_error` is true"), and the model should read what happened.
  */
-export function missingResult(call: Call, id: string): ToolResultBlock {
+export function missingResult(call: ToolCallBlock, id: string): ToolResultBlock {
   return {
     type: 'tool-result',
     callId: id,
-    kind: call.block.kind,
+    kind: call.kind,
     content: [{ type: 'text', text: 'No result was recorded for this tool call.' }],
     isError: true,
     by: 'client',

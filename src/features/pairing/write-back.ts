@@ -274,7 +274,7 @@ class Writer {
       const { result } = call;
       if (result === undefined) {
         notes.add('orphaned_tool_use_repaired', at, call.block.id);
-        return { block: missingResult(call, ids.get(call) ?? call.block.id) };
+        return { block: missingResult(call.block, ids.get(call) ?? call.block.id) };
       }
       if (!placed.has(call)) notes.add('misplaced_tool_result_relocated', at, call.block.id);
       // Requests before this one went out without it: from here on the upstream's cache is of no use.

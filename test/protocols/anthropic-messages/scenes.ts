@@ -1,3 +1,5 @@
+/** The stage for transcript tests of this codec: frames, events and conversations in a line each. */
+
 import type { StartEvent, StreamEvent } from '../../../src/conversation/events.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';

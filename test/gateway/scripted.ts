@@ -1,0 +1,129 @@
+/** A gateway in this process whose upstream answers by script: for tests of the pipeline without sockets. */
+
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { Feature } from '../../src/features/feature.ts';
+import type { Summary } from '../../src/gateway/exchange.ts';
+import { createGateway } from '../../src/gateway/gateway.ts';
+import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../src/protocols/protocol.ts';
+import { routingTable } from '../../src/routing/index.ts';
+import type { Transport } from '../../src/upstream/transport.ts';
+import { Upstream } from '../../src/upstream/upstream.ts';
+
+export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+  'anthropic-messages': anthropicMessages,
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+};
+
+/** One upstream answer: SSE text in chunks, a JSON body, a status with a body, or a connection error. */
+export type Scripted =
+  | { readonly sse: readonly string[]; readonly cut?: boolean }
+  | { readonly json: unknown; readonly status?: number; readonly headers?: Record<string, string> }
+  | { readonly refuse: string };
+
+export interface ScriptedGateway {
+  /** The client's request and its answer as text, with whether the body broke off. */
+  ask(protocol: ProtocolName, body: unknown): Promise<Answered>;
+  /** Bodies that the upstream was sent. */
+  readonly sent: unknown[];
+  readonly summaries: Summary[];
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly reset: boolean;
+}
+
+export function scriptedGateway(
+  upstreamProtocol: ProtocolName,
+  script: Scripted[],
+  features: readonly Feature[] = [],
+  yaml = '',
+): ScriptedGateway {
+  const loaded = parseConfig(
+    `providers: { up: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"] } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
+    'test.yaml',
+    environmentFrom({}, '/nowhere'),
+  );
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const table = routingTable(loaded.config);
+  const sent: unknown[] = [];
+  const summaries: Summary[] = [];
+  const transport: Transport = async ({ body }) => {
+    sent.push(JSON.parse(new TextDecoder().decode(body)));
+    const next = script.shift();
+    if (next === undefined) throw new Error('the script has no further answer');
+    return answer(next);
+  };
+  const upstreams = new Map<string, Upstream>();
+  const gateway = createGateway({
+    protocols: PROTOCOLS,
+    features,
+    extras: () => undefined,
+    snapshot: () => ({
+      table,
+      upstream: ({ provider }) => {
+        const known = upstreams.get(provider.name) ?? new Upstream(provider, transport);
+        upstreams.set(provider.name, known);
+        return known;
+      },
+    }),
+    onRetry: () => {},
+    onStream: () => {},
+    onEnd: (summary) => summaries.push(summary),
+  });
+  return {
+    sent,
+    summaries,
+    async ask(protocol, body) {
+      const response = await gateway({
+        id: 'req_1790000000000_abcdef',
+        protocol: PROTOCOLS[protocol],
+        body: new TextEncoder().encode(JSON.stringify(body)),
+        headers: new Headers(),
+        search: '',
+        signal: new AbortController().signal,
+        owner: '',
+        started: performance.now(),
+      });
+      return { status: response.status, headers: response.headers, ...(await drained(response)) };
+    },
+  };
+}
+
+function answer(scripted: Scripted): Response {
+  if ('refuse' in scripted) throw Object.assign(new Error('no'), { code: scripted.refuse });
+  if ('json' in scripted) {
+    return Response.json(scripted.json, {
+      status: scripted.status ?? 200,
+      headers: scripted.headers,
+    });
+  }
+  const chunks = scripted.sse.map((text) => new TextEncoder().encode(text));
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const chunk = chunks.shift();
+      if (chunk !== undefined) controller.enqueue(chunk);
+      else if (scripted.cut) controller.error(new Error('reset by peer'));
+      else controller.close();
+    },
+  });
+  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+}
+
+async function drained(response: Response): Promise<{ text: string; reset: boolean }> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of response.body ?? []) chunks.push(chunk.slice());
+    return { text: Buffer.concat(chunks).toString(), reset: false };
+  } catch {
+    return { text: Buffer.concat(chunks).toString(), reset: true };
+  }
+}
