@@ -8,6 +8,7 @@ import type { Environment } from './config/environment.ts';
 import { GatewayError } from './conversation/errors.ts';
 import type { ProtocolName } from './conversation/types.ts';
 import { exchangeRecord, refusedRecord } from './exchange-record.ts';
+import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
@@ -29,12 +30,16 @@ import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { upstreamPool } from './upstream/pool.ts';
+import { Slots } from './upstream/slots.ts';
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
 };
+
+/** For the command line, which names no feature. */
+export const PAIRING = { mend: mendBody, repair };
 
 export interface ComposeOptions {
   readonly config: Config;
@@ -69,7 +74,11 @@ function settingsOf(config: Config): Settings {
   const pool = upstreamPool({ builtIn: { 'demo:': demo } });
   const table = routingTable(config);
   return {
-    snapshot: { table, upstream: (routed) => pool(routed.provider) },
+    snapshot: {
+      table,
+      upstream: (routed) => pool(routed.provider),
+      slots: new Slots(config.limits.concurrency),
+    },
     access: createAccess({ keys: config.auth.keys, host: config.listen.host }),
     bodyBytes: config.limits.bodyBytes,
   };

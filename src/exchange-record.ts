@@ -15,7 +15,7 @@ export function exchangeRecord(summary: Summary): ExchangeRecord {
     target: target === undefined ? undefined : `${target.provider}/${target.model}`,
     status: summary.status,
     stream: summary.stream,
-    timings: { firstByte: summary.firstByte, total: summary.total },
+    timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
     hops: summary.hops,
     notes: summarize(summary.notes),

@@ -1,7 +1,7 @@
 /** The entry: lifts a limit that only a fresh process can lift, then hands the command line to cli/. */
 
 import { processIo, run } from './cli/index.ts';
-import { PROTOCOLS } from './compose.ts';
+import { PAIRING, PROTOCOLS } from './compose.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './serve.ts';
 
@@ -22,6 +22,7 @@ if (serving && process.env[LIMIT] === undefined && process.execve !== undefined)
 const environment = processEnvironment();
 process.exitCode = await run(args, processIo(environment), {
   protocols: PROTOCOLS,
+  pairing: PAIRING,
   serve: (options) =>
     serve({
       ...options,

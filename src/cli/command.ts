@@ -3,6 +3,10 @@
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import type { LoadOptions } from '../config/load.ts';
+import type { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
+import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Json } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -102,6 +106,16 @@ export interface Deps {
   serve(options: ServeOptions): Promise<number>;
   /** The three protocols, by name. */
   readonly protocols: Readonly<Record<Protocol['name'], Protocol>>;
+  /** The repair of broken histories. */
+  readonly pairing: Pairing;
+}
+
+/** What `repair` needs of the pairing feature. */
+export interface Pairing {
+  /** The raw body with everything in it readable for the decoder of its protocol. */
+  mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
+  /** The conversation as the target takes it; itself when nothing is wrong. */
+  repair(conversation: Conversation, target: Target, notes: Notes, madeBy?: string): Conversation;
 }
 
 /** Options that every command takes. */

@@ -5,6 +5,7 @@ import type { CommandSpec, OptionSpec } from './command.ts';
 import { runDoctor } from './doctor/index.ts';
 import { runInit } from './init/index.ts';
 import { runModels } from './models.ts';
+import { runRepair } from './repair.ts';
 import { runServe } from './serve.ts';
 import { CLIENT_NAMES, runSetup } from './setup/index.ts';
 import { runVersion } from './version.ts';
@@ -241,6 +242,34 @@ export const COMMANDS: readonly CommandSpec[] = [
       [1, 'the configuration cannot be used, or nothing takes the request'],
     ],
     run: runModels,
+  },
+  {
+    name: 'repair',
+    group: 'Look',
+    summary: 'make tool histories valid for an API, offline',
+    description: [
+      'Reads request bodies from stdin, one a line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs nothing comes back as the very text it was; a line that is no request becomes {"error":…}.',
+      'A body is taken to be of the protocol of --to, unless it can only be of another: then it is converted.',
+    ],
+    options: [
+      { name: 'to', value: 'PROTOCOL', summary: 'the API that shall take it', choices: protocols },
+      { name: 'profile', value: 'NAME', summary: 'the vendor that shall take it', default: 'none' },
+      {
+        name: 'from',
+        value: 'PROFILE',
+        summary: 'the vendor whose answers are in the history; others do not take its signatures',
+        default: 'told from the signatures themselves',
+      },
+      { name: 'jsonl', summary: 'a JSON body a line, the only form there is' },
+    ],
+    examples: [
+      {
+        line: 'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl',
+        summary: 'What Anthropic would refuse of these, made valid.',
+      },
+    ],
+    exits: [[0, 'every line was answered']],
+    run: runRepair,
   },
   {
     name: 'version',

@@ -73,7 +73,6 @@ export interface ProviderConfig {
 
 /** Milliseconds; 0 = no limit. */
 export interface TimeoutsConfig {
-  readonly connectMs: number;
   /** Until the response headers are here. */
   readonly firstByteMs: number;
   /** Between two chunks of a stream. */

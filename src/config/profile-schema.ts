@@ -89,7 +89,10 @@ export const profileFacts = {
   documents: flag('PDF and other files can be sent.'),
   needsUserTurn: flag('Refuses a conversation without any user message.'),
   userAfterTool: flag('A user message may follow tool messages directly.'),
-  callIds: oneOf(['nine-alphanumeric'], 'The only shape of tool call ids that the vendor takes.'),
+  callIds: oneOf(
+    ['nine-alphanumeric', 'short'],
+    'The only shape of tool call ids that the vendor takes; short: at most 40 letters, digits, _ and -.',
+  ),
   shortToolResults: flag("The last round's tool results are sent as short text."),
   reasoningField: oneOf(
     ['reasoning_content', 'reasoning', 'none'],
@@ -111,8 +114,8 @@ export const profileFacts = {
     }),
   ),
   reasoningReplay: oneOf(
-    ['calls', 'all', 'none'],
-    'Chat: assistant messages that must carry reasoning while the model reasons; none: it must not be sent.',
+    ['calls', 'all'],
+    'Chat: assistant messages that must carry reasoning while the model reasons.',
   ),
   errors: Type.Optional(
     named(

@@ -20,7 +20,6 @@ export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-mes
 export const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
 const timeoutKeys = {
-  connect: seconds('Seconds until the connection stands; 0 = no limit.'),
   first_byte: seconds('Seconds until the response begins; 0 = no limit.'),
   idle: seconds('Seconds between two chunks of a stream; 0 = no limit.'),
   total: seconds('Seconds for the whole exchange with the upstream; 0 = no limit.'),
@@ -37,7 +36,6 @@ const inherited = 'that of the top level';
 
 export const timeouts = closed(
   {
-    connect: byDefault(timeoutKeys.connect, 10),
     first_byte: byDefault(timeoutKeys.first_byte, 600),
     idle: byDefault(timeoutKeys.idle, 300),
     total: byDefault(timeoutKeys.total, 0),
@@ -108,7 +106,6 @@ export const provider = closed(
     timeouts: byDefault(
       closed(
         {
-          connect: optional(timeoutKeys.connect, inherited),
           first_byte: optional(timeoutKeys.first_byte, inherited),
           idle: optional(timeoutKeys.idle, inherited),
           total: optional(timeoutKeys.total, inherited),

@@ -68,7 +68,6 @@ export function resolveRetry(own: FileProvider['retry'] | undefined, base: FileC
 
 function resolveTimeouts(own: FileProvider['timeouts'], base: FileConfig['timeouts']) {
   const timeouts: TimeoutsConfig = {
-    connectMs: ms(own.connect ?? base.connect),
     firstByteMs: ms(own.first_byte ?? base.first_byte),
     idleMs: ms(own.idle ?? base.idle),
     totalMs: ms(own.total ?? base.total),

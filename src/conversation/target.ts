@@ -71,8 +71,11 @@ export interface Profile {
   readonly needsUserTurn?: boolean;
   /** A user message may follow tool messages directly. Default true. */
   readonly userAfterTool?: boolean;
-  /** The only shape of tool call ids that the vendor takes. Default: whatever the client sent. */
-  readonly callIds?: 'nine-alphanumeric';
+  /**
+   * The only shape of tool call ids that the vendor takes; `short`: at most 40 of `[a-zA-Z0-9_-]`.
+   * Default: whatever the client sent.
+   */
+  readonly callIds?: 'nine-alphanumeric' | 'short';
   /** Fails on large records of executed tools: the last round's results are sent as short text. */
   readonly shortToolResults?: boolean;
 
@@ -98,9 +101,9 @@ export interface Profile {
   readonly efforts?: readonly ('none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max')[];
   /**
    * Chat: assistant messages that must carry reasoning while the model reasons (a space where there is
-   * none); `none`: earlier reasoning must not be sent. Default: what there is goes out.
+   * none): those with calls, or all. Default: none.
    */
-  readonly reasoningReplay?: 'calls' | 'all' | 'none';
+  readonly reasoningReplay?: 'calls' | 'all';
 
   // Errors.
   /** The vendor's own error codes, as text. */

@@ -35,6 +35,11 @@ export interface Interceptor {
 /** Work between two hops: tools to run, and the conversation with which to go on. */
 export interface Next {
   /**
+   * No hop follows: what `run` emits holds this hop's `finish` and `end`, and the conversation it gives
+   * is not sent (a turn in which the client's own calls stand beside calls that were run here).
+   */
+  readonly last?: boolean;
+  /**
    * Runs it. The events given to `emit` reach the client at once, in stream order. The conversation
    * that comes back is routed, passed and sent like a request of its own; its answer goes through
    * fresh interceptors of every feature and on into the client's open stream.

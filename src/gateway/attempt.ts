@@ -69,7 +69,16 @@ export async function attempt(options: Attempt): Promise<Answer> {
   let sent: Sent | undefined;
   try {
     if (exchange.signal.aborted) throw gone();
-    const prepared = prepare(ask, target, protocol, options.features, notes, options.hop);
+    const preparing = prepare({
+      ask,
+      target,
+      protocol,
+      features: options.features,
+      notes,
+      hop: options.hop,
+      signal: abort.signal,
+    });
+    const prepared = preparing instanceof Promise ? await preparing : preparing;
     sent = await upstream.send({
       path: protocol.upstreamPath,
       search: exchange.search,

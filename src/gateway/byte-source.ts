@@ -59,6 +59,8 @@ export function byteSource(
         return [];
       } catch (thrown) {
         finish();
+        const { reason } = options.abort.signal;
+        if (reason instanceof GatewayError) throw reason;
         if (silent) {
           throw new GatewayError(
             'timeout',

@@ -31,6 +31,8 @@ export interface Summary {
   /** Of the HTTP response; 499 when the client went away first. */
   readonly status: number;
   readonly stream: boolean;
+  /** Until its turn came. */
+  readonly queue: number | undefined;
   readonly firstByte: number | undefined;
   readonly total: number;
   readonly tries: number;

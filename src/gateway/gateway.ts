@@ -6,6 +6,7 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
+import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
 import { Ask } from './ask.ts';
@@ -23,6 +24,8 @@ import { runTries } from './tries.ts';
 export interface Snapshot {
   readonly table: RoutingTable;
   readonly upstream: (routed: RoutedTarget) => Upstream;
+  /** How many exchanges may run at a time. */
+  readonly slots: Slots;
 }
 
 /** What one exchange needs beside the features of all. */
@@ -55,8 +58,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     try {
       const ask = new Ask(exchange.protocol, exchange.body);
       tally.asked(ask);
-      const extras = options.extras(exchange, ask);
       const snapshot = options.snapshot();
+      const entered = snapshot.slots.take(exchange.signal);
+      tally.entered(typeof entered === 'function' ? entered : await entered);
+      const extras = options.extras(exchange, ask);
       const runHop = hopRunner(options, snapshot, exchange, ask, extras, tally);
       const { keepAliveMs } = snapshot.table.config;
 

@@ -14,30 +14,44 @@ const utf8 = new TextEncoder();
 
 export interface Prepared {
   readonly body: Uint8Array;
-  /** Neither the passes nor another protocol changed anything: these are the client's bytes. */
-  readonly untouched: boolean;
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
+}
+
+interface Job {
+  readonly ask: Ask;
+  readonly target: Target;
+  readonly protocol: Protocol;
+  readonly features: readonly Feature[];
+  readonly notes: Notes;
+  readonly hop: Hop;
+  /** Fires when the answer is no longer wanted. */
+  readonly signal: AbortSignal;
+}
+
+/** Waits only where a feature has something to find out first; otherwise the work is done on return. */
+export function prepare(job: Job): Prepared | Promise<Prepared> {
+  const { ask, target, notes, hop } = job;
+  const context: FeatureContext = { target, client: ask.protocol.name, notes, hop: hop.number };
+  // The bytes are those of the first hop: what follows it is looked at by everybody.
+  const armed = job.features.filter(
+    (feature) => hop.number > 1 || (feature.looksAt?.(ask.bytes, context) ?? true),
+  );
+  const asked = armed.filter((feature) => feature.before !== undefined);
+  if (asked.length === 0) return pass(job, armed, context);
+  const conversation = hop.conversation ?? ask.conversation;
+  return Promise.all(
+    asked.map((feature) => feature.before?.(conversation, context, job.signal)),
+  ).then(() => pass(job, armed, context));
 }
 
 /**
  * The one place that chooses the lane of the request: when no pass changed the conversation and the
  * target speaks the client's protocol, the client's bytes go out, the model name spliced in.
  */
-export function prepare(
-  ask: Ask,
-  target: Target,
-  protocol: Protocol,
-  features: readonly Feature[],
-  notes: Notes,
-  hop: Hop,
-): Prepared {
+function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Prepared {
+  const { ask, target, protocol, notes, hop } = job;
   const same = protocol === ask.protocol;
-  const context: FeatureContext = { target, client: ask.protocol.name, notes, hop: hop.number };
-  // The bytes are those of the first hop: what follows it is looked at by everybody.
-  const armed = features.filter(
-    (feature) => hop.number > 1 || (feature.looksAt?.(ask.bytes, context) ?? true),
-  );
   let sent: Conversation | undefined = hop.conversation;
   for (const feature of armed) {
     if (feature.request !== undefined) {
@@ -58,12 +72,12 @@ export function prepare(
   if (same && asAsked && !carriesSeal(ask.bytes)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
-    return { body, untouched: body === bytes, interceptors, context: upstream };
+    return { body, interceptors, context: upstream };
   }
   const conversation = { ...(sent ?? ask.conversation), model: target.model };
   const value = protocol.encodeRequest(conversation, target, notes);
   const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
-  return { body, untouched: false, interceptors, context: upstream };
+  return { body, interceptors, context: upstream };
 }
 
 /** Seals that other vendors made travel inside the client's bytes; only an encoder takes them out. */

@@ -9,6 +9,8 @@ import type { Exchange, Summary } from './exchange.ts';
 
 export interface Tally {
   asked(ask: Ask): void;
+  /** It is this exchange's turn; `leave` gives its place to the next. */
+  entered(leave: () => void): void;
   tried(answer: Answer, tries: number): void;
   firstByte(): void;
   /** Tells the summary; only the first call counts. */
@@ -23,10 +25,16 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
   let hops = 0;
   const notes: Note[] = [];
   let firstByte: number | undefined;
+  let queue: number | undefined;
+  let leave: (() => void) | undefined;
   let over = false;
   return {
     asked(asked) {
       ask = asked;
+    },
+    entered(release) {
+      queue = since();
+      leave = release;
     },
     tried(last, count) {
       answer = last;
@@ -40,12 +48,14 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
     end(status, usage, error) {
       if (over) return;
       over = true;
+      leave?.();
       onEnd({
         exchange,
         model: ask?.model,
         target: answer?.target,
         status,
         stream: ask?.stream ?? false,
+        queue,
         firstByte,
         total: since(),
         tries,

@@ -61,6 +61,12 @@ export class Upstream {
     const release = typeof taken === 'function' ? taken : await taken;
     const key = this.keys.lend();
     const { config } = this;
+    const { totalMs } = config.timeouts;
+    const limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
+    const done = () => {
+      clearTimeout(limit);
+      release();
+    };
     let late = false;
     const watch = watchSilence(config.timeouts.firstByteMs, () => {
       late = true;
@@ -82,9 +88,10 @@ export class Upstream {
         body: options.body,
         signal: abort.signal,
       });
-      return { response, key, release };
+      return { response, key, release: done };
     } catch (thrown) {
-      release();
+      done();
+      if (abort.signal.reason instanceof GatewayError) throw abort.signal.reason;
       if (late) {
         const seconds = Math.round(config.timeouts.firstByteMs / 1000);
         throw new GatewayError(
@@ -99,6 +106,12 @@ export class Upstream {
     }
   }
 }
+
+const tooLong = ({ name, timeouts }: ProviderConfig) =>
+  new GatewayError(
+    'timeout',
+    `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
+  );
 
 /** A failure to connect, in words that name the provider but no URL (which may hold a key). */
 export function connectionError(provider: string, thrown: unknown): GatewayError {

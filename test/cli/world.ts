@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
+import { mendBody, repair } from '../../src/features/pairing/index.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
@@ -78,6 +79,7 @@ export function createWorld(): World {
           'openai-responses': openaiResponses,
           'anthropic-messages': anthropicMessages,
         },
+        pairing: { mend: mendBody, repair },
       };
       return { code: await run(argv, io, deps), out, err };
     },

@@ -108,14 +108,14 @@ profiles:
 
   test('timeouts and retries of the file hold for a provider that says nothing', () => {
     const config = good(`
-timeouts: { idle: 7, connect: 1.5 }
+timeouts: { idle: 7, first_byte: 1.5 }
 retry: { attempts: 5 }
 providers:
   a: { base_url: "http://127.0.0.1:1", protocol: openai-chat, timeouts: { idle: 9 } }
   b: { base_url: "http://127.0.0.1:1", protocol: openai-chat, retry: { attempts: 1 } }
 `);
     expect(config.providers.a).toMatchObject({
-      timeouts: { idleMs: 9000, connectMs: 1500, totalMs: 0 },
+      timeouts: { idleMs: 9000, firstByteMs: 1500, totalMs: 0 },
       retry: { attempts: 5 },
     });
     expect(config.providers.b).toMatchObject({

@@ -11,6 +11,7 @@ import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import type { Protocol } from '../../src/protocols/protocol.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { Slots } from '../../src/upstream/slots.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 
@@ -69,6 +70,7 @@ export function scriptedGateway(
     extras: () => undefined,
     snapshot: () => ({
       table,
+      slots: new Slots(0),
       upstream: ({ provider }) => {
         const known = upstreams.get(provider.name) ?? new Upstream(provider, transport);
         upstreams.set(provider.name, known);

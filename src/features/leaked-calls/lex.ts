@@ -87,7 +87,13 @@ function square(text: string, at: number, { words, prefixes }: Lexicon): Lexed {
   if (i === text.length) return prefixes.has(key) ? 'partial' : undefined;
   const word = words.get(key);
   if (word === undefined || text.charCodeAt(i) !== SQUARE_CLOSE) return undefined;
-  return { word, closing: closing || word.closes === true, attributes: '', empty: false, end: i + 1 };
+  return {
+    word,
+    closing: closing || word.closes === true,
+    attributes: '',
+    empty: false,
+    end: i + 1,
+  };
 }
 
 function marked(text: string, at: number, lexicon: Lexicon): Lexed {

@@ -24,7 +24,8 @@ export function newIds(
   for (const call of table.calls) {
     const { id } = call.block;
     const earlier = named.get(id);
-    const free = earlier === undefined || (rules.unique === 'open' && answeredBefore(earlier, call));
+    const free =
+      earlier === undefined || (rules.unique === 'open' && answeredBefore(earlier, call));
     const serverId = renamed.has(call.block) && SERVER_ID.test(id);
     if (free && rules.legalId(id) && !serverId) {
       named.set(id, call);

@@ -24,7 +24,7 @@ import { runsOf } from './runs.ts';
 import { sanityPass } from './sanity.ts';
 import { settleServerTools } from './server-tools.ts';
 import { splitRoles } from './split-roles.ts';
-import { fitThinking, placeThinking } from './thinking.ts';
+import { fitThinking, placeThinking, type Seals } from './thinking.ts';
 import { writeBack } from './write-back.ts';
 
 export { mendBody } from './mend/index.ts';
@@ -41,11 +41,20 @@ export const pairing: Feature = {
   request: (conversation, { target, notes }) => repair(conversation, target, notes),
 };
 
-/** The request pass of {@link pairing}. */
-export function repair(conversation: Conversation, target: Target, notes: Notes): Conversation {
+/**
+ * The request pass of {@link pairing}.
+ * @param madeBy the provider that sealed what is sealed in the history, where that is known
+ */
+export function repair(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  madeBy?: string,
+): Conversation {
   const rules = rulesFor(conversation, target);
   const tally: Tally = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
-  const cleaned = clean(conversation, rules, target, notes, tally);
+  const seals = { provider: target.provider, madeBy };
+  const cleaned = clean(conversation, rules, seals, notes, tally);
   const paired = pairUp(cleaned, conversation, rules, notes, tally);
   const finished = finish(paired, rules, notes, tally);
   addTally(tally, notes);
@@ -56,7 +65,7 @@ export function repair(conversation: Conversation, target: Target, notes: Notes)
 function clean(
   conversation: Conversation,
   rules: Rules,
-  target: Target,
+  seals: Seals,
   notes: Notes,
   tally: Tally,
 ): Conversation {
@@ -65,7 +74,7 @@ function clean(
     case 'anthropic-messages':
       return changed(conversation, {
         system: cleanSystem(conversation.system, tally),
-        turns: same(conversation.turns, (turn) => cleanTurn(turn, target.provider, tally)),
+        turns: same(conversation.turns, (turn) => cleanTurn(turn, seals, tally)),
       });
     case 'openai-chat': {
       const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
@@ -87,7 +96,8 @@ function pairUp(
   const split = splitRoles(conversation.turns, tally);
   const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
   const runs = runsOf(turns, rules);
-  const counts = (block: ToolCallBlock | ToolResultBlock, turn: Turn) => concerns(block, turn, rules);
+  const counts = (block: ToolCallBlock | ToolResultBlock, turn: Turn) =>
+    concerns(block, turn, rules);
   const all = indexCalls(turns, runs, counts);
   // The calls of these results are known to the server.
   const table = rules.own && isContinued(asked) ? withoutStrays(all) : all;
@@ -150,7 +160,9 @@ function isContinued({ origin, turns }: Conversation): boolean {
   }
   return (
     store !== false &&
-    turns.some(({ blocks }) => blocks.some((b) => b.type === 'opaque' && b.name === 'item_reference'))
+    turns.some(({ blocks }) =>
+      blocks.some((b) => b.type === 'opaque' && b.name === 'item_reference'),
+    )
   );
 }
 

@@ -7,15 +7,16 @@ import type { ProtocolName } from '../../conversation/types.ts';
  * quotes. Inside a JSON string the quotes are escaped, so the words of users do not count.
  */
 const MARKS: Readonly<Record<ProtocolName, readonly string[]>> = {
-  'anthropic-messages': [
-    '_use"',
-    'tool_result"',
-    'thinking"',
-    'cache_control"',
-    '_delta"',
-  ],
+  'anthropic-messages': ['_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'],
   'openai-chat': ['"tool_calls"', '"tool_call_id"', '"function_call"', '"tool"'],
-  'openai-responses': ['_call"', '_output"', 'reasoning"', '"item_reference"', '"assistant"', '"id"'],
+  'openai-responses': [
+    '_call"',
+    '_output"',
+    'reasoning"',
+    '"item_reference"',
+    '"assistant"',
+    '"id"',
+  ],
 };
 
 /** Values of `"type"` that no rule of Messages concerns; any other may be a block that the API refuses. */

@@ -3,7 +3,7 @@
 import { edited, mapSame } from '../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { sealHolds } from './thinking.ts';
+import { type Seals, sealHolds } from './thinking.ts';
 import { isBlank } from './words.ts';
 
 /** Counts of what one request lost; each becomes one note. */
@@ -39,8 +39,8 @@ const KNOWN_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_re
 const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
 /** The turn with the blocks that the API takes; the same reference where it took them all. */
-export function cleanTurn(turn: Turn, provider: string, tally: Tally): Turn {
-  const blocks = mapSame(turn.blocks, (block) => cleanBlock(block, provider, tally));
+export function cleanTurn(turn: Turn, seals: Seals, tally: Tally): Turn {
+  const blocks = mapSame(turn.blocks, (block) => cleanBlock(block, seals, tally));
   return blocks === turn.blocks ? turn : edited(turn, { blocks });
 }
 
@@ -53,14 +53,14 @@ export function cleanSystem(blocks: readonly Block[], tally: Tally): readonly Bl
   });
 }
 
-function cleanBlock(block: Block, provider: string, tally: Tally): Block | undefined {
+function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined {
   switch (block.type) {
     case 'text':
       if (!isBlank(block.text)) return block;
       tally.blank++;
       return undefined;
     case 'reasoning':
-      if (!sealHolds(block, provider)) {
+      if (!sealHolds(block, seals)) {
         tally.thinking++;
         return undefined;
       }
@@ -109,7 +109,9 @@ function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
   if (block.isError && silent) {
     // content cannot be empty if `is_error` is true
     tally.blank++;
-    return edited(block, { content: [{ type: 'text', text: 'The tool failed without a message.' }] });
+    return edited(block, {
+      content: [{ type: 'text', text: 'The tool failed without a message.' }],
+    });
   }
   return content === block.content ? block : edited(block, { content });
 }

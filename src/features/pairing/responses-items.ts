@@ -27,7 +27,8 @@ const wireOf = (turn: Turn): JsonObject | undefined => {
   return isObject(value) ? value : undefined;
 };
 
-const typeOf = (item: JsonObject): string => (typeof item.type === 'string' ? item.type : 'message');
+const typeOf = (item: JsonObject): string =>
+  typeof item.type === 'string' ? item.type : 'message';
 
 /** The turns as items that the API takes, but for pairing. */
 export function cleanItems(
@@ -93,7 +94,8 @@ function textual(turn: Turn): Turn {
   }
   if (block.type === 'tool-result' && block.by === 'client') {
     const { output } = item;
-    const legal = typeof output === 'string' || Array.isArray(output) || block.kind === 'tool-search';
+    const legal =
+      typeof output === 'string' || Array.isArray(output) || block.kind === 'tool-search';
     if (legal && typeof item.call_id === 'string') return turn;
     return edited(turn, { blocks: [edited(block, {})] });
   }
@@ -132,7 +134,12 @@ function isMade(turn: Turn): boolean {
   if (item === undefined) return turn.role === 'assistant';
   const type = typeOf(item);
   if (type === 'message') return item.role === 'assistant';
-  return type.endsWith('_call') || type === 'reasoning' || type === 'item_reference' || type === 'mcp_list_tools';
+  return (
+    type.endsWith('_call') ||
+    type === 'reasoning' ||
+    type === 'item_reference' ||
+    type === 'mcp_list_tools'
+  );
 }
 
 /**

@@ -67,9 +67,7 @@ export function settleServerTools(
     }
   });
   if (calls.length === 0 && results.length === 0) return { turns, renamed: new Set() };
-  const declared = new Set(
-    tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name),
-  );
+  const declared = new Set(tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name));
   const edges = runEdges(turns);
   const answers = new Map<Block, ToolResultBlock>();
   const spent = new Set<Block>();

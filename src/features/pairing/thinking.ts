@@ -11,8 +11,8 @@ import type {
 } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Tally } from './messages-blocks.ts';
-import { isAside, runsOf } from './runs.ts';
 import type { Rules } from './rules.ts';
+import { isAside, runsOf } from './runs.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEX = /^(?:[0-9a-f]+|[0-9A-F]+)$/;
@@ -33,11 +33,18 @@ export function isPlausibleSeal(value: string): boolean {
   return !PRINTABLE.test(Buffer.from(value.slice(0, 64), 'base64').toString('latin1'));
 }
 
+/** Who gets seals, and who made them where the block itself does not say. */
+export interface Seals {
+  readonly provider: string;
+  readonly madeBy: string | undefined;
+}
+
 /** May this block go out to this provider under its own seal? */
-export function sealHolds(block: ReasoningBlock, provider: string): boolean {
+export function sealHolds(block: ReasoningBlock, { provider, madeBy }: Seals): boolean {
   const { sealed } = block;
   if (sealed === undefined || sealed.protocol !== 'anthropic-messages') return false;
-  if (sealed.provider !== undefined && sealed.provider !== provider) return false;
+  const maker = sealed.provider ?? madeBy;
+  if (maker !== undefined && maker !== provider) return false;
   return isPlausibleSeal(sealed.value);
 }
 

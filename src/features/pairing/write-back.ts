@@ -108,7 +108,7 @@ class Writer {
     const leads = rules.results === 'lead' ? this.#lead(pieces) : wanted.length === 0;
     if (leads && this.#loose.length === 0) {
       this.#open = [];
-      this.#emitAll(pieces);
+      this.#emitAll(rules.shared && rules.own ? this.#joined(pieces) : pieces);
       return;
     }
     const placed = new Set(rules.results === 'lead' ? this.#ahead(pieces) : []);
@@ -249,6 +249,15 @@ class Writer {
       }
     }
     return before === 0;
+  }
+
+  /** Once anything in them changes, neighbours become one message: older deployments want that. */
+  #joined(pieces: Piece[]): Piece[] {
+    const own = pieces.filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules));
+    const [first] = own;
+    if (first === undefined || own.length < 2 || own.every(isSame)) return pieces;
+    first.blocks = own.flatMap((piece) => piece.blocks);
+    return pieces.filter((piece) => piece === first || !own.includes(piece));
   }
 
   /** Calls whose results already open the input. */

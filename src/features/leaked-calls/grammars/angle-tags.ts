@@ -68,4 +68,10 @@ const think: readonly Word[] = ['think', 'thinking', 'mm:think'].map((word) => (
   channel: 'reasoning',
 }));
 
-export const angleTags: readonly Word[] = [...dsml, ...anthropic, ...minimax, ...toolCall, ...think];
+export const angleTags: readonly Word[] = [
+  ...dsml,
+  ...anthropic,
+  ...minimax,
+  ...toolCall,
+  ...think,
+];

@@ -29,7 +29,14 @@ const deepseekAndKimi: readonly Word[] = [
 /** Kimi K3 (XTML): every tag is `<|open|>…<|sep|>` or `<|close|>…<|sep|>`. */
 const kimiK3: readonly Word[] = [
   { setting: 'xtml', word: 'tools', role: 'wrap', family: 'kimi-k3', opens: 'yes' },
-  { setting: 'xtml', word: 'call', role: 'call', family: 'kimi-k3', opens: 'named', nameIn: 'tool' },
+  {
+    setting: 'xtml',
+    word: 'call',
+    role: 'call',
+    family: 'kimi-k3',
+    opens: 'named',
+    nameIn: 'tool',
+  },
   { setting: 'xtml', word: 'argument', role: 'arg', family: 'kimi-k3', nameIn: 'key' },
   {
     setting: 'xtml',

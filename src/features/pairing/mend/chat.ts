@@ -1,7 +1,15 @@
 /** Chat bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
-import { asList, asName, asString, mendContent, mendList, mendText, withMembers } from './values.ts';
+import {
+  asList,
+  asName,
+  asString,
+  mendContent,
+  mendList,
+  mendText,
+  withMembers,
+} from './values.ts';
 
 const ROLES: Readonly<Record<string, string>> = {
   system: 'system',
@@ -71,7 +79,10 @@ function mendCall(call: Json): Json | undefined {
   if (call.type === 'custom' && isObject(call.custom)) {
     const { custom } = call;
     const input = typeof custom.input === 'string' ? custom.input : asString(custom.input);
-    return withMembers(call, { id, custom: withMembers(custom, { name: asName(custom.name), input }) });
+    return withMembers(call, {
+      id,
+      custom: withMembers(custom, { name: asName(custom.name), input }),
+    });
   }
   // Some clients leave the name beside the id, as Responses does.
   const inner = isObject(call.function)

@@ -1,7 +1,15 @@
 /** Messages bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
-import { asList, asName, asString, mendContent, mendList, mendText, withMembers } from './values.ts';
+import {
+  asList,
+  asName,
+  asString,
+  mendContent,
+  mendList,
+  mendText,
+  withMembers,
+} from './values.ts';
 
 const ROLES: Readonly<Record<string, string>> = {
   user: 'user',

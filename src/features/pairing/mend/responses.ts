@@ -1,7 +1,15 @@
 /** Responses bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
-import { asList, asName, asString, mendContent, mendList, mendText, withMembers } from './values.ts';
+import {
+  asList,
+  asName,
+  asString,
+  mendContent,
+  mendList,
+  mendText,
+  withMembers,
+} from './values.ts';
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant']);
 
@@ -45,7 +53,8 @@ function mendItem(item: Json): Json | undefined {
 /** `call_id`; the item's own id stands in for it, as it does for the decoder. */
 function callId(item: JsonObject): JsonObject {
   if (typeof item.call_id === 'string') return {};
-  if (item.call_id !== undefined && item.call_id !== null) return { call_id: asString(item.call_id) };
+  if (item.call_id !== undefined && item.call_id !== null)
+    return { call_id: asString(item.call_id) };
   return { call_id: typeof item.id === 'string' ? item.id : '' };
 }
 

@@ -1,0 +1,51 @@
+/** Of which protocol is a request body, told from its words alone? */
+
+import type { ProtocolName } from '../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+
+const objects = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+
+const MESSAGES_BLOCKS = /^(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use|.*_tool_result)$/;
+const CHAT_ROLES = new Set(['tool', 'function', 'developer']);
+const CHAT_PARTS = new Set(['image_url', 'input_audio', 'file']);
+
+/**
+ * The protocol that a body can only be of; undefined where it could be of several (a plain dialogue
+ * is the same in Chat and Messages), or speaks for two at once.
+ */
+export function bodyProtocol(body: Json): ProtocolName | undefined {
+  if (!isObject(body)) return undefined;
+  if (body.messages === undefined) return body.input === undefined ? undefined : 'openai-responses';
+  const messages = isMessages(body);
+  const chat = isChat(body);
+  if (messages === chat) return undefined;
+  return messages ? 'anthropic-messages' : 'openai-chat';
+}
+
+function isMessages(body: JsonObject): boolean {
+  return (
+    body.system !== undefined ||
+    body.stop_sequences !== undefined ||
+    objects(body.tools).some((tool) => tool.input_schema !== undefined) ||
+    objects(body.messages).some(({ content }) =>
+      objects(content).some((block) => MESSAGES_BLOCKS.test(String(block.type))),
+    )
+  );
+}
+
+function isChat(body: JsonObject): boolean {
+  return (
+    body.max_completion_tokens !== undefined ||
+    objects(body.tools).some((tool) => isObject(tool.function)) ||
+    objects(body.messages).some(
+      (message, i) =>
+        CHAT_ROLES.has(String(message.role)) ||
+        (i === 0 && message.role === 'system') ||
+        message.tool_calls !== undefined ||
+        message.tool_call_id !== undefined ||
+        message.function_call !== undefined ||
+        objects(message.content).some((part) => CHAT_PARTS.has(String(part.type))),
+    )
+  );
+}

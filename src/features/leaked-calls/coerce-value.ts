@@ -1,0 +1,170 @@
+/** Gives an argument that came as bare text the type that the tool's schema says. */
+
+import { isObject, type Json, type JsonObject, parseExact } from '../../lib/json.ts';
+import { pythonLiteral } from './python-literal.ts';
+
+type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
+
+/** What a vendor's own parser does beyond the common rules. */
+export interface Dialect {
+  /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
+  readonly nulls?: readonly string[];
+  readonly anyCase?: true;
+  /** yes/on/no/off are booleans. */
+  readonly yesNo?: true;
+  /** A boolean is true or 1; anything else is false. */
+  readonly elseFalse?: true;
+  /** Quotes around a string argument are JSON's, not the string's. */
+  readonly unquotes?: true;
+}
+
+const DIALECTS: Readonly<Record<string, Dialect>> = {
+  'minimax-m2': { nulls: ['null', 'none', 'nil'], anyCase: true, yesNo: true },
+  'minimax-m3': { nulls: ['null', 'Null', 'NULL'] },
+  qwen: { elseFalse: true },
+  glm: { unquotes: true },
+};
+
+export const dialectOf = (family: string): Dialect => DIALECTS[family] ?? {};
+
+// vLLM's aliases; the order in which types are tried is its order too.
+const ORDER: readonly Type[] = [
+  'null',
+  'integer',
+  'number',
+  'boolean',
+  'object',
+  'array',
+  'string',
+];
+const ALIASES: readonly [RegExp, Type][] = [
+  [/^(?:string|str|text|varchar|char|enum)$/, 'string'],
+  [/^(?:int.*|uint.*|long|short|unsigned.*)$/, 'integer'],
+  [/^(?:number|num.*|float.*|double)$/, 'number'],
+  [/^(?:boolean|bool|binary)$/, 'boolean'],
+  [/^(?:object|dict.*)$/, 'object'],
+  [/^(?:array|arr.*|list.*|sequence)$/, 'array'],
+  [/^null$/, 'null'],
+];
+
+/**
+ * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
+ * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
+ */
+export function typesOf(schema: Json | undefined, root: JsonObject, depth = 0): Set<Type> {
+  const types = new Set<Type>();
+  if (!isObject(schema) || depth > 8) return types;
+  if (typeof schema.$ref === 'string') {
+    return typesOf(resolve(schema.$ref, root), root, depth + 1);
+  }
+  const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
+  for (const name of named) {
+    if (typeof name !== 'string') continue;
+    const type = ALIASES.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1];
+    if (type !== undefined) types.add(type);
+  }
+  const values = Array.isArray(schema.enum) ? (schema.enum as readonly Json[]) : [];
+  for (const value of schema.const === undefined ? values : [...values, schema.const]) {
+    types.add(typeOfValue(value));
+  }
+  for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
+    const branches = schema[key];
+    if (!Array.isArray(branches)) continue;
+    for (const branch of branches as readonly Json[]) {
+      for (const type of typesOf(branch, root, depth + 1)) types.add(type);
+    }
+  }
+  if (types.size === 0 && isObject(schema.properties)) types.add('object');
+  if (types.size === 0 && isObject(schema.items)) types.add('array');
+  return types;
+}
+
+function typeOfValue(value: Json): Type {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value === 'object' ? 'object' : (typeof value as 'string' | 'boolean');
+}
+
+function resolve(reference: string, root: JsonObject): Json | undefined {
+  if (!reference.startsWith('#/')) return undefined;
+  let here: Json | undefined = root;
+  for (const part of reference.slice(2).split('/')) {
+    if (!isObject(here)) return undefined;
+    here = here[part.replaceAll('~1', '/').replaceAll('~0', '~')];
+  }
+  return here;
+}
+
+/**
+ * The first type that fits the text, in the order null, integer, number, boolean, object, array,
+ * string; where none of the schema's fits, JSON, else the text. No schema: the text.
+ */
+export function coerceValue(
+  text: string,
+  schema: Json | undefined,
+  root: JsonObject,
+  dialect: Dialect = {},
+): Json {
+  const types = typesOf(schema, root);
+  if (types.size === 0) return text;
+  const trimmed = text.trim();
+  for (const type of ORDER) {
+    if (!types.has(type)) continue;
+    const value = as(type, text, trimmed, dialect);
+    if (value !== undefined) return value;
+  }
+  return jsonValue(trimmed) ?? text;
+}
+
+function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json | undefined {
+  switch (type) {
+    case 'null': {
+      const words = dialect.nulls ?? ['null'];
+      const word = dialect.anyCase ? trimmed.toLowerCase() : trimmed;
+      return words.includes(word) ? null : undefined;
+    }
+    case 'integer':
+      return /^[-+]?\d+$/.test(trimmed) ? exact(trimmed) : undefined;
+    case 'number': {
+      if (!/^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
+      const value = Number(trimmed);
+      if (!Number.isFinite(value)) return undefined;
+      return Number.isSafeInteger(value) ? value : exact(trimmed);
+    }
+    case 'boolean': {
+      const word = trimmed.toLowerCase();
+      if (word === 'true' || word === '1') return true;
+      if (word === 'false' || word === '0') return false;
+      if (dialect.yesNo && (word === 'yes' || word === 'on')) return true;
+      if (dialect.yesNo && (word === 'no' || word === 'off')) return false;
+      return dialect.elseFalse ? false : undefined;
+    }
+    case 'object':
+    case 'array': {
+      if (!trimmed.startsWith(type === 'object' ? '{' : '[')) return undefined;
+      return jsonValue(trimmed) ?? pythonLiteral(trimmed);
+    }
+    case 'string': {
+      const quoted = dialect.unquotes && /^"[\s\S]*"$/.test(trimmed);
+      const value = quoted ? jsonValue(trimmed) : undefined;
+      return typeof value === 'string' ? value : text;
+    }
+  }
+}
+
+/** A number as it was written where a double would change it. */
+function exact(text: string): Json {
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  return jsonValue(text.replace(/^\+/, '').replace(/^(-?)0+(?=\d)/, '$1')) ?? value;
+}
+
+/** JSON, numbers as written; undefined where the text is none (NaN and Infinity are none). */
+export function jsonValue(text: string): Json | undefined {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}

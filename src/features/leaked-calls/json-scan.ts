@@ -1,0 +1,52 @@
+/** Finds where a JSON value (or a bracketed Python expression) ends, fed in pieces, each character once. */
+
+const QUOTE = 0x22;
+const APOSTROPHE = 0x27;
+const BACKSLASH = 0x5c;
+
+/** Feed it from the opening bracket on. */
+export class BracketScan {
+  #depth = 0;
+  #quote = 0;
+  #escaped = false;
+
+  /** @param singleQuotes strings may stand in single quotes too (Python) */
+  constructor(readonly singleQuotes = false) {}
+
+  /** Index behind the bracket that closes the first one, or -1: all of the text belongs to the value. */
+  feed(text: string, from = 0): number {
+    for (let i = from; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (this.#quote !== 0) {
+        if (this.#escaped) this.#escaped = false;
+        else if (code === BACKSLASH) this.#escaped = true;
+        else if (code === this.#quote) this.#quote = 0;
+        continue;
+      }
+      switch (code) {
+        case APOSTROPHE:
+          if (!this.singleQuotes) break;
+          this.#quote = code;
+          break;
+        case QUOTE:
+          this.#quote = code;
+          break;
+        case 0x7b:
+        case 0x5b:
+          this.#depth++;
+          break;
+        case 0x28:
+          if (this.singleQuotes) this.#depth++;
+          break;
+        case 0x29:
+          if (this.singleQuotes) this.#depth--;
+          break;
+        case 0x7d:
+        case 0x5d:
+          if (--this.#depth === 0) return i + 1;
+          break;
+      }
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,50 @@
+/** Reasoning that a vendor wants back on its assistant messages, where the history has none. */
+
+import { edited, withParts } from '../../conversation/edit.ts';
+import type { Turn } from '../../conversation/types.ts';
+import type { Fit, Rule } from './fit.ts';
+import { reasons } from './reasoning.ts';
+
+// DeepSeek V4 and Kimi answer 400 to an assistant message without `reasoning_content`, and V4 to an
+// empty one too; one space is taken by both and says nothing.
+const PLACEHOLDER = ' ';
+
+/** A placeholder on each answer of the history that must have reasoning and has none. */
+export const fitReplay: Rule = (conversation, fit) => {
+  const { turns } = conversation;
+  if (fit.profile.reasoningReplay === undefined || fit.protocol !== 'openai-chat')
+    return conversation;
+  if (!reasons(conversation, fit.profile)) return conversation;
+  const out: Turn[] = [];
+  for (let at = 0; at < turns.length; ) {
+    const run = answerAt(turns, at, fit);
+    out.push(...(lacks(run, fit) ? withPlaceholder(run, fit) : run));
+    at += run.length;
+  }
+  return out.every((turn, i) => turn === turns[i])
+    ? conversation
+    : withParts(conversation, { turns: out });
+};
+
+/** One answer: a message, or (where the codec merges them) the neighbouring assistant turns. */
+function answerAt(turns: readonly Turn[], at: number, fit: Fit): readonly Turn[] {
+  let end = at + 1;
+  if (!fit.own && turns[at]!.role === 'assistant') {
+    while (turns[end]?.role === 'assistant') end++;
+  }
+  return turns.slice(at, end);
+}
+
+function lacks(run: readonly Turn[], { profile }: Fit): boolean {
+  if (run[0]!.role !== 'assistant') return false;
+  const blocks = run.flatMap((turn) => turn.blocks);
+  if (blocks.some((block) => block.type === 'reasoning' && block.text !== '')) return false;
+  if (profile.reasoningReplay === 'all') return blocks.length > 0;
+  return blocks.some((block) => block.type === 'tool-call' && block.by !== 'provider');
+}
+
+function withPlaceholder([first, ...others]: readonly Turn[], { notes }: Fit): readonly Turn[] {
+  notes.add('reasoning_placeholder_added', '/messages');
+  const blocks = [{ type: 'reasoning', text: PLACEHOLDER } as const, ...first!.blocks];
+  return [edited(first!, { blocks }), ...others];
+}

@@ -1,0 +1,78 @@
+/** Has a Chat body a field that the vendor spells otherwise, in a request that would go out as it came? */
+
+import { withParts } from '../../conversation/edit.ts';
+import type { Profile } from '../../conversation/target.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import type { Rule } from './fit.ts';
+
+/**
+ * The codec spells a body for the profile whenever it writes one; a body that nobody changed is
+ * forwarded instead. Where such a body holds something to be spelled, this makes the codec write it:
+ * the settings become a copy of themselves, which says the same but is not what was decoded.
+ */
+export const fitSpelling: Rule = (conversation, { profile, protocol, own }) => {
+  const { origin } = conversation;
+  if (protocol !== 'openai-chat' || !own || origin === undefined) return conversation;
+  const { parts } = origin;
+  const changed =
+    conversation.settings !== parts.settings ||
+    conversation.turns !== parts.turns ||
+    conversation.tools !== parts.tools ||
+    conversation.system !== parts.system;
+  if (changed || !spelledOtherwise(origin.value, profile)) return conversation;
+  return withParts(conversation, { settings: { ...conversation.settings } });
+};
+
+const REASONING = [
+  'reasoning_effort',
+  'reasoning',
+  'thinking',
+  'enable_thinking',
+  'thinking_budget',
+];
+const SPELLINGS: Readonly<Record<NonNullable<Profile['reasoningParam']>, readonly string[]>> = {
+  reasoning_effort: ['reasoning_effort'],
+  thinking: ['thinking'],
+  enable_thinking: ['enable_thinking', 'thinking_budget'],
+  reasoning: ['reasoning'],
+  none: [],
+};
+
+const objects = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : [];
+
+function spelledOtherwise(body: JsonObject, profile: Profile): boolean {
+  const has = (key: string) => body[key] !== undefined;
+  const { maxTokensParam, reasoningParam } = profile;
+  if (maxTokensParam !== undefined) {
+    if (has(maxTokensParam === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens')) return true;
+  }
+  if (reasoningParam !== undefined && !SPELLINGS[reasoningParam].some(has) && REASONING.some(has)) {
+    return true;
+  }
+  if (profile.parallelToolsParam === false && has('parallel_tool_calls')) return true;
+  if (profile.streamUsage === false && has('stream_options')) return true;
+  if (profile.strictTools === false) {
+    const strict = ({ function: declared }: JsonObject) =>
+      isObject(declared) && declared.strict !== undefined;
+    if (objects(body.tools).some(strict)) return true;
+  }
+  const choice = body.tool_choice;
+  if (profile.toolChoices !== undefined && isObject(choice) && choice.type === 'allowed_tools') {
+    return true;
+  }
+  return messagesOtherwise(objects(body.messages), profile);
+}
+
+function messagesOtherwise(messages: readonly JsonObject[], profile: Profile): boolean {
+  const { developerRole, reasoningField } = profile;
+  if (developerRole === false && messages.some(({ role }) => role === 'developer')) return true;
+  if (reasoningField === undefined) return false;
+  const keys = ['reasoning_content', 'reasoning'].filter((key) => key !== reasoningField);
+  return messages.some(
+    (message) =>
+      message.role === 'assistant' &&
+      (reasoningField === 'none' || message[reasoningField] === undefined) &&
+      keys.some((key) => message[key] !== undefined),
+  );
+}

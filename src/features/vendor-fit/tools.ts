@@ -1,0 +1,27 @@
+/** Declarations of tools in the target's own protocol with what the vendor refuses left out of them. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Rule } from './fit.ts';
+
+/**
+ * `strict` and the wish for one call at a time, where Messages and Responses bodies would go out as
+ * they came; the Chat codec fits a body of its own whenever it writes it (see spelling.ts).
+ */
+export const fitTools: Rule = (conversation, { profile, protocol, own, notes }) => {
+  if (!own || protocol === 'openai-chat') return conversation;
+  let { tools, settings } = conversation;
+  if (profile.strictTools === false) {
+    tools = mapSame(tools, (tool) => {
+      if (tool.type !== 'function' || tool.strict === undefined) return tool;
+      notes.add('parameter_dropped', `/tools/${tool.name}`, 'strict');
+      return edited(tool, { strict: undefined });
+    });
+  }
+  if (profile.parallelToolsParam === false && settings.parallelTools !== undefined) {
+    notes.add('parameter_dropped', 'parallel_tool_calls');
+    settings = { ...settings, parallelTools: undefined };
+  }
+  return tools === conversation.tools && settings === conversation.settings
+    ? conversation
+    : withParts(conversation, { tools, settings });
+};
