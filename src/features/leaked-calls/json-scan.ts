@@ -39,7 +39,7 @@ export class BracketScan {
           if (this.singleQuotes) this.#depth++;
           break;
         case 0x29:
-          if (this.singleQuotes) this.#depth--;
+          if (this.singleQuotes && --this.#depth === 0) return i + 1;
           break;
         case 0x7d:
         case 0x5d:

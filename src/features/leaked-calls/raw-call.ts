@@ -1,0 +1,173 @@
+/** A call as the markup said it, and the structured call that it amounts to. */
+
+import { unwrapFreeform } from '../../conversation/tool-names.ts';
+import type { ToolKind } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { coerceValue, dialectOf, jsonValue } from './coerce-value.ts';
+import { pythonLiteral } from './python-literal.ts';
+import { repairJson } from './repair-json.ts';
+import type { KnownTool, ToolIndex } from './tool-index.ts';
+
+/** An element of M3's nested arguments. */
+export interface TreeNode {
+  readonly name: string;
+  readonly children: TreeNode[];
+  text: string;
+}
+
+/** One argument. `as`: the markup said string, said JSON, or left it to the schema. */
+export type Pair =
+  | { readonly key: string; readonly text: string; readonly as: 'string' | 'json' | 'schema' }
+  | { readonly key: string; readonly tree: TreeNode };
+
+export interface RawCall {
+  readonly name: string | undefined;
+  readonly family: string;
+  readonly input:
+    | { readonly type: 'json'; readonly text: string }
+    | { readonly type: 'value'; readonly value: Json | undefined }
+    | { readonly type: 'pairs'; readonly pairs: readonly Pair[] };
+  /** The markup was broken in a way that leaves the arguments in doubt. */
+  readonly malformed: boolean;
+}
+
+export interface RecoveredCall {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly kind: ToolKind;
+  /** JSON arguments; for a freeform tool its text. */
+  readonly input: string;
+  readonly family: string;
+  /** Its JSON was broken and has been repaired. */
+  readonly repaired: boolean;
+}
+
+export const PARALLEL = /^(?:functions\.)?(?:multi_tool_use[._])?parallel$/;
+
+/**
+ * The calls that a raw call stands for: one; several for OpenAI's `multi_tool_use.parallel`; none
+ * where the tool is not one of the request, or the arguments cannot be told for certain.
+ */
+export function buildCalls(raw: RawCall, tools: ToolIndex): readonly RecoveredCall[] {
+  if (raw.malformed || raw.name === undefined) return [];
+  const tool = tools.resolve(raw.name);
+  if (tool === undefined) {
+    if (!PARALLEL.test(raw.name.trim()) || raw.input.type === 'pairs') return [];
+    const value = raw.input.type === 'json' ? jsonValue(raw.input.text) : raw.input.value;
+    return parallelCalls(value, raw.family)?.flatMap((each) => buildCalls(each, tools)) ?? [];
+  }
+  const found = argumentsOf(raw, tool);
+  if (found === undefined) return [];
+  const { text, repaired } = found;
+  return [
+    {
+      name: tool.name,
+      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
+      kind: tool.kind,
+      input: tool.kind === 'custom' ? unwrapFreeform(text) : text,
+      family: raw.family,
+      repaired,
+    },
+  ];
+}
+
+/** The calls in the arguments of `multi_tool_use.parallel`, or undefined where they are others. */
+export function parallelCalls(
+  value: Json | undefined,
+  family: string,
+): readonly RawCall[] | undefined {
+  if (!isObject(value) || !Array.isArray(value.tool_uses)) return undefined;
+  return (value.tool_uses as readonly Json[]).map((use) => ({
+    name: isObject(use) && typeof use.recipient_name === 'string' ? use.recipient_name : undefined,
+    family,
+    input: { type: 'value', value: isObject(use) ? use.parameters : undefined },
+    malformed: false,
+  }));
+}
+
+interface Arguments {
+  readonly text: string;
+  readonly repaired: boolean;
+}
+
+function argumentsOf(raw: RawCall, tool: KnownTool): Arguments | undefined {
+  const { input, family } = raw;
+  if (input.type === 'pairs') {
+    const value = fromPairs(input.pairs, tool.schema, family);
+    if (family === 'glm' && tainted(value)) return undefined;
+    return { text: JSON.stringify(unwrapped(value, tool.schema)), repaired: false };
+  }
+  let text = input.type === 'json' ? input.text.trim() : undefined;
+  let value = text === undefined ? (input as { value?: Json }).value : jsonValue(text);
+  // Arguments as a JSON string: what they say is JSON again.
+  if (typeof value === 'string') {
+    text = value.trim();
+    value = text === '' ? {} : jsonValue(text);
+    if (text === '') text = '{}';
+  }
+  let repaired = false;
+  if (value === undefined && text !== undefined) {
+    value = pythonLiteral(text) ?? repairJson(text);
+    text = undefined;
+    repaired = true;
+  }
+  if (!isObject(value)) return undefined;
+  const plain = unwrapped(value, tool.schema);
+  return { text: plain === value && text !== undefined ? text : JSON.stringify(plain), repaired };
+}
+
+const propertiesOf = (schema: Json | undefined): JsonObject =>
+  isObject(schema) && isObject(schema.properties) ? schema.properties : {};
+
+function fromPairs(pairs: readonly Pair[], schema: JsonObject, family: string): JsonObject {
+  const properties = propertiesOf(schema);
+  const dialect = dialectOf(family);
+  const out: { [key: string]: Json } = {};
+  for (const pair of pairs) {
+    const property = properties[pair.key];
+    let value: Json;
+    if ('tree' in pair) value = fromTree(pair.tree, property, schema);
+    else if (pair.as === 'string') value = pair.text;
+    else {
+      // What the markup calls JSON is JSON; only what cannot be read goes by the schema.
+      const given = pair.as === 'json' ? jsonValue(pair.text) : undefined;
+      value = given ?? coerceValue(pair.text, property, schema, dialect);
+    }
+    // `__proto__` is a key like any other.
+    Object.defineProperty(out, pair.key, { value, enumerable: true, configurable: true });
+  }
+  return out;
+}
+
+function fromTree(node: TreeNode, schema: Json | undefined, root: JsonObject): Json {
+  const { children } = node;
+  if (children.length === 0) return coerceValue(node.text, schema, root, dialectOf('minimax-m3'));
+  if (children.every(({ name }) => name === 'item')) {
+    const items = isObject(schema) ? schema.items : undefined;
+    return children.map((child) => fromTree(child, items, root));
+  }
+  const properties = propertiesOf(schema);
+  return Object.fromEntries(
+    children.map((child) => [child.name, fromTree(child, properties[child.name], root)]),
+  );
+}
+
+/** A sole `arguments` or `input` that the schema does not know, around what it does (vLLM's rule). */
+function unwrapped(value: JsonObject, schema: JsonObject): JsonObject {
+  const keys = Object.keys(value);
+  const key = keys[0];
+  if (keys.length !== 1 || (key !== 'arguments' && key !== 'input')) return value;
+  const properties = propertiesOf(schema);
+  const given = value[key];
+  const inner = typeof given === 'string' ? jsonValue(given) : given;
+  if (key in properties || !isObject(inner)) return value;
+  return Object.keys(inner).every((name) => name in properties) ? inner : value;
+}
+
+const ARG_TAG = /<\/?arg_(?:key|value)\b/;
+
+/** GLM's tags left in keys or values: two arguments ran into each other. */
+const tainted = (value: JsonObject): boolean =>
+  Object.entries(value).some(
+    ([key, text]) => ARG_TAG.test(key) || (typeof text === 'string' && ARG_TAG.test(text)),
+  );

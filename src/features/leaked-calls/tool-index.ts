@@ -1,0 +1,58 @@
+/** The tools of a request by every way a model may spell their names. */
+
+import { toolNames } from '../../conversation/tool-names.ts';
+import type { Tool, ToolKind } from '../../conversation/types.ts';
+import type { JsonObject } from '../../lib/json.ts';
+
+export interface KnownTool {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly kind: ToolKind;
+  /** JSON Schema of the input; empty where the client gave none. */
+  readonly schema: JsonObject;
+}
+
+export interface ToolIndex {
+  readonly size: number;
+  /** The tool that a leaked name means, or undefined. */
+  resolve(spelled: string): KnownTool | undefined;
+}
+
+const NO_SCHEMA: JsonObject = {};
+
+/**
+ * Client and gateway tools; what the vendor runs itself is no tool here. A name that two tools could
+ * mean is none.
+ */
+export function toolIndex(tools: readonly Tool[]): ToolIndex {
+  const exact = new Map<string, KnownTool>();
+  const loose = new Map<string, KnownTool | undefined>();
+  const flat = toolNames(tools, 64);
+  for (const tool of tools) {
+    if (tool.type === 'hosted') continue;
+    const { name, namespace } = tool;
+    const known: KnownTool = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      kind: tool.type === 'custom' ? 'custom' : 'function',
+      schema: (tool.type === 'function' ? tool.schema : undefined) ?? NO_SCHEMA,
+    };
+    const spellings =
+      namespace === undefined
+        ? [name, flat.flat(name)]
+        : [flat.flat(name, namespace), `${namespace}.${name}`, `${namespace}__${name}`];
+    for (const spelling of spellings) if (!exact.has(spelling)) exact.set(spelling, known);
+    const before = loose.has(name);
+    loose.set(name, before ? undefined : known);
+  }
+  const find = (name: string) => exact.get(name) ?? loose.get(name);
+  return {
+    size: exact.size,
+    resolve(spelled) {
+      const name = spelled.trim().replace(/^["'`]|["'`]$/g, '');
+      // Kimi's `functions.NAME:IDX`, Harmony's `functions.NAME`, Python's dotted names.
+      const bare = name.replace(/^functions?[.:/]/, '').replace(/:\d+$/, '');
+      return find(name) ?? find(bare) ?? find(bare.slice(bare.lastIndexOf('.') + 1));
+    },
+  };
+}
