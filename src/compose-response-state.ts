@@ -43,12 +43,18 @@ export function responseState(store: ResponseStore) {
         const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
         return kept && (bytes.includes(PREVIOUS) || bytes.includes(REFERENCE));
       },
-      request(conversation: Conversation): Conversation {
+      request(conversation: Conversation, { target, notes }): Conversation {
         if (conversation !== ask.conversation) return conversation;
         const body = resolveReferences(bodyOf(ask), store, owner);
         const own = body === bodyOf(ask) ? conversation : openaiResponses.decodeRequest(body);
         const items = expand(body, store, owner);
-        return items === undefined ? own : prependItems(own, items.filter(isObject));
+        if (items === undefined) return own;
+        notes.add('previous_response_expanded', 'previous_response_id', `${items.length} items`);
+        const whole = prependItems(own, items.filter(isObject));
+        if (target.protocol === openaiResponses.name) return whole;
+        // Said in full now: another protocol's encoder must not report the id as lost.
+        const { previousResponseId: _, ...settings } = whole.settings;
+        return { ...whole, settings };
       },
     };
     return {

@@ -97,12 +97,12 @@ async function run(
   const tail = page.truncated
     ? `\n\n[The page goes on; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
     : '';
-  const head = [page.title === '' ? '' : `# ${page.title}\n`, `URL: ${page.url}\n\n`].join('');
+  const title = page.title || page.url;
   return {
     ok: true,
     payload: { url: page.url, title: page.title, text: page.text, truncated: page.truncated },
-    text: head + page.text + tail,
-    sources: [{ url: page.url, title: page.title || page.url, text: page.text.slice(0, 500) }],
+    text: (n) => `[${n}] ${title}\nURL: ${page.url}\n\n${page.text}${tail}`,
+    sources: [{ url: page.url, title, text: page.text.slice(0, 500) }],
     shown: [webFetchBlock(content, page)],
     log: { url: page.url, characters: page.text.length, truncated: page.truncated },
   };

@@ -1,0 +1,142 @@
+/** Finds `[n]` in text that arrives in pieces: which source it means, and what of the text is told. */
+
+import type { NumberedSource } from './sources.ts';
+
+export type Piece =
+  | { readonly type: 'text'; readonly text: string }
+  /** Sources of the words before. `mark` is what stood there. */
+  | { readonly type: 'cite'; readonly sources: readonly NumberedSource[]; readonly mark: string };
+
+// [1] · [1, 2] · 【3】, as models write them.
+const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)】)/;
+const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
+const NEXT = /[[【`\n]/g;
+/** Blanks before a mark go with it where what follows needs none. */
+const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】]|$)/;
+const NAME_END = /[\p{ASCII}]/u;
+
+/**
+ * A reader of one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are text;
+ * so is a number behind a name (`list[3]`) that is no source. Other marks without a source are dropped.
+ */
+export class CitationMarks {
+  readonly #source: (n: number) => NumberedSource | undefined;
+  #held = '';
+  /** The backticks that opened the code we are in. */
+  #code = '';
+  #last = '';
+
+  constructor(source: (n: number) => NumberedSource | undefined) {
+    this.#source = source;
+  }
+
+  push(text: string): readonly Piece[] {
+    const pieces: Piece[] = [];
+    this.#held = this.#read(this.#held + text, false, pieces);
+    return pieces;
+  }
+
+  /** The block is over: what was held is only text, or a mark at the very end. */
+  end(): readonly Piece[] {
+    const pieces: Piece[] = [];
+    this.#held = this.#read(this.#held, true, pieces);
+    return pieces;
+  }
+
+  /** Says what can be told and returns what must wait. */
+  #read(text: string, ended: boolean, pieces: Piece[]): string {
+    let from = 0;
+    let at = 0;
+    const tell = (to: number) => {
+      if (to > from) pieces.push({ type: 'text', text: text.slice(from, to) });
+      if (to > 0) this.#last = text[to - 1] ?? this.#last;
+      from = to;
+    };
+    for (;;) {
+      NEXT.lastIndex = at;
+      const found = NEXT.exec(text);
+      if (found === null) break;
+      at = found.index;
+      if (found[0] === '\n') {
+        // Inline code ends with its line.
+        if (this.#code.length < 3) this.#code = '';
+        at++;
+        continue;
+      }
+      if (found[0] === '`') {
+        let end = at;
+        while (text[end] === '`') end++;
+        if (end === text.length && !ended) {
+          tell(at);
+          return text.slice(at);
+        }
+        const ticks = text.slice(at, end);
+        if (this.#code === '') this.#code = ticks;
+        else if (this.#code === ticks) this.#code = '';
+        at = end;
+        continue;
+      }
+      if (this.#code !== '') {
+        at++;
+        continue;
+      }
+      const rest = text.slice(at);
+      const blanks = blanksBefore(text, from, at);
+      const mark = MARK.exec(rest);
+      if (mark === null) {
+        if (!ended && BEGUN.test(rest)) {
+          tell(at - blanks);
+          return text.slice(from);
+        }
+        at++;
+        continue;
+      }
+      const after = rest[mark[0].length];
+      if (after === undefined && !ended) {
+        tell(at - blanks);
+        return text.slice(from);
+      }
+      const before = at > from ? text[at - 1] : this.#last;
+      const sources = this.#cited(mark[1] ?? mark[2] ?? '');
+      if (isOther(after, before, sources.length)) {
+        at += mark[0].length;
+        continue;
+      }
+      tell(NO_BLANK_BEFORE.test(after ?? '') || sources.length > 0 ? at - blanks : at);
+      if (sources.length > 0) {
+        const gap = text.slice(from, at);
+        const keeps = gap !== '' && !NO_BLANK_BEFORE.test(after ?? '');
+        pieces.push({ type: 'cite', sources, mark: gap + mark[0] });
+        from = at + mark[0].length;
+        this.#last = keeps ? ' ' : (text[from - 1] ?? '');
+      } else from = at + mark[0].length;
+      at = from;
+    }
+    const tail = ended ? 0 : blanksBefore(text, from, text.length);
+    tell(text.length - tail);
+    return text.slice(text.length - tail);
+  }
+
+  #cited(numbers: string): readonly NumberedSource[] {
+    const sources: NumberedSource[] = [];
+    for (const number of numbers.split(/[,，、]/)) {
+      const source = this.#source(Number(number.trim()));
+      if (source !== undefined && !sources.includes(source)) sources.push(source);
+    }
+    return sources;
+  }
+}
+
+function blanksBefore(text: string, from: number, at: number): number {
+  let start = at;
+  while (start > from && (text[start - 1] === ' ' || text[start - 1] === '\t')) start--;
+  return at - start;
+}
+
+/** A bracketed number that is no citation. */
+function isOther(after: string | undefined, before: string | undefined, found: number): boolean {
+  if (after === '(' || after === ':') return true;
+  return (
+    found === 0 && before !== undefined && NAME_END.test(before) && /[\w)\]]/.test(before)
+  );
+}

@@ -1,0 +1,157 @@
+/** Runs the calls of one turn: in parallel, bounded, each with its own time, and never failing as a whole. */
+
+import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import { isObject, type Json, tryParse } from '../../lib/json.ts';
+import type { Offered } from './offer.ts';
+import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
+
+/** One call of a server tool as the model made it. */
+export interface ServerCall {
+  readonly id: string;
+  readonly offered: Offered;
+  /** Raw arguments. */
+  readonly input: string;
+}
+
+/** What apps that watch tools are told. */
+export interface ToolEvent {
+  readonly event: 'tool_call' | 'tool_result';
+  readonly name: string;
+  readonly id: string;
+  readonly arguments?: Json;
+  readonly result?: Json;
+  readonly durationMs?: number;
+}
+
+export interface RunOptions {
+  /** Calls at the same time. */
+  readonly parallel: number;
+  /** How often each tool was called before; counted up here. */
+  readonly uses: Map<Offered['tool'], number>;
+  readonly signal: AbortSignal;
+  /** Milliseconds that are left for all of it. */
+  readonly leftMs: number;
+  readonly conversation?: Conversation;
+  readonly client?: ProtocolName;
+  readonly owner?: string;
+  readonly log: ToolLog;
+  readonly onEvent?: (event: ToolEvent) => void;
+}
+
+/** One promise per call, in order; none of them rejects. */
+export function runCalls(
+  calls: readonly ServerCall[],
+  options: RunOptions,
+): readonly Promise<ToolOutcome>[] {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const slot = async () => {
+    if (running >= options.parallel) {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+    }
+    running++;
+  };
+  const free = () => {
+    running--;
+    waiting.shift()?.();
+  };
+  return calls.map(async (call) => {
+    const refused = refusal(call, options.uses);
+    if (refused !== undefined) return told(call, refused, 0, options);
+    await slot();
+    const started = performance.now();
+    try {
+      options.onEvent?.({
+        event: 'tool_call',
+        name: call.offered.tool.name,
+        id: call.id,
+        arguments: argumentsOf(call.input) ?? call.input,
+      });
+      const outcome = await runOne(call, options);
+      return told(call, outcome, performance.now() - started, options);
+    } finally {
+      free();
+    }
+  });
+}
+
+/** Counts the call, or says why it is not run. */
+function refusal(
+  { offered, input }: ServerCall,
+  uses: Map<Offered['tool'], number>,
+): ToolOutcome | undefined {
+  const { tool, maxUses } = offered;
+  const before = uses.get(tool) ?? 0;
+  if (before >= maxUses) {
+    const message = `${tool.name} may be used ${maxUses} times, and has been. Answer with what you have.`;
+    return failedOutcome(tool.name, message, { code: 'max_uses_exceeded' });
+  }
+  uses.set(tool, before + 1);
+  if (argumentsOf(input) !== undefined) return undefined;
+  const message = 'The arguments are not a JSON object.';
+  return failedOutcome(tool.name, message, { code: 'invalid_tool_input', retryable: true });
+}
+
+/** No arguments at all mean an empty object. */
+function argumentsOf(input: string) {
+  if (input.trim() === '') return {};
+  const value = tryParse(input);
+  return isObject(value) ? value : undefined;
+}
+
+async function runOne(call: ServerCall, options: RunOptions): Promise<ToolOutcome> {
+  const { tool, options: declared } = call.offered;
+  const late = new AbortController();
+  const ms = Math.max(0, Math.min(tool.limits.timeoutMs, options.leftMs));
+  const signal = AbortSignal.any([options.signal, late.signal]);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // A tool that ignores its signal is not waited for.
+  const cut = new Promise<never>((_, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    timer = setTimeout(() => {
+      late.abort(new ToolError(`No answer within ${Math.round(ms)} ms.`, { retryable: true }));
+    }, ms);
+  });
+  try {
+    const running = (async () =>
+      tool.run(argumentsOf(call.input) ?? {}, {
+        signal,
+        callId: call.id,
+        options: declared,
+        conversation: options.conversation,
+        client: options.client,
+        owner: options.owner,
+        log: options.log,
+      }))();
+    return await Promise.race([running, cut]);
+  } catch (thrown) {
+    if (thrown instanceof ToolError) {
+      const { message, retryable, code } = thrown;
+      return failedOutcome(tool.name, message, { retryable, code });
+    }
+    if (options.signal.aborted) return failedOutcome(tool.name, 'The request was given up.');
+    // An unforeseen error's own words may hold what nobody should read; its kind may be told.
+    const kind = thrown instanceof Error ? thrown.name : typeof thrown;
+    options.log('servertool.threw', { tool: tool.name, error: String(thrown) });
+    return failedOutcome(tool.name, `The tool failed (${kind}).`, { retryable: true });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function told(
+  { id, offered }: ServerCall,
+  outcome: ToolOutcome,
+  durationMs: number,
+  { log, onEvent }: RunOptions,
+): ToolOutcome {
+  const { name } = offered.tool;
+  const rounded = Math.round(durationMs);
+  log('servertool.run', { tool: name, ok: outcome.ok, durationMs: rounded, ...outcome.log });
+  onEvent?.({ event: 'tool_result', name, id, result: outcome.payload, durationMs: rounded });
+  return outcome;
+}
