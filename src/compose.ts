@@ -109,6 +109,7 @@ export function compose(options: ComposeOptions): Composed {
     features: [],
     extras: state.extras,
     snapshot: () => settings.snapshot,
+    record: () => undefined,
     onRetry: ({ target, error }) => metrics.retries.add(1, target?.provider ?? '', error.kind),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     onEnd: (summary) => {

@@ -226,8 +226,58 @@ export interface WebSearchConfig {
   readonly timeoutMs: number;
 }
 
+export interface WebFetchConfig {
+  readonly inject: 'force' | 'selective' | 'declared';
+  /** For one page, redirects included. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  /** Characters handed to the model at a time. */
+  readonly maxText: number;
+  readonly maxRedirects: number;
+  /** Pages for one request. */
+  readonly maxUses?: number;
+  /** Hosts and address blocks that may be fetched although they are not public. */
+  readonly allow: readonly string[];
+}
+
+/** A tool that is one HTTP request. */
+export interface HttpToolConfig {
+  readonly name: string;
+  readonly inject: 'force' | 'declared';
+  readonly description: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `{name}` behind the host stands for that argument. */
+  readonly url: string;
+  /** JSON Schema of the arguments, with `x-in` and `x-name` on its properties. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly query: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** An MCP server: a program (`command`) or an address (`url`), never both. */
+export interface McpServerConfig {
+  readonly name: string;
+  readonly inject: 'force' | 'declared';
+  readonly command?: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, Secret>>;
+  readonly cwd: string;
+  readonly url?: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** Names or globs; all of them when left out. */
+  readonly tools?: readonly string[];
+  /** For one call, and for the start. */
+  readonly timeoutMs: number;
+}
+
 export interface ServerToolsConfig {
   readonly webSearch?: WebSearchConfig;
+  readonly webFetch?: WebFetchConfig;
+  readonly http: readonly HttpToolConfig[];
+  readonly mcp: readonly McpServerConfig[];
   readonly vision?: {
     readonly target: string;
     readonly prompt?: string;

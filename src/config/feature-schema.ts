@@ -13,6 +13,7 @@ import {
   seconds,
   text,
 } from './schema-words.ts';
+import { httpTools, mcpServers, webFetch } from './server-tool-schema.ts';
 
 export const DEFAULT_BODY_BYTES = 52_428_800;
 export const DEFAULT_TOOL_TEXT = 8192;
@@ -100,6 +101,9 @@ export const serverTools = closed(
       ),
       'off',
     ),
+    web_fetch: optional(webFetch, 'off'),
+    http: httpTools,
+    mcp: mcpServers,
   },
   'Tools that the gateway runs itself.',
 );

@@ -22,6 +22,7 @@ import {
   resolveRetry,
 } from './resolve-providers.ts';
 import { checkTarget, type Names, resolveAliases, resolveRoutes } from './resolve-routes.ts';
+import { resolveReachingTools } from './resolve-server-tools.ts';
 import type { FileConfig } from './schema.ts';
 import { Secret } from './secret.ts';
 
@@ -183,6 +184,7 @@ function resolveServerTools(
       : {
           vision: { target: vision.target, prompt: vision.prompt, timeoutMs: ms(vision.timeout) },
         }),
+    ...resolveReachingTools(file, environment, findings),
   };
 }
 

@@ -1,9 +1,11 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
+import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
-import type { Notes } from '../conversation/notes.ts';
+import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Usage } from '../conversation/usage.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -67,4 +69,62 @@ export interface Feature {
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
+}
+
+/**
+ * What a recorder is told of one exchange, as it happens. Calls return at once and never throw. Bytes
+ * are views that stay valid: they may be kept, never changed.
+ */
+export interface Recording {
+  /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
+  hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
+  /** The client's response begins. */
+  clientStart(status: number, headers: Headers): void;
+  clientChunk(chunk: Uint8Array | string): void;
+  /** Nothing more will happen. */
+  end(told: Told): void;
+}
+
+export interface SentRequest {
+  readonly target: Target;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+export interface HopRecording {
+  /** The upstream's response begins. */
+  start(status: number, headers: Headers): void;
+  chunk(chunk: Uint8Array): void;
+  /** The response is over, or never came. */
+  end(error: GatewayError | undefined): void;
+}
+
+/** How an exchange ended. Times in ms since it started. */
+export interface Told {
+  /** 499: the client went away. */
+  readonly status: number;
+  readonly model: string | undefined;
+  readonly target: Target | undefined;
+  readonly stream: boolean;
+  readonly firstByte: number | undefined;
+  readonly total: number;
+  readonly tries: number;
+  readonly hops: number;
+  readonly usage: Usage | undefined;
+  readonly notes: readonly Note[];
+  readonly error: GatewayError | undefined;
+}
+
+/** What a recorder is given when an exchange begins. */
+export interface RecordedExchange {
+  /** `req_…` */
+  readonly id: string;
+  /** The client's. */
+  readonly protocol: { readonly name: ProtocolName };
+  readonly body: Uint8Array;
+  readonly headers: Headers;
+  readonly search: string;
+  /** The name of the gateway key; '' without auth. */
+  readonly owner: string;
 }

@@ -8,7 +8,7 @@ import {
 import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { Feature } from '../features/feature.ts';
+import type { Feature, HopRecording, Recording } from '../features/feature.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
@@ -45,6 +45,9 @@ export interface Attempt {
   readonly upstream: Upstream;
   readonly features: readonly Feature[];
   readonly hop: Hop;
+  /** Counts the tries of this hop, from 1. */
+  readonly number: number;
+  readonly recording: Recording | undefined;
   /** Somebody wants the whole answer when it is over. */
   readonly keepsAnswer: boolean;
 }
@@ -67,6 +70,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     return { kind: 'failed', error, remedy: remedy ?? remedyForError(error), target, notes };
   };
   let sent: Sent | undefined;
+  let recorded: HopRecording | undefined;
   try {
     if (exchange.signal.aborted) throw gone();
     const preparing = prepare({
@@ -87,10 +91,16 @@ export async function attempt(options: Attempt): Promise<Answer> {
       sameProtocol: same,
       stream: ask.stream,
       abort,
+      onSend: (url, headers) => {
+        const { hop, number, recording } = options;
+        const { body } = prepared;
+        recorded = recording?.hop(hop.number, number, { target, url, headers, body });
+      },
     });
     const { response } = sent;
+    recorded?.start(response.status, response.headers);
     if (!response.ok) {
-      const failure = await refusal(options, sent, same, notes);
+      const failure = await refusal(options, sent, same, notes, recorded);
       release(sent)();
       return failure;
     }
@@ -100,6 +110,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       idleMs: upstream.config.timeouts.idleMs,
       abort,
       release: release(sent),
+      recording: recorded,
     });
     const client = clientContext(options, notes);
     const common = { target, notes, headers: body.headers, same } as const;
@@ -112,6 +123,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     if (sent !== undefined) release(sent)();
     else exchange.signal.removeEventListener('abort', leave);
     abort.abort();
+    recorded?.end(asGatewayError(thrown));
     if (exchange.signal.aborted) return failed(gone(), 'never');
     return failed(thrown);
   }
@@ -147,16 +159,24 @@ function clientContext(options: Attempt, notes: Notes): () => ClientContext {
 }
 
 /** The vendor said no: its error by meaning, its own words kept when they can go out as they are. */
-async function refusal(options: Attempt, sent: Sent, same: boolean, notes: Notes): Promise<Failed> {
+async function refusal(
+  options: Attempt,
+  sent: Sent,
+  same: boolean,
+  notes: Notes,
+  recorded: HopRecording | undefined,
+): Promise<Failed> {
   const { response, key } = sent;
   const { target } = options.routed;
   const { stream, headers } = decoded(response);
   const bytes = await readUpTo(stream, ERROR_BODY_BYTES);
+  recorded?.chunk(bytes);
   const error = options.protocol.decodeError(
     response.status,
     new TextDecoder().decode(bytes),
     response.headers,
   );
+  recorded?.end(error);
   const remedy = remedyForStatus(response.status, error, response.headers);
   if (remedy === 'next-key' || response.status === 429) {
     key.rest((error.retryAfter ?? (response.status === 429 ? 5 : 60)) * 1000);

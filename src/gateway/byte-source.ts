@@ -1,6 +1,7 @@
 /** An upstream's body, chunk by chunk, with a limit on silence. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import type { HopRecording } from '../features/feature.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
 
 type Batch = { readonly done: boolean; readonly value?: readonly Uint8Array[] };
@@ -25,6 +26,7 @@ export interface ByteSourceOptions {
   readonly abort: AbortController;
   /** The body is done with, in whichever way. Called once. */
   readonly release: () => void;
+  readonly recording?: HopRecording;
 }
 
 export function byteSource(
@@ -38,11 +40,28 @@ export function byteSource(
     silent = true;
     options.abort.abort(new Error('silent for too long'));
   });
-  const finish = () => {
+  const { recording } = options;
+  const finish = (error?: GatewayError) => {
     if (over) return;
     over = true;
     watch.stop();
+    recording?.end(error);
     options.release();
+  };
+  const trouble = (thrown: unknown): GatewayError => {
+    const { reason } = options.abort.signal;
+    if (reason instanceof GatewayError) return reason;
+    return silent
+      ? new GatewayError(
+          'timeout',
+          `Provider ${options.provider} sent nothing for ${Math.round(options.idleMs / 1000)} s.`,
+          { cause: thrown },
+        )
+      : new GatewayError(
+          'upstream',
+          `The connection to provider ${options.provider} broke off before the answer was complete.`,
+          { cause: thrown },
+        );
   };
   return {
     async next() {
@@ -51,28 +70,19 @@ export function byteSource(
       try {
         const many = reader.readMany();
         const batch = many instanceof Promise ? await many : many;
-        if (batch.value !== undefined && batch.value.length > 0) return batch.value;
+        if (batch.value !== undefined && batch.value.length > 0) {
+          if (recording !== undefined) for (const chunk of batch.value) recording.chunk(chunk);
+          return batch.value;
+        }
         if (batch.done) {
           finish();
           return undefined;
         }
         return [];
       } catch (thrown) {
-        finish();
-        const { reason } = options.abort.signal;
-        if (reason instanceof GatewayError) throw reason;
-        if (silent) {
-          throw new GatewayError(
-            'timeout',
-            `Provider ${options.provider} sent nothing for ${Math.round(options.idleMs / 1000)} s.`,
-            { cause: thrown },
-          );
-        }
-        throw new GatewayError(
-          'upstream',
-          `The connection to provider ${options.provider} broke off before the answer was complete.`,
-          { cause: thrown },
-        );
+        const error = trouble(thrown);
+        finish(error);
+        throw error;
       }
     },
     cancel() {

@@ -4,9 +4,18 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type OwnHeaders, ownHeaders } from './response-headers.ts';
 
-export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
+export function errorParts(
+  protocol: Protocol,
+  error: GatewayError,
+  own: OwnHeaders,
+): { status: number; headers: Headers; body: string } {
   const { status, headers, body } = protocol.encodeError(error, own.requestId);
   const all = new Headers(headers as Record<string, string>);
   all.set('content-type', 'application/json');
-  return new Response(JSON.stringify(body), { status, headers: ownHeaders(all, own) });
+  return { status, headers: ownHeaders(all, own), body: JSON.stringify(body) };
+}
+
+export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
+  const { status, headers, body } = errorParts(protocol, error, own);
+  return new Response(body, { status, headers });
 }

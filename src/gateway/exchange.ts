@@ -1,9 +1,6 @@
 /** One exchange: a client's request and all that is done to answer it. */
 
-import type { GatewayError } from '../conversation/errors.ts';
-import type { Note } from '../conversation/notes.ts';
-import type { Target } from '../conversation/target.ts';
-import type { Usage } from '../conversation/usage.ts';
+import type { Told } from '../features/feature.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 
 export interface Exchange {
@@ -22,24 +19,9 @@ export interface Exchange {
   readonly started: number;
 }
 
-/** What happened, told once when it is over. Times in ms since the exchange started. */
-export interface Summary {
+/** What happened, told once when it is over. */
+export interface Summary extends Told {
   readonly exchange: Exchange;
-  /** The model that was asked for; undefined when the body could not be read. */
-  readonly model: string | undefined;
-  readonly target: Target | undefined;
-  /** Of the HTTP response; 499 when the client went away first. */
-  readonly status: number;
-  readonly stream: boolean;
-  /** Until its turn came. */
+  /** Milliseconds until its turn came. */
   readonly queue: number | undefined;
-  readonly firstByte: number | undefined;
-  readonly total: number;
-  readonly tries: number;
-  /** Requests that made up the answer, retries not counted. */
-  readonly hops: number;
-  readonly usage: Usage | undefined;
-  readonly notes: readonly Note[];
-  /** Why it failed, also when that was after the first byte. */
-  readonly error: GatewayError | undefined;
 }

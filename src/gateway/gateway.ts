@@ -3,7 +3,7 @@
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { Feature } from '../features/feature.ts';
+import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
 import type { Slots } from '../upstream/slots.ts';
@@ -11,7 +11,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
 import { Ask } from './ask.ts';
 import { attempt, type Hop } from './attempt.ts';
-import { errorResponse } from './error-response.ts';
+import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { finishWhole, nextOpened } from './hops.ts';
 import type { Lane, Said } from './lane.ts';
@@ -40,6 +40,8 @@ export interface GatewayOptions {
   readonly features: readonly Feature[];
   readonly extras: (exchange: Exchange, ask: Ask) => Extras | undefined;
   readonly snapshot: () => Snapshot;
+  /** Told of everything that crosses an edge, where samples are wanted. */
+  readonly record: (exchange: RecordedExchange) => Recording | undefined;
   readonly onRetry: (failed: Failed) => void;
   /** A stream to a client opens (true) or is over (false). */
   readonly onStream: (open: boolean) => void;
@@ -54,7 +56,8 @@ export type RunHop = (hop: Hop) => Promise<Answer>;
 /** Answers exchanges. The returned function never rejects: every failure is a response in the client's protocol. */
 export function createGateway(options: GatewayOptions): Gateway {
   return async (exchange) => {
-    const tally = openTally(exchange, options.onEnd);
+    const recording = options.record(exchange);
+    const tally = openTally(exchange, recording, options.onEnd);
     try {
       const ask = new Ask(exchange.protocol, exchange.body);
       tally.asked(ask);
@@ -70,7 +73,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (first === LATE || first.kind === 'stream') {
         const opened = first === LATE ? running : first;
         options.onStream(true);
-        const job = { exchange, ask, runHop, keepAliveMs, onFirstByte: tally.firstByte };
+        const job = { exchange, ask, runHop, keepAliveMs, tally };
         return streamed(job, opened, (lane, clientGone, error) => {
           options.onStream(false);
           tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
@@ -121,7 +124,7 @@ function hopRunner(
       upstream,
       signal: exchange.signal,
       onRetry: options.onRetry,
-      attempt: (routed) =>
+      attempt: (routed, number) =>
         attempt({
           exchange,
           ask,
@@ -130,6 +133,8 @@ function hopRunner(
           upstream: upstream(routed),
           features,
           hop,
+          number,
+          recording: tally.recording,
           keepsAnswer: extras?.onAnswer !== undefined,
         }),
     });
@@ -165,15 +170,16 @@ interface StreamJob {
   readonly ask: Ask;
   readonly runHop: RunHop;
   readonly keepAliveMs: number;
-  readonly onFirstByte: () => void;
+  readonly tally: Tally;
 }
 
 function streamed(
-  { exchange, ask, runHop, keepAliveMs, onFirstByte }: StreamJob,
+  { exchange, ask, runHop, keepAliveMs, tally }: StreamJob,
   opened: Opened | Promise<Answer>,
   onEnd: (lane: Lane | undefined, clientGone: boolean, error: GatewayError | undefined) => void,
 ): Response {
   const ready = opened instanceof Promise ? undefined : opened;
+  const { recording } = tally;
   const encoder = () =>
     exchange.protocol.encodeStream({
       asked: ask.conversation,
@@ -187,7 +193,8 @@ function streamed(
     again: nextOpened(runHop),
     keepAliveMs,
     signal: exchange.signal,
-    onFirstByte,
+    onFirstByte: tally.firstByte,
+    tap: recording && ((chunk) => recording.clientChunk(chunk)),
     onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
   });
   const headers = ready?.same ? forwardedHeaders(ready.headers) : new Headers();
@@ -195,6 +202,7 @@ function streamed(
   headers.set('cache-control', 'no-cache');
   headers.set('x-accel-buffering', 'no');
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
+  recording?.clientStart(200, headers);
   return new Response(body, { headers });
 }
 
@@ -209,8 +217,10 @@ function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Respons
   const headers = answer.same ? forwardedHeaders(answer.headers) : new Headers();
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
-  tally.end(answer.status, answer.digest.usage, undefined);
   const { status } = answer;
+  tally.recording?.clientStart(status, headers);
+  tally.recording?.clientChunk(answer.body);
+  tally.end(status, answer.digest.usage, undefined);
   return new Response(answer.body as Uint8Array<ArrayBuffer> | string, { status, headers });
 }
 
@@ -220,6 +230,8 @@ function failedResponse(exchange: Exchange, failed: Failed, tally: Tally): Respo
   if (raw === undefined) return refused(exchange, failed.error, tally, failed);
   const headers = forwardedHeaders(raw.headers);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
+  tally.recording?.clientStart(raw.status, headers);
+  tally.recording?.clientChunk(raw.body);
   tally.end(raw.status, undefined, failed.error);
   return new Response(raw.body as Uint8Array<ArrayBuffer>, { status: raw.status, headers });
 }
@@ -230,7 +242,11 @@ function refused(
   tally: Tally,
   from: Partial<Pick<Failed, 'target' | 'notes'>> = {},
 ): Response {
-  tally.end(error.status, undefined, error);
   const { target, notes } = from;
-  return errorResponse(exchange.protocol, error, { requestId: exchange.id, target, notes });
+  const own = { requestId: exchange.id, target, notes };
+  const { status, headers, body } = errorParts(exchange.protocol, error, own);
+  tally.recording?.clientStart(status, headers);
+  tally.recording?.clientChunk(body);
+  tally.end(error.status, undefined, error);
+  return new Response(body, { status, headers });
 }

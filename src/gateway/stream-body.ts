@@ -34,6 +34,8 @@ export interface StreamBodyOptions {
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
+  /** Sees everything that is written. */
+  readonly tap?: (chunk: Uint8Array | string) => void;
   /** Called once, when nothing more will be written. */
   readonly onEnd: (end: StreamEnd) => void;
 }
@@ -57,7 +59,8 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
   };
   const source = {
     type: 'direct',
-    async pull(sink: Sink) {
+    async pull(controller: Sink) {
+      const sink = tapped(controller, options.tap);
       let blocked = false;
       const keep = watchSilence(options.keepAliveMs, () => {
         if (blocked || over || !(answer?.lane.between ?? true)) return;
@@ -126,6 +129,18 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
     throw error;
   }
   return new ReadableStream(source as never);
+}
+
+function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
+  if (tap === undefined) return sink;
+  return {
+    write(chunk) {
+      tap(chunk);
+      return sink.write(chunk);
+    },
+    flush: () => sink.flush(),
+    close: () => sink.close(),
+  };
 }
 
 /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */

@@ -3,11 +3,13 @@
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Note } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { Recording, Told } from '../features/feature.ts';
 import type { Answer } from './answer.ts';
 import type { Ask } from './ask.ts';
 import type { Exchange, Summary } from './exchange.ts';
 
 export interface Tally {
+  readonly recording: Recording | undefined;
   asked(ask: Ask): void;
   /** It is this exchange's turn; `leave` gives its place to the next. */
   entered(leave: () => void): void;
@@ -17,7 +19,11 @@ export interface Tally {
   end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void;
 }
 
-export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void): Tally {
+export function openTally(
+  exchange: Exchange,
+  recording: Recording | undefined,
+  onEnd: (summary: Summary) => void,
+): Tally {
   const since = () => performance.now() - exchange.started;
   let ask: Ask | undefined;
   let answer: Answer | undefined;
@@ -29,6 +35,7 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
   let leave: (() => void) | undefined;
   let over = false;
   return {
+    recording,
     asked(asked) {
       ask = asked;
     },
@@ -49,13 +56,11 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
       if (over) return;
       over = true;
       leave?.();
-      onEnd({
-        exchange,
+      const told: Told = {
         model: ask?.model,
         target: answer?.target,
         status,
         stream: ask?.stream ?? false,
-        queue,
         firstByte,
         total: since(),
         tries,
@@ -63,7 +68,9 @@ export function openTally(exchange: Exchange, onEnd: (summary: Summary) => void)
         hops,
         notes,
         error,
-      });
+      };
+      recording?.end(told);
+      onEnd({ ...told, exchange, queue });
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Answer, Failed } from './answer.ts';
 export interface TriesOptions {
   readonly targets: readonly RoutedTarget[];
   readonly upstream: (routed: RoutedTarget) => Upstream;
-  readonly attempt: (routed: RoutedTarget) => Promise<Answer>;
+  readonly attempt: (routed: RoutedTarget, number: number) => Promise<Answer>;
   readonly signal: AbortSignal;
   readonly onRetry: (failed: Failed) => void;
 }
@@ -28,7 +28,7 @@ export async function runTries(options: TriesOptions): Promise<{ answer: Answer;
     let keysLeft = upstream.keys.size - 1;
     for (let attempt = 1; ; ) {
       tries++;
-      const answer = await options.attempt(routed);
+      const answer = await options.attempt(routed, tries);
       if (answer.kind !== 'failed') return { answer, tries };
       last = answer;
       if (answer.remedy === 'never' || options.signal.aborted) return { answer, tries };

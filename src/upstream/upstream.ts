@@ -19,6 +19,8 @@ export interface SendOptions {
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: AbortController;
+  /** Told what goes out, just before it does. */
+  readonly onSend?: (url: string, headers: Headers) => void;
 }
 
 export interface Sent {
@@ -73,18 +75,21 @@ export class Upstream {
       abort.abort(new Error('no answer in time'));
     });
     try {
+      const url = this.url(options.path, options.sameProtocol ? options.search : '');
+      const headers = upstreamHeaders({
+        client: options.clientHeaders,
+        sameProtocol: options.sameProtocol,
+        protocol: config.protocol,
+        auth: config.auth,
+        key: key.text,
+        stream: options.stream,
+        extra: config.headers,
+      });
+      options.onSend?.(url, headers);
       const response = await this.#transport({
-        url: this.url(options.path, options.sameProtocol ? options.search : ''),
+        url,
         method: 'POST',
-        headers: upstreamHeaders({
-          client: options.clientHeaders,
-          sameProtocol: options.sameProtocol,
-          protocol: config.protocol,
-          auth: config.auth,
-          key: key.text,
-          stream: options.stream,
-          extra: config.headers,
-        }),
+        headers,
         body: options.body,
         signal: abort.signal,
       });

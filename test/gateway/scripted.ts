@@ -77,6 +77,7 @@ export function scriptedGateway(
         return known;
       },
     }),
+    record: () => undefined,
     onRetry: () => {},
     onStream: () => {},
     onEnd: (summary) => summaries.push(summary),

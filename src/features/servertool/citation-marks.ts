@@ -2,10 +2,18 @@
 
 import type { NumberedSource } from './sources.ts';
 
-export type Piece =
-  | { readonly type: 'text'; readonly text: string }
-  /** Sources of the words before. `mark` is what stood there. */
-  | { readonly type: 'cite'; readonly sources: readonly NumberedSource[]; readonly mark: string };
+export type Piece = { readonly type: 'text'; readonly text: string } | CitePiece;
+
+/** Sources of the words before. */
+export interface CitePiece {
+  readonly type: 'cite';
+  readonly sources: readonly NumberedSource[];
+  /** What stood there, without the blanks before it. */
+  readonly mark: string;
+  readonly gap: string;
+  /** Where the mark is left out, the gap may go as well. */
+  readonly tight: boolean;
+}
 
 // [1] · [1, 2] · 【3】, as models write them.
 const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)】)/;
@@ -13,7 +21,6 @@ const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
 const NEXT = /[[【`\n]/g;
 /** Blanks before a mark go with it where what follows needs none. */
 const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】]|$)/;
-const NAME_END = /[\p{ASCII}]/u;
 
 /**
  * A reader of one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are text;
@@ -102,14 +109,13 @@ export class CitationMarks {
         at += mark[0].length;
         continue;
       }
-      tell(NO_BLANK_BEFORE.test(after ?? '') || sources.length > 0 ? at - blanks : at);
+      const tight = NO_BLANK_BEFORE.test(after ?? '');
+      tell(tight || sources.length > 0 ? at - blanks : at);
       if (sources.length > 0) {
-        const gap = text.slice(from, at);
-        const keeps = gap !== '' && !NO_BLANK_BEFORE.test(after ?? '');
-        pieces.push({ type: 'cite', sources, mark: gap + mark[0] });
-        from = at + mark[0].length;
-        this.#last = keeps ? ' ' : (text[from - 1] ?? '');
-      } else from = at + mark[0].length;
+        pieces.push({ type: 'cite', sources, mark: mark[0], gap: text.slice(from, at), tight });
+      }
+      from = at + mark[0].length;
+      this.#last = text[from - 1] ?? '';
       at = from;
     }
     const tail = ended ? 0 : blanksBefore(text, from, text.length);
@@ -136,7 +142,5 @@ function blanksBefore(text: string, from: number, at: number): number {
 /** A bracketed number that is no citation. */
 function isOther(after: string | undefined, before: string | undefined, found: number): boolean {
   if (after === '(' || after === ':') return true;
-  return (
-    found === 0 && before !== undefined && NAME_END.test(before) && /[\w)\]]/.test(before)
-  );
+  return found === 0 && before !== undefined && /[\w)\]]/.test(before);
 }

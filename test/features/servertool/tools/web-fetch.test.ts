@@ -207,7 +207,7 @@ describe('pages', () => {
       { options: { citations: { enabled: true } } },
     );
     const [block] = shown!;
-    expect(decodeHostedContent((block as { wire: { value: never } }).wire.value)).toEqual([block!]);
+    expect(decodeHostedContent(block!.wire!.value)).toEqual([block!]);
     expect(block).toMatchObject({
       wire: {
         value: {

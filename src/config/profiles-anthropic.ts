@@ -1,0 +1,47 @@
+/** Vendor facts of Anthropic: which models think in which form, and what they take beside it. */
+
+import type { ProfileFacts } from './profile-schema.ts';
+
+/** From Opus 4.7 on: adaptive thinking only, and no sampling settings at all. */
+const newest = {
+  budgetThinking: false,
+  dropParams: ['temperature', 'top_p', 'top_k'],
+} as const;
+const older = { adaptiveThinking: false, systemTurns: false } as const;
+
+export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
+  anthropic: {
+    adaptiveThinking: true,
+    systemTurns: true,
+    defaultMaxTokens: 32_000,
+    temperature: { min: 0, max: 1 },
+    hostedTools: [
+      'web_search',
+      'web_fetch',
+      'code_execution',
+      'tool_search',
+      'memory',
+      'computer',
+      'bash',
+      'text_editor',
+      'mcp',
+    ],
+    // Adaptive thinking and system turns came with the generation of Opus 4.6.
+    models: {
+      'claude-*-4-5*': older,
+      'claude-*-4-1*': older,
+      'claude-*-4-0*': older,
+      'claude-*-4-20*': older,
+      'claude-3*': { ...older, defaultMaxTokens: 8192 },
+      'claude-3-opus*': { defaultMaxTokens: 4096 },
+      'claude-3-haiku*': { defaultMaxTokens: 4096 },
+      'claude-*-4-6*': { efforts: ['low', 'medium', 'high', 'max'] },
+      'claude-opus-4-7*': newest,
+      'claude-opus-4-8*': newest,
+      'claude-opus-5*': newest,
+      'claude-sonnet-5*': newest,
+      'claude-fable-*': { ...newest, toolChoices: ['auto', 'none'] },
+      'claude-mythos-*': { ...newest, toolChoices: ['auto', 'none'] },
+    },
+  },
+};

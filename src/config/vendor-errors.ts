@@ -1,0 +1,101 @@
+/** Error codes of vendors that say more than their HTTP status does, by what they mean. */
+
+import type { Facts } from './profile-schema.ts';
+
+type Errors = NonNullable<Facts['errors']>;
+
+/**
+ * Zhipu and Z.AI: business codes, sent as text, mostly with HTTP 429 or 400.
+ * @see https://docs.bigmodel.cn/cn/api/api-code
+ */
+export const ZHIPU_ERRORS: Errors = {
+  '500': { kind: 'upstream', retryable: true },
+  '1000': { kind: 'authentication', retryable: false },
+  '1001': { kind: 'authentication', retryable: false },
+  '1002': { kind: 'authentication', retryable: false },
+  '1003': { kind: 'authentication', retryable: false },
+  '1004': { kind: 'authentication', retryable: false },
+  '1110': { kind: 'permission', retryable: false },
+  '1111': { kind: 'authentication', retryable: false },
+  '1112': { kind: 'permission', retryable: false },
+  // In arrears; comes with HTTP 429, which would be tried again.
+  '1113': { kind: 'billing', retryable: false },
+  '1120': { kind: 'upstream', retryable: true },
+  '1121': { kind: 'permission', retryable: false },
+  '1210': { kind: 'invalid_request', retryable: false },
+  '1211': { kind: 'not_found', retryable: false },
+  '1212': { kind: 'invalid_request', retryable: false },
+  '1213': { kind: 'invalid_request', retryable: false },
+  '1214': { kind: 'invalid_request', retryable: false },
+  '1215': { kind: 'invalid_request', retryable: false },
+  '1220': { kind: 'permission', retryable: false },
+  '1221': { kind: 'not_found', retryable: false },
+  '1222': { kind: 'not_found', retryable: false },
+  '1230': { kind: 'upstream', retryable: true },
+  '1231': { kind: 'conflict', retryable: false },
+  // "Network error": passes by itself.
+  '1234': { kind: 'upstream', retryable: true },
+  '1261': { kind: 'context_overflow', retryable: false },
+  '1300': { kind: 'content_filter', retryable: false },
+  '1301': { kind: 'content_filter', retryable: false },
+  // Too many at once, too often, the API as a whole too busy.
+  '1302': { kind: 'rate_limit', retryable: true },
+  '1303': { kind: 'rate_limit', retryable: true },
+  '1304': { kind: 'quota', retryable: false },
+  '1305': { kind: 'overloaded', retryable: true },
+  '1308': { kind: 'quota', retryable: false },
+  '1309': { kind: 'billing', retryable: false },
+  '1310': { kind: 'quota', retryable: false },
+  '1311': { kind: 'permission', retryable: false },
+  '1312': { kind: 'overloaded', retryable: true },
+  '1313': { kind: 'rate_limit', retryable: false },
+};
+
+/** MiniMax: `base_resp.status_code`, often with HTTP 200. */
+export const MINIMAX_ERRORS: Errors = {
+  '1000': { kind: 'upstream', retryable: true },
+  '1001': { kind: 'timeout', retryable: true },
+  '1002': { kind: 'rate_limit', retryable: true },
+  '1004': { kind: 'authentication', retryable: false },
+  '1008': { kind: 'billing', retryable: false },
+  '1013': { kind: 'upstream', retryable: true },
+  '1024': { kind: 'upstream', retryable: true },
+  '1026': { kind: 'content_filter', retryable: false },
+  '1027': { kind: 'content_filter', retryable: false },
+  '1033': { kind: 'upstream', retryable: true },
+  '1039': { kind: 'rate_limit', retryable: true },
+  '2013': { kind: 'invalid_request', retryable: false },
+  '2049': { kind: 'authentication', retryable: false },
+  '2056': { kind: 'quota', retryable: false },
+};
+
+/** Model Studio (DashScope): codes as words. */
+export const QWEN_ERRORS: Errors = {
+  Arrearage: { kind: 'billing', retryable: false },
+  invalid_api_key: { kind: 'authentication', retryable: false },
+  InvalidApiKey: { kind: 'authentication', retryable: false },
+  invalid_parameter_error: { kind: 'invalid_request', retryable: false },
+  data_inspection_failed: { kind: 'content_filter', retryable: false },
+  DataInspectionFailed: { kind: 'content_filter', retryable: false },
+  insufficient_quota: { kind: 'quota', retryable: false },
+  limit_requests: { kind: 'rate_limit', retryable: true },
+  limit_burst_rate: { kind: 'rate_limit', retryable: true },
+  Throttling: { kind: 'rate_limit', retryable: true },
+  'Throttling.RateQuota': { kind: 'rate_limit', retryable: true },
+  'Throttling.AllocationQuota': { kind: 'rate_limit', retryable: true },
+  model_not_found: { kind: 'not_found', retryable: false },
+  internal_error: { kind: 'upstream', retryable: true },
+};
+
+/** Groq: the server itself checks calls; another try usually comes out well. */
+export const GROQ_ERRORS: Errors = {
+  tool_use_failed: { kind: 'upstream', retryable: true },
+};
+
+/** OpenAI and Azure. */
+export const OPENAI_ERRORS: Errors = {
+  insufficient_quota: { kind: 'quota', retryable: false },
+  billing_hard_limit_reached: { kind: 'billing', retryable: false },
+  server_is_overloaded: { kind: 'overloaded', retryable: true },
+  content_filter: { kind: 'content_filter', retryable: false },
+};
