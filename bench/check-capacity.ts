@@ -10,10 +10,10 @@ import {
   processTree,
   residentMegabytes,
 } from './process-usage.ts';
-import { CLIENT_HEADERS, startProduct } from './product.ts';
+import { CLIENT_HEADERS, gatewayTarget, startProduct } from './product.ts';
 import { planFor, SCENARIOS, type Scenario } from './scenarios.ts';
 import { slope } from './statistics.ts';
-import type { Bench, Target } from './targets.ts';
+import type { Bench, Target, TargetName } from './targets.ts';
 
 const named = (name: Scenario['name']) => SCENARIOS.find((scenario) => scenario.name === name)!;
 
@@ -57,6 +57,31 @@ export async function stalledReader(generator: Generator, target: Target): Promi
   const plan = { ...singlePlan(target, 'giga', true), stallMs: 3000 };
   const [, peak] = await peakResident(target.pid, generator.run(plan));
   return peak - before;
+}
+
+export interface FreshMemory {
+  readonly idle: number;
+  readonly streams500: number;
+}
+
+/** Resident megabytes of a process that has done nothing yet, and with 500 streams in it. */
+export async function freshMemory(
+  bench: Bench,
+  generator: Generator,
+  name: TargetName,
+): Promise<FreshMemory> {
+  const target = await gatewayTarget(name, bench);
+  try {
+    await sleep(1000);
+    const idle = residentMegabytes(target.pid);
+    const [, streams500] = await peakResident(
+      target.pid,
+      generator.run(planFor(named('P500'), target)),
+    );
+    return { idle, streams500 };
+  } finally {
+    await target.child?.stop();
+  }
 }
 
 export interface Workers {

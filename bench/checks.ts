@@ -1,6 +1,6 @@
 /** The separate checks, one after the other, on the targets that they say something about. */
 
-import { manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
+import { freshMemory, manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
 import { aborts, loopBlock, startup } from './check-latency.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
@@ -67,6 +67,7 @@ export async function runChecks(
       loopBlock(generator, pinger, target, LARGE, options.quick ? 15 : 40),
     );
     await pinger.child.stop();
+    found.memory = await each('memory', product, ({ name }) => freshMemory(bench, generator, name));
     const held = options.quick ? product.slice(0, 1) : product;
     found.many = await each('many streams', held, (target) => manyStreams(generator, target, 600));
     found.stalled = await each('stalled reader', options.quick ? held : gateways, (target) =>

@@ -1,6 +1,6 @@
 /** The goals of the product, each with the measurement that decides it. */
 
-import type { ManyStreams, Soak, Workers } from './check-capacity.ts';
+import type { FreshMemory, ManyStreams, Soak, Workers } from './check-capacity.ts';
 import type { AbortTimes, Block } from './check-latency.ts';
 import { type Cell, faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
 import type { TargetName } from './targets.ts';
@@ -11,6 +11,7 @@ export interface Checks {
   aborts?: Partial<Record<TargetName, AbortTimes>>;
   blocks?: Partial<Record<TargetName, Block>>;
   many?: Partial<Record<TargetName, ManyStreams>>;
+  memory?: Partial<Record<TargetName, FreshMemory>>;
   stalled?: Partial<Record<TargetName, number>>;
   workers?: Workers;
   soak?: Partial<Record<TargetName, Soak>>;
@@ -172,7 +173,7 @@ function peerGoals(cells: readonly Cell[]): Verdict[] {
   ];
 }
 
-function checkGoals(checks: Checks, rounds: Rounds): Verdict[] {
+function checkGoals(checks: Checks): Verdict[] {
   const { blocks, aborts, workers } = checks;
   const base = blocks?.relay?.p50 ?? Number.NaN;
   const block = (target: TargetName) => {
@@ -185,10 +186,6 @@ function checkGoals(checks: Checks, rounds: Rounds): Verdict[] {
       ? ''
       : `waits: relay ${base.toFixed(1)}, here ${own.p50.toFixed(1)} ms`;
   };
-  const peaks = (scenario: Cell['scenario'], targets: readonly TargetName[]) =>
-    targets
-      .map((t) => medianOf(rounds.cells, scenario, t, (c) => c.residentPeak))
-      .reduce(worse, Number.NaN);
   const ours = ['hopgate', 'hopgate-armed', ...CONVERTING] as const;
   const most = (values: readonly (number | undefined)[]) => {
     const found = values.filter((v) => v !== undefined);
@@ -221,15 +218,14 @@ function checkGoals(checks: Checks, rounds: Rounds): Verdict[] {
       { atMost: 60 },
       '45',
       ' MB',
-      most(ours.map((t) => rounds.idle[t])),
+      most(ours.map((t) => checks.memory?.[t]?.idle)),
     ),
     judge(
       'Resident memory, 500 streams',
       { atMost: 110 },
       '80',
       ' MB',
-      peaks('P500', ours),
-      'the highest after all earlier scenarios in the same process',
+      most(ours.map((t) => checks.memory?.[t]?.streams500)),
     ),
     judge(
       'Stalled reader of a 1 GB stream: growth',
@@ -296,10 +292,5 @@ function checkGoals(checks: Checks, rounds: Rounds): Verdict[] {
 /** Every goal with its verdict, in the order of the report. */
 export function verdicts(rounds: Rounds, checks: Checks): Verdict[] {
   const { cells } = rounds;
-  return [
-    ...cpuGoals(cells),
-    ...pacedGoals(cells),
-    ...peerGoals(cells),
-    ...checkGoals(checks, rounds),
-  ];
+  return [...cpuGoals(cells), ...pacedGoals(cells), ...peerGoals(cells), ...checkGoals(checks)];
 }

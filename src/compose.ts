@@ -140,6 +140,8 @@ export function compose(options: ComposeOptions): Composed {
   const app = new Elysia({
     serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
     handler: { standardHostname: false },
+    // Left to compile on demand, a plugin's route is compiled anew for every request.
+    precompile: true,
   })
     .use(openaiChatPlugin(serve))
     .use(anthropicMessagesPlugin({ serve, countTokens: serveWith(exchanges, counter) }))

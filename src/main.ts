@@ -2,6 +2,7 @@
 
 import { processIo, run } from './cli/index.ts';
 import { PAIRING, PROTOCOLS } from './compose.ts';
+import { LINT } from './compose-lint.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './serve.ts';
 
@@ -23,6 +24,8 @@ const environment = processEnvironment();
 process.exitCode = await run(args, processIo(environment), {
   protocols: PROTOCOLS,
   pairing: PAIRING,
+  program,
+  lint: LINT,
   serve: (options) =>
     serve({
       ...options,

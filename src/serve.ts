@@ -6,6 +6,7 @@ import type { Config } from './config/config.ts';
 import { liveConfig, type ReloadResult } from './config/reload.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
+import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
 import { startWorkers } from './workers.ts';
 
@@ -61,16 +62,22 @@ export async function serve(how: ServeHow): Promise<number> {
       : undefined;
   await workers?.ready;
 
+  const supervisor = supervisorOf(how.isWorker ? {} : how.variables, log);
   const live = liveConfig(config, how.load);
   live.subscribe((next) => composed.reload(how.withFlags(next)));
   live.watch((result) => tellReload(log, result));
   process.on('SIGHUP', () => {
-    void live.reload().then((result) => tellReload(log, result));
+    supervisor.reloading();
+    void live.reload().then((result) => {
+      tellReload(log, result);
+      supervisor.reloaded();
+    });
     workers?.signal('SIGHUP');
   });
 
   // Signals are obeyed from before the first word on, so that whoever reads it may send one.
   const stopping = stopped(log, () => {
+    supervisor.stopping();
     composed.drain();
     workers?.signal('SIGTERM');
     return server.stop();
@@ -80,10 +87,12 @@ export async function serve(how: ServeHow): Promise<number> {
     for (const line of banner(config, server.url)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
   }
+  supervisor.ready(server.url);
   await stopping;
   live.close();
   await workers?.exited;
   composed.close();
+  supervisor.close();
   return 0;
 }
 

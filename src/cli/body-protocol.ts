@@ -6,7 +6,8 @@ import { isObject, type Json, type JsonObject } from '../lib/json.ts';
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
-const MESSAGES_BLOCKS = /^(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use|.*_tool_result)$/;
+const MESSAGES_BLOCKS =
+  /^(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use|.*_tool_result)$/;
 const CHAT_ROLES = new Set(['tool', 'function', 'developer']);
 const CHAT_PARTS = new Set(['image_url', 'input_audio', 'file']);
 

@@ -7,6 +7,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json.ts';
+import type { Finding, Linter } from '../protocols/lint.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -108,6 +109,19 @@ export interface Deps {
   readonly protocols: Readonly<Record<Protocol['name'], Protocol>>;
   /** The repair of broken histories. */
   readonly pairing: Pairing;
+  /** How this very program is started; left out: by its executable alone. */
+  readonly program?: readonly string[];
+  /** `linux`, `darwin` and so on; left out: that of this process. */
+  readonly platform?: string;
+  /** Strict readers of the three protocols. */
+  readonly lint: Lint;
+}
+
+/** What `lint` needs. */
+export interface Lint {
+  readonly linters: Readonly<Record<ProtocolName, Linter>>;
+  /** What this vendor refuses beside what the protocol itself does; never throws. */
+  vendor(body: Json, target: Target): readonly Finding[];
 }
 
 /** What `repair` needs of the pairing feature. */

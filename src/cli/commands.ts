@@ -2,8 +2,12 @@
 
 import { runCheck } from './check.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
+import { runCompletions, SHELLS } from './completions/index.ts';
+import { ACTIONS, runDaemon } from './daemon/index.ts';
 import { runDoctor } from './doctor/index.ts';
 import { runInit } from './init/index.ts';
+import { runLint, SHORT_NAMES } from './lint.ts';
+import { runMan } from './man.ts';
 import { runModels } from './models.ts';
 import { runRepair } from './repair.ts';
 import { runServe } from './serve.ts';
@@ -39,6 +43,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         default: 'that of the configuration, else 127.0.0.1',
       },
       {
+        name: 'drain',
+        value: 'SECONDS',
+        summary: 'how long to wait for open streams when stopping',
+        default: 'limits.drain of the configuration, else 30',
+        range: [0, 86_400],
+      },
+      {
         name: 'log-level',
         value: 'LEVEL',
         summary: 'what is logged',
@@ -66,6 +77,47 @@ export const COMMANDS: readonly CommandSpec[] = [
       [1, 'the configuration cannot be used, or the port is taken'],
     ],
     run: runServe,
+  },
+  {
+    name: 'service',
+    group: 'Run',
+    summary: 'run the gateway in the background, from login or boot on',
+    description: [
+      'By systemd on Linux, by launchd on macOS. install writes one file, enables it and starts it; done again it changes nothing, or brings the file up to date. uninstall takes back exactly that. A file that somebody else wrote, or changed, is not touched.',
+      'As root the service of the machine is meant, otherwise that of the user.',
+    ],
+    arguments: [{ name: 'action', summary: 'what to do', required: true, choices: ACTIONS }],
+    options: [
+      { name: 'user', summary: 'for this user, from login on' },
+      { name: 'system', summary: 'for the machine, from boot on, under an account of its own' },
+      { name: 'dry-run', short: 'n', summary: 'only show what would be written and run' },
+      { name: 'no-start', summary: 'install: enable it, but do not start it now' },
+      { name: 'force', summary: 'also where the file was changed since it was written' },
+      {
+        name: 'root',
+        value: 'DIR',
+        summary: 'install, uninstall: below this folder, starting nothing, for images',
+      },
+      {
+        name: 'lines',
+        value: 'N',
+        summary: 'logs: how many of the last lines',
+        default: '50',
+        range: [1, 1_000_000],
+      },
+      { name: 'follow', short: 'f', summary: 'logs: go on as they come' },
+    ],
+    examples: [
+      { line: 'hopgate service install --dry-run', summary: 'What would be done.' },
+      { line: 'hopgate service install', summary: 'From now on, whenever you log in.' },
+      { line: 'hopgate service logs --follow', summary: 'What it says.' },
+    ],
+    exits: [
+      [0, 'done, or nothing to do'],
+      [1, 'not done, and why'],
+      [3, 'status: it does not run'],
+    ],
+    run: runDaemon,
   },
   {
     name: 'init',
@@ -270,6 +322,76 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     exits: [[0, 'every line was answered']],
     run: runRepair,
+  },
+  {
+    name: 'lint',
+    group: 'Look',
+    summary: 'say what a vendor or a client would refuse of a request or a stream',
+    description: [
+      "Reads one request body (JSON) or one recorded stream (SSE) from FILE or stdin, and names every place that breaks a rule, in the vendor's own words where they are known.",
+      'In a stream a place begins with the number of the event, from 0.',
+    ],
+    arguments: [{ name: 'file', summary: 'what to read; stdin when missing or -' }],
+    options: [
+      {
+        name: 'as',
+        value: 'PROTOCOL',
+        summary: 'what it is',
+        choices: [...protocols, ...Object.keys(SHORT_NAMES)],
+        default: 'told from its words',
+      },
+      { name: 'stream', summary: 'it is a stream' },
+      { name: 'vendor', value: 'PROFILE', summary: 'also what this vendor does not take' },
+      {
+        name: 'model',
+        short: 'm',
+        value: 'NAME',
+        summary: 'with --vendor: the model that shall read it',
+        default: 'that of the body',
+      },
+      json(),
+    ],
+    examples: [
+      { line: 'hopgate lint request.json', summary: 'One request.' },
+      {
+        line: 'hopgate lint answer.sse --as messages --stream --json',
+        summary: 'One recorded stream, for scripts.',
+      },
+      {
+        line: 'hopgate lint request.json --vendor glm',
+        summary: 'Would GLM take it, too?',
+      },
+    ],
+    exits: [
+      [0, 'nothing to complain about'],
+      [1, 'there are findings'],
+    ],
+    run: runLint,
+  },
+  {
+    name: 'completions',
+    group: 'Set up',
+    summary: 'print what a shell needs to complete hopgate command lines',
+    description: ['Made from the same table as this help, so it knows every command and option.'],
+    arguments: [{ name: 'shell', summary: 'which one', required: true, choices: SHELLS }],
+    examples: [
+      { line: 'source <(hopgate completions bash)', summary: 'For this bash or zsh.' },
+      {
+        line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
+        summary: 'For every fish from now on.',
+      },
+    ],
+    exits: [[0, 'printed']],
+    run: (invocation) => runCompletions(invocation, COMMANDS),
+  },
+  {
+    name: 'man',
+    group: 'Look',
+    summary: 'print the manual page',
+    description: ['In the form that man reads: everything --help tells of every command, in one.'],
+    examples: [{ line: 'hopgate man | man -l -', summary: 'Reads it.' }],
+    exits: [[0, 'printed']],
+    run: (invocation) => runMan(invocation, COMMANDS),
   },
   {
     name: 'version',

@@ -9,7 +9,8 @@ function spelled({ name, short, value }: OptionSpec): string {
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
 
-function explained({ summary, choices, default: standard }: OptionSpec): string {
+/** What an option does, with its choices and its default. */
+export function explained({ summary, choices, default: standard }: OptionSpec): string {
   const more = [
     choices === undefined ? undefined : `one of ${choices.join(', ')}`,
     standard === undefined ? undefined : `default: ${standard}`,

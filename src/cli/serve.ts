@@ -6,16 +6,18 @@ import { load, loadOptions, tell } from './load-config.ts';
 
 type Flags = Pick<Invocation, 'text' | 'number'>;
 
-/** `--host`, `--port` and the log's flags win over the file. */
+/** `--host`, `--port`, `--drain` and the log's flags win over the file. */
 export function withFlags(config: Config, { text, number }: Flags): Config {
   const level = text('log-level');
   const format = text('log-format');
+  const drain = number('drain');
   return {
     ...config,
     listen: {
       host: text('host') ?? config.listen.host,
       port: number('port') ?? config.listen.port,
     },
+    limits: drain === undefined ? config.limits : { ...config.limits, drainMs: drain * 1000 },
     log: {
       level: (level ?? config.log.level) as Config['log']['level'],
       format: (format ?? config.log.format) as Config['log']['format'],

@@ -108,6 +108,8 @@ export interface RouteConfig {
   readonly name: string;
   readonly when?: WhenConfig;
   readonly to: readonly RouteTo[];
+  /** Which of its exchanges are kept; left out: as `samples.mode` says. */
+  readonly samples?: SampleMode;
 }
 
 export interface RouteTo {
@@ -186,13 +188,21 @@ export interface AuthKey {
   readonly key: Secret;
 }
 
+export type SampleMode = 'off' | 'errors' | 'all';
+
 export interface SamplesConfig {
-  readonly mode: 'off' | 'errors' | 'all';
+  readonly mode: SampleMode;
   readonly dir: string;
   /** Days; 0 = for ever. */
   readonly keepDays: number;
+  /** Days for exchanges in which something failed; 0 = for ever. */
+  readonly keepFailedDays: number;
   /** Bytes of all samples together; 0 = no limit. */
   readonly maxBytes: number;
+  /** How many that did not fail, and how many that did; 0 = no limit. */
+  readonly maxCount: number;
+  /** Content that is blanked in kept bodies. */
+  readonly redact: readonly ('texts' | 'images')[];
 }
 
 export type SearchEngineType =
@@ -243,7 +253,8 @@ export interface WebFetchConfig {
 /** A tool that is one HTTP request. */
 export interface HttpToolConfig {
   readonly name: string;
-  readonly inject: 'force' | 'declared';
+  /** Offered where the latest words of the user hold one of these; always when left out. */
+  readonly keywords?: readonly string[];
   readonly description: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `{name}` behind the host stands for that argument. */
@@ -260,7 +271,8 @@ export interface HttpToolConfig {
 /** An MCP server: a program (`command`) or an address (`url`), never both. */
 export interface McpServerConfig {
   readonly name: string;
-  readonly inject: 'force' | 'declared';
+  /** Offered where the latest words of the user hold one of these; always when left out. */
+  readonly keywords?: readonly string[];
   readonly command?: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, Secret>>;

@@ -18,15 +18,34 @@ import { httpTools, mcpServers, webFetch } from './server-tool-schema.ts';
 export const DEFAULT_BODY_BYTES = 52_428_800;
 export const DEFAULT_TOOL_TEXT = 8192;
 
+export const SAMPLE_MODES = ['off', 'errors', 'all'] as const;
+
 export const samples = closed(
   {
     mode: byDefault(
-      choice(['off', 'errors', 'all'], 'Which exchanges are kept on disk, credentials masked.'),
+      choice(SAMPLE_MODES, 'Which exchanges are kept on disk, credentials masked.'),
       'errors',
     ),
     dir: optional(text('Where they are kept.'), '$HOPGATE_HOME/samples'),
     keep_days: byDefault(count('Older ones are deleted; 0 = never.'), 14),
-    max_bytes: byDefault(count('The oldest are deleted above this size; 0 = no limit.'), 2 ** 31),
+    keep_failed_days: byDefault(
+      count('The same for exchanges in which something failed; 0 = never.'),
+      90,
+    ),
+    max_bytes: byDefault(
+      count('The oldest are deleted above this size, failed ones last; 0 = no limit.'),
+      2 ** 31,
+    ),
+    max_count: byDefault(
+      count('The oldest are deleted above this number, failed ones counted apart; 0 = no limit.'),
+      20_000,
+    ),
+    redact: byDefault(
+      Type.Array(choice(['texts', 'images'], 'A kind of content.'), {
+        description: 'What is blanked in kept bodies, structure and lengths left as they are.',
+      }),
+      [],
+    ),
   },
   'Recorded exchanges.',
 );

@@ -104,6 +104,7 @@ export const profileFacts = {
   ),
   adaptiveThinking: flag('Messages: takes thinking.type adaptive with output_config.effort.'),
   budgetThinking: flag('Messages: takes thinking.type enabled with a budget.'),
+  anySignature: flag('Messages: takes thinking back whatever its signature.'),
   thinkingDefault: oneOf(
     ['on', 'off', 'always'],
     'Whether the model reasons when nothing is said; always: it cannot be told not to.',
@@ -128,6 +129,11 @@ export const profileFacts = {
       ),
       "The vendor's own error codes.",
     ),
+  ),
+  leakFamilies: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Families of leaked tool calls to look for; empty: none.',
+    }),
   ),
   hostedTools: Type.Optional(
     Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),

@@ -7,7 +7,11 @@ const TEXT_ONLY = { images: false, documents: false } as const;
 const SEES = { images: true } as const;
 
 /** Endpoints in Anthropic's form that these vendors offer: made for agents, lenient, without hosted tools. */
-const anthropicForm = { systemTurns: false, adaptiveThinking: false } as const;
+const anthropicForm = {
+  systemTurns: false,
+  adaptiveThinking: false,
+  anySignature: true,
+} as const;
 
 const glm = {
   maxTokensParam: 'max_tokens',

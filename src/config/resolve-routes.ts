@@ -74,7 +74,13 @@ export function resolveRoutes(
     if (to.length > 0 && to.every((one) => one.weight === 0)) {
       findings.problems.push({ path: [...path, 'to'], message: 'needs one weight above 0' });
     }
-    return when === undefined ? { name, to } : { name, when, to };
+    const { samples } = route;
+    return {
+      name,
+      ...(when !== undefined && { when }),
+      to,
+      ...(samples !== undefined && { samples }),
+    };
   });
 }
 

@@ -63,7 +63,7 @@ function resolveHttpTool(name: string, written: FileHttpTool, findings: Findings
   checkSchema(written, schema, [...path, 'schema'], findings);
   return {
     name,
-    inject: written.inject,
+    ...(written.keywords === undefined ? {} : { keywords: written.keywords }),
     description: written.description,
     method: written.method,
     url: written.url,
@@ -136,7 +136,7 @@ function resolveMcpServer(
   }
   return {
     name,
-    inject: written.inject,
+    ...(written.keywords === undefined ? {} : { keywords: written.keywords }),
     ...(command === undefined ? {} : { command: expandHome(command, environment.userHome) }),
     args: written.args,
     env: secrets(written.env),

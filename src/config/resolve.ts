@@ -75,7 +75,10 @@ export function resolveConfig(
       mode: file.samples.mode,
       dir: path(file.samples.dir, 'samples'),
       keepDays: file.samples.keep_days,
+      keepFailedDays: file.samples.keep_failed_days,
       maxBytes: file.samples.max_bytes,
+      maxCount: file.samples.max_count,
+      redact: file.samples.redact,
     },
     serverTools: resolveServerTools(file, names, environment, findings),
     limits: {

@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import { CATEGORIES } from './config.ts';
+import { SAMPLE_MODES } from './feature-schema.ts';
 import { PROTOCOL_NAMES } from './provider-schema.ts';
 import {
   byDefault,
@@ -145,6 +146,10 @@ export const routeRule = closed(
         ),
       ]),
       'Targets in fallback order.',
+    ),
+    samples: optional(
+      choice(SAMPLE_MODES, 'Which of its exchanges are kept on disk.'),
+      'as samples.mode says',
     ),
   },
   'A rule; the first one that matches decides.',

@@ -14,12 +14,12 @@ import {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-const offered = byDefault(
-  choice(
-    ['force', 'declared'],
-    'When the tool is offered: always, or where the client declares a tool of that name.',
-  ),
-  'force',
+const keywords = optional(
+  Type.Array(text('A word or phrase; case does not matter.'), {
+    minItems: 1,
+    description: 'Offered only where the latest words of the user hold one of these.',
+  }),
+  'offered always',
 );
 
 export const webFetch = closed(
@@ -63,7 +63,7 @@ const httpTool = closed(
     ),
     headers: byDefault(named(Type.String(), 'Headers; may hold keys.'), {}),
     query: byDefault(named(Type.String(), 'Query parameters of every call; may hold keys.'), {}),
-    inject: offered,
+    keywords,
     timeout: byDefault(seconds('Seconds for one call.'), 30),
     max_bytes: byDefault(count('Bytes of the answer that the model gets.', 1), 262_144),
   },
@@ -92,7 +92,7 @@ const mcpServer = closed(
       }),
       'all of them',
     ),
-    inject: offered,
+    keywords,
     timeout: byDefault(seconds('Seconds for one call, and for its start.'), 60),
   },
   'An MCP server.',

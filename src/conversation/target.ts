@@ -95,6 +95,11 @@ export interface Profile {
   readonly adaptiveThinking?: boolean;
   /** Messages: takes `thinking.type: enabled` with a budget. Default true. */
   readonly budgetThinking?: boolean;
+  /**
+   * Messages: takes thinking back whatever its signature, as vendors that do not check their own.
+   * Default false: a signature that cannot be genuine is refused.
+   */
+  readonly anySignature?: boolean;
   /** Whether the model reasons when nothing is said of it; `always`: it cannot be told not to. */
   readonly thinkingDefault?: 'on' | 'off' | 'always';
   /** Efforts that are taken; others go to the nearest one. Default: all. */
@@ -108,6 +113,13 @@ export interface Profile {
   // Errors.
   /** The vendor's own error codes, as text. */
   readonly errors?: Readonly<Record<string, VendorError>>;
+
+  // Markup that the vendor lets through.
+  /**
+   * Families of leaked tool calls that are looked for; an empty list switches it off. Default: all but
+   * `think-unopened`, for which all text would have to wait.
+   */
+  readonly leakFamilies?: readonly string[];
 
   // Services of the vendor's own.
   /** Hosted tools served natively, by canonical name. Default: none. */

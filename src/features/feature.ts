@@ -76,6 +76,8 @@ export interface Feature {
  * are views that stay valid: they may be kept, never changed.
  */
 export interface Recording {
+  /** A tool was run by this gateway. */
+  tool?(run: ToolRun): void;
   /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
   /** The client's response begins. */
@@ -85,8 +87,21 @@ export interface Recording {
   end(told: Told): void;
 }
 
+/** A tool that was run between two hops. Times in ms. */
+export interface ToolRun {
+  readonly name: string;
+  /** The hop that asked for it. */
+  readonly hop?: number;
+  readonly arguments?: string;
+  readonly result?: string;
+  readonly error?: string;
+  readonly ms?: number;
+}
+
 export interface SentRequest {
   readonly target: Target;
+  /** The name of the route that chose it. */
+  readonly route?: string;
   readonly url: string;
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -106,6 +121,8 @@ export interface Told {
   readonly status: number;
   readonly model: string | undefined;
   readonly target: Target | undefined;
+  /** The name of the route that chose it. */
+  readonly route?: string;
   readonly stream: boolean;
   readonly firstByte: number | undefined;
   readonly total: number;

@@ -105,7 +105,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       return failure;
     }
     const body = decoded(response);
-    const source = byteSource(body.stream, {
+    const source = byteSource(body, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
       abort,
@@ -169,7 +169,7 @@ async function refusal(
   const { response, key } = sent;
   const { target } = options.routed;
   const { stream, headers } = decoded(response);
-  const bytes = await readUpTo(stream, ERROR_BODY_BYTES);
+  const bytes = await readUpTo(stream(), ERROR_BODY_BYTES);
   recorded?.chunk(bytes);
   const error = options.protocol.decodeError(
     response.status,

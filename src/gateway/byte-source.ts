@@ -3,6 +3,7 @@
 import { GatewayError } from '../conversation/errors.ts';
 import type { HopRecording } from '../features/feature.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+import type { Body } from './response-body.ts';
 
 type Batch = { readonly done: boolean; readonly value?: readonly Uint8Array[] };
 type Reader = ReadableStreamDefaultReader<Uint8Array> & {
@@ -15,6 +16,8 @@ export interface ByteSource {
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
   next(): Promise<readonly Uint8Array[] | undefined>;
+  /** The whole body, for whoever has not called `next`. @throws as `next` does */
+  all(): Promise<Uint8Array>;
   /** Stops the upstream; safe at any time. */
   cancel(): void;
 }
@@ -29,11 +32,8 @@ export interface ByteSourceOptions {
   readonly recording?: HopRecording;
 }
 
-export function byteSource(
-  body: ReadableStream<Uint8Array>,
-  options: ByteSourceOptions,
-): ByteSource {
-  const reader = body.getReader() as Reader;
+export function byteSource(body: Body, options: ByteSourceOptions): ByteSource {
+  let reader: Reader | undefined;
   let silent = false;
   let over = false;
   const watch: SilenceWatch = watchSilence(options.idleMs, () => {
@@ -68,6 +68,7 @@ export function byteSource(
       // The time that a slow client took must not count as the upstream's silence.
       watch.touch();
       try {
+        reader ??= body.stream().getReader() as Reader;
         const many = reader.readMany();
         const batch = many instanceof Promise ? await many : many;
         if (batch.value !== undefined && batch.value.length > 0) {
@@ -79,6 +80,19 @@ export function byteSource(
           return undefined;
         }
         return [];
+      } catch (thrown) {
+        const error = trouble(thrown);
+        finish(error);
+        throw error;
+      }
+    },
+    async all() {
+      watch.touch();
+      try {
+        const bytes = await body.bytes();
+        recording?.chunk(bytes);
+        finish();
+        return bytes;
       } catch (thrown) {
         const error = trouble(thrown);
         finish(error);

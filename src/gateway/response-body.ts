@@ -10,23 +10,34 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 const EMPTY = () => new Response('').body ?? new ReadableStream<Uint8Array>();
 
-/** The body and the headers that describe it: once decoded, `content-encoding` no longer does. */
-export function decoded(response: Response): {
-  stream: ReadableStream<Uint8Array>;
-  headers: Headers;
-} {
-  const stream = response.body ?? EMPTY();
+/** An upstream's body, untouched until one of the two is called. */
+export interface Body {
+  /** The headers that describe it: once decoded, `content-encoding` no longer does. */
+  readonly headers: Headers;
+  stream(): ReadableStream<Uint8Array>;
+  /** All of it at once; cheaper than the stream. */
+  bytes(): Promise<Uint8Array>;
+}
+
+export function decoded(response: Response): Body {
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase();
   const format = encoding === undefined ? undefined : FORMATS[encoding];
-  if (format === undefined) return { stream, headers: response.headers };
+  if (format === undefined) {
+    return {
+      headers: response.headers,
+      stream: () => response.body ?? EMPTY(),
+      bytes: () => response.bytes(),
+    };
+  }
   const headers = new Headers(response.headers);
   headers.delete('content-encoding');
   headers.delete('content-length');
-  const plain = stream.pipeThrough(
-    new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<
-      Uint8Array,
-      Uint8Array
-    >,
-  );
-  return { stream: plain, headers };
+  const stream = () =>
+    (response.body ?? EMPTY()).pipeThrough(
+      new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<
+        Uint8Array,
+        Uint8Array
+      >,
+    );
+  return { headers, stream, bytes: () => new Response(stream()).bytes() };
 }

@@ -10,6 +10,7 @@ import { SseParser } from '../lib/sse.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import type { Answer, Whole } from './answer.ts';
 import type { Reading } from './attempt.ts';
+import type { ByteSource } from './byte-source.ts';
 import { emptyOrCut, fault, translateLane } from './open-stream.ts';
 
 export interface WholeReading extends Reading {
@@ -20,13 +21,8 @@ export interface WholeReading extends Reading {
 /** @throws GatewayError upstream when what came is no answer in the upstream's protocol */
 export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   const { source, protocol, ask, common, prepared, client, hop } = reading;
-  const chunks: Uint8Array[] = [];
-  for (;;) {
-    const more = await source.next();
-    if (more === undefined) break;
-    chunks.push(...more);
-  }
-  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
+  const bytes = await (common.headers.has('content-length') ? source.all() : collected(source));
   const streamed = reading.contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes);
   const { digest } = found;
@@ -55,6 +51,15 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client()));
   const whole = { ...digest, usage: fold.reply.usage };
   return { ...asIs, same: false, status: 200, body, digest: whole };
+}
+
+async function collected(source: ByteSource): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const more = await source.next();
+    if (more === undefined) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    chunks.push(...more);
+  }
 }
 
 interface Found {

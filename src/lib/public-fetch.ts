@@ -9,6 +9,7 @@ import {
   placeOf,
   RefusedAddress,
 } from './public-address.ts';
+import { readUpTo } from './read-up-to.ts';
 
 /** All addresses of a host name. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -180,15 +181,14 @@ async function read(
     await response.body?.cancel();
     throw thrown;
   }
-  const { bytes, truncated } = await readUpTo(plain(response), options.maxBytes, signal);
-  return {
-    url: place.url.href,
-    status: response.status,
-    contentType,
-    charset,
-    bytes,
-    truncated,
-  };
+  const body = plain(response);
+  try {
+    const read = await abortable(readUpTo(body, options.maxBytes), signal);
+    return { url: place.url.href, status: response.status, contentType, charset, ...read };
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    throw new FetchFailed('the connection broke off', true, thrown);
+  }
 }
 
 /** The body, decompressed while it is read: a small body must not become a large one unseen. */
@@ -205,34 +205,6 @@ function plain(response: Response): ReadableStream<Uint8Array> | undefined {
     Uint8Array
   >;
   return body.pipeThrough(stream);
-}
-
-async function readUpTo(
-  body: ReadableStream<Uint8Array> | undefined,
-  limit: number,
-  signal: AbortSignal,
-): Promise<{ readonly bytes: Uint8Array; readonly truncated: boolean }> {
-  if (body === undefined) return { bytes: new Uint8Array(), truncated: false };
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await abortable(reader.read(), signal);
-      if (done) break;
-      chunks.push(value);
-      size += value.length;
-      if (size > limit) break;
-    }
-  } catch (thrown) {
-    if (signal.aborted) throw thrown;
-    throw new FetchFailed('the connection broke off', true, thrown);
-  } finally {
-    // Without a catch a body that already failed would fail once more, unheard.
-    reader.cancel().catch(() => {});
-  }
-  const bytes = new Uint8Array(Buffer.concat(chunks));
-  return { bytes: bytes.subarray(0, limit), truncated: size > limit };
 }
 
 /** The promise, or the signal's reason as soon as it fires. */

@@ -12,6 +12,12 @@ const watches = new Set<Watch>();
 let ticker: ReturnType<typeof setInterval> | undefined;
 
 function tick(): void {
+  // Left running until a tick finds nothing: starting a timer for every request would not be free.
+  if (watches.size === 0) {
+    clearInterval(ticker);
+    ticker = undefined;
+    return;
+  }
   const now = performance.now();
   for (const watch of watches) {
     if (now - watch.last < watch.ms) continue;
@@ -43,9 +49,6 @@ export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
     },
     stop() {
       watches.delete(watch);
-      if (watches.size > 0) return;
-      clearInterval(ticker);
-      ticker = undefined;
     },
   };
 }

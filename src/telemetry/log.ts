@@ -30,9 +30,7 @@ export interface LogOptions {
 export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', format = 'auto', isTTY = false, colour = false } = options;
   const pretty = format === 'pretty' || (format === 'auto' && isTTY);
-  const stderr =
-    options.write === undefined ? pino.destination({ dest: 2, sync: true }) : undefined;
-  const write = options.write ?? ((line: string) => stderr?.write(line));
+  const write = options.write ?? batched(pino.destination({ dest: 2, sync: true }));
   const stream = {
     write(line: string): void {
       const { text } = redactText(line);
@@ -48,6 +46,32 @@ export function createLog(options: LogOptions = {}): Log {
     },
     stream,
   );
+}
+
+/**
+ * The first line of a turn of the event loop is written at once, those that follow in the same turn
+ * go out together at its end: one system call under load, and a crash loses none but of its own turn.
+ */
+function batched(stderr: { write(text: string): unknown }): (line: string) => void {
+  let waiting = '';
+  let busy = false;
+  const flush = () => {
+    busy = false;
+    if (waiting === '') return;
+    const text = waiting;
+    waiting = '';
+    stderr.write(text);
+  };
+  process.on('exit', flush);
+  return (line) => {
+    if (busy) {
+      waiting += line;
+      return;
+    }
+    busy = true;
+    stderr.write(line);
+    setImmediate(flush);
+  };
 }
 
 /** A log that says nothing, for tests and for commands that only print. */

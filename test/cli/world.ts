@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
+import { LINT } from '../../src/compose-lint.ts';
 import { environmentFrom } from '../../src/config/index.ts';
 import { mendBody, repair } from '../../src/features/pairing/index.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
@@ -80,6 +81,7 @@ export function createWorld(): World {
           'anthropic-messages': anthropicMessages,
         },
         pairing: { mend: mendBody, repair },
+        lint: LINT,
       };
       return { code: await run(argv, io, deps), out, err };
     },

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { environmentFrom, findConfigFile, loadConfig } from '../../src/config/index.ts';
+import { PROFILES } from '../../src/config/profiles.ts';
 import { env, good, PROVIDER } from './support.ts';
 
 const CONTRACT = `listen: 127.0.0.1:5520
@@ -103,7 +104,7 @@ profiles:
       strictTools: true,
       reasoningParam: 'thinking',
     });
-    expect(Object.keys(profile.models!)).toEqual(['glm-*v', 'glm-*v-*', 'm*']);
+    expect(Object.keys(profile.models!)).toEqual([...Object.keys(PROFILES.glm!.models!), 'm*']);
   });
 
   test('timeouts and retries of the file hold for a provider that says nothing', () => {

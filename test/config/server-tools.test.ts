@@ -49,7 +49,6 @@ describe('HTTP tools', () => {
     expect(tool).toMatchObject({
       name: 't',
       method: 'GET',
-      inject: 'force',
       url: 'https://api.test/v1/{city}/now?units={units}',
       timeoutMs: 30_000,
       maxBytes: 262_144,
@@ -82,19 +81,14 @@ describe('HTTP tools', () => {
   });
 
   test.each([
-    ['{ type: string }', 'must have type: object'],
-    ['{ type: object, properties: { a: { x-in: header } } }', 'must be query or body'],
-    ['{ type: object, properties: { a: { x-in: body } } }', 'a GET request has no body'],
-    ['{ type: object, properties: { city: { x-in: query } } }', 'do not stand in the URL'],
+    ['type: string, properties: { city: {} }', 'must have type: object'],
+    ['type: object, properties: { city: {}, a: { x-in: header } }', 'must be query or body'],
+    ['type: object, properties: { city: {}, a: { x-in: body } }', 'a GET request has no body'],
+    ['type: object, properties: { city: { x-in: query } }', 'do not stand in the URL'],
   ])('schema %s is a problem', (schema, message) => {
-    const text = http(
-      `description: d\nurl: "https://api.test/{city}"\nschema: ${schema.replace('properties: {', 'properties: { city: {},').replace('city: {}, city', 'city')}`,
-    );
-    expect(
-      bad(text)
-        .map((one) => one.message)
-        .join(),
-    ).toContain(message);
+    const text = http(`description: d\nurl: "https://api.test/{city}"\nschema: { ${schema} }`);
+    expect(problem(text)).toContain(message);
+    expect(problem(text)).toStartWith('server_tools.http.t.schema');
   });
 
   test('an unset variable in a header is a problem, not an empty key', () => {
@@ -111,7 +105,7 @@ describe('HTTP tools', () => {
 describe('MCP servers', () => {
   test('a program gets its environment wrapped and the home as its directory', () => {
     const text = tools(
-      'mcp: { files: { command: ~/bin/files, args: [--ro], env: { T: "${T}" } } }',
+      `mcp: { files: { command: ~/bin/files, args: [--ro], env: { T: "\${T}" } } }`,
     );
     const [server] = good(text, { T: 'tok' }).serverTools.mcp;
     expect(server).toMatchObject({
@@ -119,7 +113,6 @@ describe('MCP servers', () => {
       command: '/home/u/bin/files',
       args: ['--ro'],
       cwd: '/home/u',
-      inject: 'force',
       timeoutMs: 60_000,
     });
     expect(server!.tools).toBeUndefined();

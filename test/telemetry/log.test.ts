@@ -145,15 +145,29 @@ describe('the exchange line', () => {
   });
 });
 
-test('lines are out before the process dies, on stderr, and stdout stays empty', () => {
-  const script = `
-    import { createLog } from ${JSON.stringify(new URL('../../src/telemetry/log.ts', import.meta.url).pathname)};
-    const log = createLog();
-    for (let i = 0; i < 200; i++) log.info({ i }, 'x'.repeat(1000));
-    process.kill(process.pid, 'SIGKILL');`;
-  const { stderr, stdout } = Bun.spawnSync([process.execPath, '-e', script]);
-  const lines = stderr.toString().trim().split('\n');
-  expect(lines).toHaveLength(200);
-  expect(JSON.parse(lines[199]!).i).toBe(199);
-  expect(stdout.toString()).toBe('');
+describe('lines are on stderr, and stdout stays empty', () => {
+  const path = JSON.stringify(new URL('../../src/telemetry/log.ts', import.meta.url).pathname);
+  const run = (body: string) => {
+    const script = `import { createLog } from ${path}; const log = createLog(); ${body}`;
+    const { stderr, stdout } = Bun.spawnSync([process.execPath, '-e', script]);
+    expect(stdout.toString()).toBe('');
+    return stderr.toString().trim().split('\n');
+  };
+  const many = `for (let i = 0; i < 200; i++) { log.info({ i }, 'x'.repeat(1000));`;
+  const turn = `await new Promise((done) => setImmediate(done));`;
+
+  test('before the process is killed, but for those of its last turn', () => {
+    const lines = run(`${many} ${turn} } process.kill(process.pid, 'SIGKILL');`);
+    expect(lines).toHaveLength(200);
+    expect(JSON.parse(lines[199]!).i).toBe(199);
+  });
+
+  test('all of them, in order, when the process ends by itself or by exit', () => {
+    for (const end of ['', 'process.exit(3);']) {
+      const lines = run(`${many} } ${end}`);
+      expect(lines.map((line) => JSON.parse(line).i)).toEqual(
+        Array.from({ length: 200 }, (_, i) => i),
+      );
+    }
+  });
 });

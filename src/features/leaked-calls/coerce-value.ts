@@ -114,6 +114,9 @@ export function coerceValue(
     const value = as(type, text, trimmed, dialect);
     if (value !== undefined) return value;
   }
+  // A number beyond every double is none.
+  const number = Number(trimmed);
+  if (trimmed !== '' && !Number.isNaN(number) && !Number.isFinite(number)) return text;
   return jsonValue(trimmed) ?? text;
 }
 

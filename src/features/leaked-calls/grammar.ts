@@ -41,10 +41,10 @@ export interface Word {
   /** A closer that has a word of its own (`tool_call_end`), not a slash. */
   readonly closes?: true;
   /**
-   * It may begin a leak: `yes`; `named` only with a name in the tag; `tool` only with the name of a
-   * tool; `start` only where the reply begins.
+   * It may begin a leak: `yes`; `named` only with a name in the tag; `start` only where the reply
+   * begins.
    */
-  readonly opens?: 'yes' | 'named' | 'tool' | 'start';
+  readonly opens?: 'yes' | 'named' | 'start';
   /** The attribute that holds the name (of the tool, of the argument). */
   readonly nameIn?: string;
   /** `channel`: which one begins. */
@@ -55,12 +55,14 @@ export interface Lexicon {
   readonly words: ReadonlyMap<string, Word>;
   /** Every proper prefix of every word, to know what may still become one. */
   readonly prefixes: ReadonlySet<string>;
+  /** M3: any other tag with its mark is an argument's key. */
+  readonly nodes: boolean;
 }
 
 /** The key of a word in a lexicon. */
 export const keyOf = (setting: Setting, word: string): string => `${setting} ${word}`;
 
-export function lexicon(words: readonly Word[]): Lexicon {
+export function lexicon(words: readonly Word[], nodes = false): Lexicon {
   const table = new Map<string, Word>();
   const prefixes = new Set<string>();
   for (const word of words) {
@@ -68,5 +70,5 @@ export function lexicon(words: readonly Word[]): Lexicon {
     table.set(key, word);
     for (let n = word.setting.length + 1; n <= key.length; n++) prefixes.add(key.slice(0, n));
   }
-  return { words: table, prefixes };
+  return { words: table, prefixes, nodes };
 }

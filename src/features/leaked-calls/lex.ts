@@ -146,7 +146,7 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
   }
   if (i === text.length) {
     if (i - at > LONGEST_TAG) return undefined;
-    if (m3) return 'partial';
+    if (m3 && lexicon.nodes) return 'partial';
     if (setting === 'bars' && ('open'.startsWith(name) || 'close'.startsWith(name))) {
       return 'partial';
     }
@@ -161,8 +161,8 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
 }
 
 /** Any other tag with M3's mark is an argument's (or a nested member's) key. */
-function nodeOf(name: string, { words }: Lexicon): Word | undefined {
-  if (!words.has(keyOf('m3', 'tool_call'))) return undefined;
+function nodeOf(name: string, { nodes }: Lexicon): Word | undefined {
+  if (!nodes) return undefined;
   return { setting: 'm3', word: name, role: 'node', family: 'minimax-m3' };
 }
 

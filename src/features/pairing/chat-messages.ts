@@ -3,6 +3,7 @@
 import { edited, mapSame } from '../../conversation/edit.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
+import { legalName } from './words.ts';
 
 // tools[].function.name and tool_calls[].function.name
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -34,7 +35,8 @@ function cleanCall(block: Block): Block {
   const inner = custom ? value.custom : value.function;
   const typed = custom || value.type === 'function';
   const text = isObject(inner) && typeof (custom ? inner.input : inner.arguments) === 'string';
-  return typed && text && NAME.test(block.name) ? block : edited(block, {});
+  if (typed && text && NAME.test(block.name)) return block;
+  return edited(block, { name: legalName(block.name) });
 }
 
 /** "Invalid value for 'content': expected a string, got null."; an empty array is refused like it. */

@@ -25,6 +25,7 @@ import { sanityPass } from './sanity.ts';
 import { settleServerTools } from './server-tools.ts';
 import { splitRoles } from './split-roles.ts';
 import { fitThinking, placeThinking, type Seals } from './thinking.ts';
+import { isBlank, NO_CONTENT } from './words.ts';
 import { writeBack } from './write-back.ts';
 
 export { mendBody } from './mend/index.ts';
@@ -53,12 +54,18 @@ export function repair(
 ): Conversation {
   const rules = rulesFor(conversation, target);
   const tally: Tally = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
-  const seals = { provider: target.provider, madeBy };
+  const unchecked = target.profile.anySignature === true;
+  const seals = { provider: target.provider, madeBy, unchecked };
   const cleaned = clean(conversation, rules, seals, notes, tally);
   const paired = pairUp(cleaned, conversation, rules, notes, tally);
-  const finished = finish(paired, rules, notes, tally);
+  const finished = finish(paired, rules, unchecked, notes, tally);
   addTally(tally, notes);
-  return finished;
+  const silent = rules.own ? finished.turns.length === 0 : finished.turns.every(isSilent);
+  if (!silent || conversation.turns.length === 0) return finished;
+  // Nothing that may be sent is left, and no API takes a history of nothing.
+  notes.add('empty_content_removed', '/', 'all of the history');
+  const blocks = [{ type: 'text', text: NO_CONTENT } as const];
+  return withParts(finished, { turns: [{ role: 'user', blocks }] });
 }
 
 /** Before pairing: blocks and messages that are refused wherever they stand. */
@@ -102,7 +109,7 @@ function pairUp(
   // The calls of these results are known to the server.
   const table = rules.own && isContinued(asked) ? withoutStrays(all) : all;
   const ids = newIds(table, rules, renamed);
-  if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, '/messages');
+  if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
   const written = writeBack({ turns, runs, table, ids, rules, notes });
   return changed(conversation, { turns: sanityPass(written, rules, counts, notes) });
 }
@@ -111,6 +118,7 @@ function pairUp(
 function finish(
   conversation: Conversation,
   rules: Rules,
+  unchecked: boolean,
   notes: Notes,
   tally: Tally,
 ): Conversation {
@@ -124,11 +132,20 @@ function finish(
   const placed = same(conversation.turns, (turn) =>
     turn.role === 'assistant' ? placeThinking(turn, tally) : turn,
   );
-  const fitted = fitThinking(changed(conversation, { turns: placed }), rules, notes, tally);
+  const fitted = fitThinking(
+    changed(conversation, { turns: placed }),
+    rules,
+    unchecked,
+    notes,
+    tally,
+  );
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
   return limitCacheMarks(changed(fitted, { turns: trimmed }), tally);
 }
+
+const isSilent = (turn: Turn): boolean =>
+  turn.blocks.every((block) => block.type === 'text' && isBlank(block.text));
 
 function addTally(tally: Tally, notes: Notes): void {
   const { blank, thinking, foreign, cache } = tally;

@@ -4,7 +4,7 @@ import { edited, mapSame } from '../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { type Seals, sealHolds } from './thinking.ts';
-import { isBlank } from './words.ts';
+import { isBlank, legalName } from './words.ts';
 
 /** Counts of what one request lost; each becomes one note. */
 export interface Tally {
@@ -69,7 +69,10 @@ function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined
       if (block.by === 'provider') return block;
       // The codec writes a wire as it stands; edited, the input is wrapped and the name made legal.
       const sound = block.input.startsWith('{') && NAME.test(block.name);
-      return block.wire === undefined || sound ? block : edited(block, {});
+      if (block.wire === undefined || sound) return block;
+      return NAME.test(block.name)
+        ? edited(block, {})
+        : edited(block, { name: legalName(block.name) });
     }
     case 'tool-result':
       return block.by === 'provider' ? block : cleanResult(block, tally);
@@ -83,8 +86,9 @@ function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined
 /** A block of a kind that no API of this protocol knows: its text stays, if it has one. */
 function inWords(block: OpaqueBlock, tally: Tally): Block | undefined {
   tally.foreign++;
-  const text = block.text;
-  return text === undefined || isBlank(text) ? undefined : { type: 'text', text };
+  const said = isObject(block.wire.value) ? block.wire.value.text : undefined;
+  const text = block.text ?? (typeof said === 'string' ? said : '');
+  return isBlank(text) ? undefined : { type: 'text', text };
 }
 
 function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
@@ -105,8 +109,7 @@ function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
         const text = nestedText(inner);
         return isBlank(text) ? undefined : { type: 'text', text };
       });
-  const silent = content.every((inner) => inner.type === 'text' && isBlank(inner.text));
-  if (block.isError && silent) {
+  if (block.isError && content.length === 0) {
     // content cannot be empty if `is_error` is true
     tally.blank++;
     return edited(block, {

@@ -4,6 +4,7 @@ import { edited, mapSame } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, Conversation, Turn, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { legalName } from './words.ts';
 
 /**
  * "Invalid 'input[2].id': 'call_…'. Expected an ID that begins with 'fc'." Kinds that are not named
@@ -21,6 +22,9 @@ const PREFIXES: Readonly<Record<string, string>> = {
 
 // "Expected an ID that contains letters, numbers, underscores, or dashes"; 64 characters at most.
 const ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
+// Names of a history; functions of an MCP server's namespace may be long.
+const NAME = /^[a-zA-Z0-9_-]+$/;
 
 const wireOf = (turn: Turn): JsonObject | undefined => {
   const value = turn.wire?.protocol === 'openai-responses' ? turn.wire.value : undefined;
@@ -87,9 +91,9 @@ function textual(turn: Turn): Turn {
   if (block.type === 'tool-call' && block.by === 'client') {
     const given = block.kind === 'custom' ? item.input : item.arguments;
     const legal = block.kind === 'tool-search' || typeof given === 'string';
-    const named = block.kind === 'tool-search' || /^[a-zA-Z0-9_-]+$/.test(block.name);
+    const named = block.kind === 'tool-search' || NAME.test(block.name);
     if (legal && named && typeof item.call_id === 'string') return turn;
-    const name = named ? block.name : block.name.replace(/[^a-zA-Z0-9_-]/g, '_') || '_';
+    const name = named ? block.name : legalName(block.name);
     return edited(turn, { blocks: [edited(block, { name })] });
   }
   if (block.type === 'tool-result' && block.by === 'client') {

@@ -25,6 +25,8 @@ export interface Rules {
   readonly legalId: (id: string) => boolean;
   /** What ids made here begin with. */
   readonly idPrefix: string;
+  /** Where the history stands in the body, as a JSON pointer. */
+  readonly where: '/messages' | '/input';
 }
 
 // messages.N.content.M.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'
@@ -51,6 +53,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         unique: 'request',
         legalId: (id) => MESSAGES_ID.test(id),
         idPrefix: 'toolu_',
+        where: '/messages',
       };
     case 'openai-chat':
       return {
@@ -65,6 +68,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         unique: 'open',
         legalId: openaiId,
         idPrefix: 'call_',
+        where: '/messages',
       };
     case 'openai-responses':
       return {
@@ -78,6 +82,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         unique: 'open',
         legalId: openaiId,
         idPrefix: 'call_',
+        where: '/input',
       };
   }
 }

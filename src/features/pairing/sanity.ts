@@ -35,7 +35,7 @@ export function sanityPass(
     const open = calls.filter((call) => !answered.has(call.id));
     if (open.length === 0) continue;
     for (const call of open) {
-      notes.add('pairing_sanity_repaired', `/turns/${run.to}`, call.id);
+      notes.add('pairing_sanity_repaired', `${rules.where}/${run.to}`, call.id);
     }
     lacking.set(
       run.to,

@@ -79,21 +79,25 @@ export function settleServerTools(
       ({ block, turn }) =>
         block.callId === id &&
         !spent.has(block) &&
-        edges[turn] === edges[call.turn] &&
+        reaches(turns, edges, call.turn, turn) &&
         answersTo(call.block, typeOf(block)),
     );
-    const awaited =
+    const servers =
       !clientResults.has(id) &&
       !declared.has(call.block.name) &&
       (ANSWERS[call.block.name] !== undefined || typeOf(call.block) === 'mcp_tool_use') &&
-      !results.some(({ block }) => block.callId === id) &&
-      isLast(turns, edges, call.turn);
-    if (!sound || (answer === undefined && !awaited)) continue;
+      !results.some(({ block }) => block.callId === id);
+    const awaited = servers && isLast(turns, edges, call.turn);
+    if (!sound || (answer === undefined && !awaited)) {
+      // While its turn was the last it may have gone out as what it says it is.
+      if (sound && servers) notes.add('sent_prefix_changed', `/messages/${call.turn}`, id);
+      continue;
+    }
     taken.add(id);
     genuine.add(call.block);
     if (answer === undefined) continue;
     spent.add(answer.block);
-    if (answer.position < call.position || answer.turn !== call.turn) {
+    if (answer.position < call.position) {
       answers.set(call.block, answer.block);
     }
   }
@@ -185,12 +189,37 @@ function runEdges(turns: readonly Turn[]): readonly number[] {
   return edges;
 }
 
-/** In flight: behind the last assistant turn stands nothing, or nothing but results. */
-function isLast(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
-  for (let i = at + 1; i < turns.length; i++) {
-    if (edges[i] === edges[at]) continue;
+/**
+ * An answer stands in its call's turn, or opens the turn behind: a search that ran beside the
+ * client's tools goes on once their results are there.
+ */
+function reaches(turns: readonly Turn[], edges: readonly number[], call: number, answer: number) {
+  if (edges[call] === edges[answer]) return true;
+  if (answer < call) return false;
+  for (let i = call + 1; i < edges[answer]!; i++) {
+    if (edges[i] === edges[call]) continue;
     if (turns[i]!.role === 'assistant') return false;
     if (turns[i]!.blocks.some((block) => block.type !== 'tool-result')) return false;
+  }
+  return turns[answer]!.role === 'assistant';
+}
+
+/**
+ * In flight: behind the last assistant turn stands nothing, or nothing but results of its calls. A
+ * result that is to become text, or that parts the turn, would end the wait.
+ */
+function isLast(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
+  const due = new Set<string>();
+  for (let i = edges[at]!; i < turns.length; i++) {
+    const { role, blocks } = turns[i]!;
+    const same = edges[i] === edges[at];
+    if (!same && role === 'assistant') return false;
+    for (const block of blocks) {
+      if (!same) {
+        if (block.type !== 'tool-result' || !due.delete(block.callId)) return false;
+      } else if (block.type === 'tool-call') due.add(block.id);
+      else if (block.type === 'tool-result' && block.by === 'client') return false;
+    }
   }
   return true;
 }

@@ -33,6 +33,8 @@ function parts(turn: Turn, tally: Tally): readonly Turn[] {
     if (last?.role === role) last.blocks.push(block);
     else out.push({ role, blocks: [block] });
   }
+  // The user's turn ended here: what the model said next is another turn of its own.
+  if (out.at(-1)?.role === 'assistant') out.push({ role: 'user', blocks: [] });
   let host = true;
   return out.map(({ role, blocks }) => {
     if (role === 'assistant' || !host) return madeTurn(turn, role, blocks);

@@ -8,6 +8,10 @@ const BLANK = /^[\s\x1c-\x1f\x85]*$/;
 
 export const isBlank = (text: string): boolean => BLANK.test(text);
 
+/** A tool's name as every API takes it: `^[a-zA-Z0-9_-]{1,64}$`. */
+export const legalName = (name: string): string =>
+  name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';
+
 /** What stands in a message that has to say something and says nothing. */
 export const NO_CONTENT = '(no content)';
 

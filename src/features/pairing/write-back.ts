@@ -241,6 +241,8 @@ class Writer {
     let before = due.size;
     for (const piece of pieces) {
       if (piece.host !== undefined && isAside(piece.host, rules)) continue;
+      // A message of nothing is a message all the same.
+      if (!rules.shared && keptEmpty(piece) && before > 0) return false;
       for (const block of piece.blocks) {
         const call = resultOf.get(sourceOf(this.#origin, block))?.call;
         if (call === undefined) {
@@ -278,7 +280,7 @@ class Writer {
     placed: ReadonlySet<Call>,
   ): { block: Block; alone?: Turn }[] {
     const { notes, ids } = this.#plan;
-    const at = `/turns/${this.out.length}`;
+    const at = `${this.#plan.rules.where}/${this.out.length}`;
     return calls.map((call) => {
       const { result } = call;
       if (result === undefined) {
@@ -298,9 +300,13 @@ class Writer {
     const { table, notes } = this.#plan;
     const { block } = result;
     const twin = table.results.find(
-      (other) => other.call !== undefined && other.block.callId === block.callId,
+      // Not one that came later: this one has been sent as text by then.
+      (other) =>
+        other.call !== undefined &&
+        other.block.callId === block.callId &&
+        other.run <= result.run + 1,
     );
-    const at = `/turns/${this.out.length}`;
+    const at = `${this.#plan.rules.where}/${this.out.length}`;
     if (twin !== undefined && sameResult(twin.block, block)) {
       notes.add('duplicate_tool_result_removed', at, block.callId);
       return [];

@@ -20,18 +20,17 @@ const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,�
 const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
 const NEXT = /[[【`\n]/g;
 /** Blanks before a mark go with it where what follows needs none. */
-const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】]|$)/;
+const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】[【]|$)/;
 
 /**
- * A reader of one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are text;
- * so is a number behind a name (`list[3]`) that is no source. Other marks without a source are dropped.
+ * A reader of one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are text.
+ * Other marks without a source are dropped: they would point at nothing.
  */
 export class CitationMarks {
   readonly #source: (n: number) => NumberedSource | undefined;
   #held = '';
   /** The backticks that opened the code we are in. */
   #code = '';
-  #last = '';
 
   constructor(source: (n: number) => NumberedSource | undefined) {
     this.#source = source;
@@ -56,7 +55,6 @@ export class CitationMarks {
     let at = 0;
     const tell = (to: number) => {
       if (to > from) pieces.push({ type: 'text', text: text.slice(from, to) });
-      if (to > 0) this.#last = text[to - 1] ?? this.#last;
       from = to;
     };
     for (;;) {
@@ -103,19 +101,18 @@ export class CitationMarks {
         tell(at - blanks);
         return text.slice(from);
       }
-      const before = at > from ? text[at - 1] : this.#last;
-      const sources = this.#cited(mark[1] ?? mark[2] ?? '');
-      if (isOther(after, before, sources.length)) {
+      const numbers = mark[1] ?? mark[2] ?? '';
+      if (isOther(after, numbers)) {
         at += mark[0].length;
         continue;
       }
+      const sources = this.#cited(numbers);
       const tight = NO_BLANK_BEFORE.test(after ?? '');
       tell(tight || sources.length > 0 ? at - blanks : at);
       if (sources.length > 0) {
         pieces.push({ type: 'cite', sources, mark: mark[0], gap: text.slice(from, at), tight });
       }
       from = at + mark[0].length;
-      this.#last = text[from - 1] ?? '';
       at = from;
     }
     const tail = ended ? 0 : blanksBefore(text, from, text.length);
@@ -139,8 +136,7 @@ function blanksBefore(text: string, from: number, at: number): number {
   return at - start;
 }
 
-/** A bracketed number that is no citation. */
-function isOther(after: string | undefined, before: string | undefined, found: number): boolean {
-  if (after === '(' || after === ':') return true;
-  return found === 0 && before !== undefined && /[\w)\]]/.test(before);
+/** A bracketed number that is no citation: a link, a definition, an index (results count from 1). */
+function isOther(after: string | undefined, numbers: string): boolean {
+  return after === '(' || after === ':' || numbers.trim() === '0';
 }

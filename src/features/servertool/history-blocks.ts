@@ -114,6 +114,7 @@ const holdsMint = (result: ToolResultBlock) =>
 function resultText(call: ToolCallBlock, result: ToolResultBlock, sources: Sources): string {
   const found: NumberedSource[] = [];
   for (const value of wires(result)) {
+    if (value.type !== 'web_search_result') continue;
     const source = readSource(value, sources.next + found.length);
     if (source !== undefined) found.push(source);
   }

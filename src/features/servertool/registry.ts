@@ -8,6 +8,10 @@ export interface ToolRegistry {
   named(name: string): ServerTool | undefined;
   /** The tool that stands in for a hosted tool of this canonical name. */
   standIn(hosted: string): ServerTool | undefined;
+  /** Some of the tools are not known yet; `ready` finds out. Left out: all are. */
+  readonly starting?: boolean;
+  /** Has the sources of tools started, as far as one may wait for that. Rejects only with the signal. */
+  ready?(signal: AbortSignal): Promise<void>;
 }
 
 const LEGAL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -122,6 +122,7 @@ async function runOne(call: ServerCall, options: RunOptions): Promise<ToolOutcom
         signal,
         callId: call.id,
         options: declared,
+        cites: call.offered.declared !== undefined,
         conversation: options.conversation,
         client: options.client,
         owner: options.owner,

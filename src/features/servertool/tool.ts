@@ -30,6 +30,8 @@ export interface ToolContext {
   readonly callId: string;
   /** The client's declaration of the hosted tool without type and name (`allowed_domains`, …); `{}` otherwise. */
   readonly options: JsonObject;
+  /** The client reads citations: the text may ask the model to mark what it cites as `[n]`. */
+  readonly cites?: boolean;
   /** What the client asked, where it is at hand. Read only. */
   readonly conversation?: Conversation;
   /** The protocol that the client speaks. */

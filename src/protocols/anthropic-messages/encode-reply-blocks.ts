@@ -4,9 +4,9 @@ import { carrySeal, mintSeal } from '../../conversation/seal.ts';
 import { type ToolNames, toolNames } from '../../conversation/tool-names.ts';
 import type { ExecutedBy, MediaBlock, Sealed, ToolResultBlock } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/ids.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { ClientContext } from '../protocol.ts';
-import { hostedCallId, searchResults } from './server-tools.ts';
+import { hostedCallId, hostedResult, type ToldTool, toldTool } from './server-tools.ts';
 import { ownResidue, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from './wire.ts';
 
 /** The signature that a client keeps and gives back: the maker's own, carried, or minted. */
@@ -41,10 +41,17 @@ interface Call {
   readonly by: ExecutedBy;
 }
 
-/** How a call opens for the client; `searches` marks a web search told in this wire's words. */
+/** How a call opens for the client; `tells` marks a hosted call told in this wire's words. */
 export interface CallHead {
   readonly block: JsonObject;
-  readonly searches: boolean;
+  readonly tells: ToldTool | undefined;
+}
+
+/** A hosted call told to the client that still wants its result. */
+export interface AwaitedResult {
+  /** The call's id on the wire. */
+  readonly id: string;
+  readonly tool: ToldTool;
 }
 
 /**
@@ -61,24 +68,25 @@ export function callHead(
     const name = view.names.flat(call.name, call.namespace);
     const id = call.id === '' ? prefixedId('toolu_') : call.id;
     const { type: _type, id: _id, name: _name, input: _input, ...rest } = extras ?? {};
-    return { block: { type: 'tool_use', id, name, input: {}, ...rest }, searches: false };
+    return { block: { type: 'tool_use', id, name, input: {}, ...rest }, tells: undefined };
   }
-  if (extras !== undefined) return { block: { ...extras, input: {} }, searches: false };
-  if (call.name !== 'web_search' || !view.declared.has('web_search')) return undefined;
+  if (extras !== undefined) return { block: { ...extras, input: {} }, tells: undefined };
+  const tells = toldTool(call.name);
+  if (tells === undefined || !view.declared.has(tells)) return undefined;
   const id = hostedCallId(call.id === '' ? prefixedId('') : call.id);
-  return {
-    block: { type: 'server_tool_use', id, name: 'web_search', input: {} },
-    searches: true,
-  };
+  return { block: { type: 'server_tool_use', id, name: tells, input: {} }, tells };
 }
 
-/** The result of a hosted search, told in this wire's words; `content` undefined: nothing was found. */
-export function searchResultBlock(id: string, result: ToolResultBlock | undefined): JsonObject {
-  const content: Json =
-    result?.isError === true
-      ? { type: 'web_search_tool_result_error', error_code: 'unavailable' }
-      : searchResults(result?.content ?? []);
-  return { type: 'web_search_tool_result', tool_use_id: id, content };
+/** The result of a hosted call, told in this wire's words; `result` undefined: none came. */
+export function toldResultBlock(
+  { id, tool }: AwaitedResult,
+  result: ToolResultBlock | undefined,
+): JsonObject {
+  return {
+    type: `${tool}_tool_result`,
+    tool_use_id: id,
+    content: hostedResult(tool, result),
+  };
 }
 
 /** Media that a model made: Messages answers have no block for it. */

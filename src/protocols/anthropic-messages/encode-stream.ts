@@ -8,6 +8,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.t
 import { sseEvent } from '../../lib/sse.ts';
 import type { ClientContext, StreamEncoder } from '../protocol.ts';
 import {
+  type AwaitedResult,
   callHead,
   callView,
   clientSignature,
@@ -15,11 +16,11 @@ import {
   mediaText,
   messageId,
   ownBlock,
-  searchResultBlock,
   servedBy,
+  toldResultBlock,
 } from './encode-reply-blocks.ts';
 import { errorObject } from './errors.ts';
-import { encodeCitation, searchInput } from './server-tools.ts';
+import { encodeCitation, hostedInput } from './server-tools.ts';
 import { encodeStopReason } from './stop-reasons.ts';
 import { encodeStartUsage, encodeUsage } from './usage.ts';
 import { PROTOCOL } from './wire.ts';
@@ -32,8 +33,13 @@ type Open =
   | { readonly kind: 'call'; said: boolean }
   /** Freeform text inside `{"input":"…"}`. */
   | { readonly kind: 'freeform' }
-  /** A hosted search: its input is known only when it is whole. */
-  | { readonly kind: 'search'; readonly callId: string; readonly id: string; input: string }
+  /** A hosted call told in this wire's words: its input is known only when it is whole. */
+  | {
+      readonly kind: 'hosted';
+      readonly callId: string;
+      readonly awaited: AwaitedResult;
+      input: string;
+    }
   /** Given out whole, or not at all: deltas have no place. */
   | { readonly kind: 'closed' };
 
@@ -59,8 +65,8 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   let usage: Usage | undefined;
   let finish: FinishEvent | undefined;
   let beside: JsonObject | undefined;
-  /** Searches whose result has not come yet: call id → id on the wire. */
-  const searches = new Map<string, string>();
+  /** Hosted calls whose result has not come yet, by call id. */
+  const awaited = new Map<string, AwaitedResult>();
 
   function begin(event: StartEvent | undefined): string {
     if (started) return '';
@@ -119,10 +125,10 @@ export function encodeStream(context: ClientContext): StreamEncoder {
 
   /** Results that never came: a call of a hosted tool without one would break the next request. */
   function settle(next: Open = CLOSED): string {
-    if (searches.size === 0) return '';
+    if (awaited.size === 0) return '';
     let text = '';
-    for (const id of searches.values()) text += wholeBlock(searchResultBlock(id, undefined));
-    searches.clear();
+    for (const call of awaited.values()) text += wholeBlock(toldResultBlock(call, undefined));
+    awaited.clear();
     open = next;
     return text;
   }
@@ -154,8 +160,9 @@ export function encodeStream(context: ClientContext): StreamEncoder {
     calls ||= call.block.type === 'tool_use';
     deltas('input_json_delta', 'partial_json');
     const text = blockStart(call.block);
-    if (call.searches) {
-      open = { kind: 'search', callId: head.id, id: String(call.block.id), input: '' };
+    if (call.tells !== undefined) {
+      const awaiting = { id: String(call.block.id), tool: call.tells };
+      open = { kind: 'hosted', callId: head.id, awaited: awaiting, input: '' };
       return text;
     }
     if (head.kind !== 'custom') {
@@ -177,13 +184,13 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   function hostedResult(block: ToolResultBlock): string {
     const own = ownBlock(block);
     if (own !== undefined) return settle() + wholeBlock(own);
-    const id = searches.get(block.callId);
-    if (id === undefined) {
+    const call = awaited.get(block.callId);
+    if (call === undefined) {
       notes.add('content_dropped', 'content', 'result of a hosted tool');
       return '';
     }
-    searches.delete(block.callId);
-    return wholeBlock(searchResultBlock(id, block));
+    awaited.delete(block.callId);
+    return wholeBlock(toldResultBlock(call, block));
   }
 
   /** A block of another wire that came whole. */
@@ -229,7 +236,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         return put(text);
       case 'freeform':
         return put(JSON.stringify(text).slice(1, -1));
-      case 'search':
+      case 'hosted':
         open.input += text;
         return '';
       case 'closed':
@@ -257,9 +264,9 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         return (open.said ? '' : put('{}')) + blockStop();
       case 'freeform':
         return put('"}') + blockStop();
-      case 'search': {
-        searches.set(open.callId, open.id);
-        const input = searchInput(tryParse(open.input));
+      case 'hosted': {
+        awaited.set(open.callId, open.awaited);
+        const input = hostedInput(open.awaited.tool, tryParse(open.input));
         return put(JSON.stringify(input)) + blockStop();
       }
       case 'closed':

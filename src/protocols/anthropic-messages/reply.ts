@@ -9,6 +9,7 @@ import type { ClientContext, UpstreamContext } from '../protocol.ts';
 import { type BlockReader, decodeBlock } from './decode-blocks.ts';
 import { callInput } from './encode-blocks.ts';
 import {
+  type AwaitedResult,
   type CallView,
   callHead,
   callView,
@@ -17,11 +18,11 @@ import {
   mediaText,
   messageId,
   ownBlock,
-  searchResultBlock,
   servedBy,
+  toldResultBlock,
 } from './encode-reply-blocks.ts';
 import { decodeErrorBody } from './errors.ts';
-import { encodeCitation, searchInput } from './server-tools.ts';
+import { encodeCitation, hostedInput } from './server-tools.ts';
 import { decodeStopReason, encodeStopReason } from './stop-reasons.ts';
 import { decodeUsage, encodeUsage } from './usage.ts';
 import { PROTOCOL, rebuilt, string, TOOL_NAME_LIMIT, wireOf } from './wire.ts';
@@ -124,19 +125,19 @@ function ownRest(rest: JsonObject | undefined): JsonObject {
 function encodeContent(blocks: readonly Block[], context: ClientContext): readonly JsonObject[] {
   const view = callView(context);
   const out: JsonObject[] = [];
-  /** Searches told in this wire's words that still want their result: call id → id on the wire. */
-  const open = new Map<string, string>();
+  /** Hosted calls told in this wire's words that still want their result, by call id. */
+  const open = new Map<string, AwaitedResult>();
   const settle = () => {
-    for (const id of open.values()) out.push(searchResultBlock(id, undefined));
+    for (const call of open.values()) out.push(toldResultBlock(call, undefined));
     open.clear();
   };
   for (const block of blocks) {
     if (block.type === 'tool-result' && ownBlock(block) === undefined) {
-      const id = open.get(block.callId);
+      const call = open.get(block.callId);
       open.delete(block.callId);
-      if (id === undefined)
+      if (call === undefined)
         context.notes.add('content_dropped', 'content', 'result of a hosted tool');
-      else out.push(searchResultBlock(id, block));
+      else out.push(toldResultBlock(call, block));
       continue;
     }
     settle();
@@ -150,7 +151,7 @@ function encodeContent(blocks: readonly Block[], context: ClientContext): readon
 function encodeOne(
   block: Block,
   view: CallView,
-  open: Map<string, string>,
+  open: Map<string, AwaitedResult>,
   context: ClientContext,
 ): JsonObject | undefined {
   const own = ownBlock(block);
@@ -193,7 +194,7 @@ function encodeThinking(block: ReasoningBlock, provider: string): JsonObject | u
 function encodeCall(
   block: ToolCallBlock,
   view: CallView,
-  open: Map<string, string>,
+  open: Map<string, AwaitedResult>,
   { notes }: ClientContext,
 ): JsonObject | undefined {
   const head = callHead(block, view);
@@ -202,7 +203,7 @@ function encodeCall(
     return undefined;
   }
   const input = callInput(block, 'content', notes);
-  if (!head.searches) return { ...head.block, input };
-  open.set(block.id, String(head.block.id));
-  return { ...head.block, input: searchInput(input) };
+  if (head.tells === undefined) return { ...head.block, input };
+  open.set(block.id, { id: String(head.block.id), tool: head.tells });
+  return { ...head.block, input: hostedInput(head.tells, input) };
 }

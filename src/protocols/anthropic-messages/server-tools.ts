@@ -1,6 +1,6 @@
 /** What hosted tools said, as blocks that a reader of another protocol can make something of. */
 
-import type { Block, Citation, OpaqueBlock } from '../../conversation/types.ts';
+import type { Block, Citation, OpaqueBlock, ToolResultBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { objects, ownWire, string, wireOf } from './wire.ts';
 
@@ -63,11 +63,35 @@ function documentText(document: JsonObject): string | undefined {
 const lines = (...parts: readonly (Json | undefined)[]): string =>
   parts.filter((part) => typeof part === 'string' && part !== '').join('\n');
 
+/** Hosted tools of which this wire tells what another protocol or this gateway ran. */
+const TOLD = ['web_search', 'web_fetch'] as const;
+export type ToldTool = (typeof TOLD)[number];
+
+export const toldTool = (name: string): ToldTool | undefined => TOLD.find((tool) => tool === name);
+
+/** The `content` of a result block: what was found, or why nothing was, in this wire's words. */
+export function hostedResult(tool: ToldTool, result: ToolResultBlock | undefined): Json {
+  const own = (result?.content ?? []).map(ownWire).filter(isObject);
+  if (result?.isError === true) {
+    const told = own.find((value) => value.type === `${tool}_tool_result_error`);
+    return told ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
+  }
+  if (tool === 'web_search') return searchResults(result?.content ?? []);
+  // A fetch answers with one page; without one it has failed.
+  const page = own.find((value) => value.type === `${tool}_result`);
+  return page ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
+}
+
+/** The input of a hosted call as this wire has it. */
+export function hostedInput(tool: ToldTool, input: Json | undefined): JsonObject {
+  return tool === 'web_search' ? searchInput(input) : isObject(input) ? input : {};
+}
+
 /**
  * A web search that another protocol or this gateway ran, as `web_search_result` blocks: everything
  * in the result's blocks that names a URL. `encrypted_content` must be a string and cannot be made.
  */
-export function searchResults(content: readonly Block[]): readonly JsonObject[] {
+function searchResults(content: readonly Block[]): readonly JsonObject[] {
   const results: JsonObject[] = [];
   for (const block of content) {
     const own = ownWire(block);
@@ -134,7 +158,7 @@ export function hostedCallId(id: string): string {
 }
 
 /** The input of a web search as this wire has it: `{"query": …}`. */
-export function searchInput(input: Json | undefined): JsonObject {
+function searchInput(input: Json | undefined): JsonObject {
   if (!isObject(input)) return { query: string(input) ?? '' };
   if (typeof input.query === 'string') return { query: input.query };
   if (isObject(input.action)) return searchInput(input.action);

@@ -2,7 +2,7 @@
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Block, ToolResultBlock } from '../../conversation/types.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import type { ItemWriter, StreamWriter } from './encode-stream.ts';
 import { objects, ownWire, text } from './wire.ts';
@@ -68,7 +68,9 @@ export class HostedWriter implements ItemWriter {
   /** Begins the item: its query is known, the search is under way. */
   #search(): void {
     if (this.#callId === undefined || this.#place !== undefined) return;
-    const place = this.#out.next('ws');
+    const { index, id } = this.#out.next('ws');
+    // An id of this protocol's kind is one by which the item may be found again.
+    const place = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
     this.#place = place;
     this.#out.send(
       'response.output_item.added',
@@ -134,7 +136,8 @@ export class HostedWriter implements ItemWriter {
 /** The pages of a search result, wherever its own protocol lists them. */
 function sourcesOf(result: ToolResultBlock | undefined): readonly JsonObject[] {
   const value = result?.wire?.value;
-  const listed = isObject(value) ? objects(value.content) : [];
+  const parts = result?.content.map((block) => block.wire?.value) ?? [];
+  const listed = isObject(value) ? objects(value.content) : objects(parts as readonly Json[]);
   return listed.flatMap((page) => {
     const url = text(page, 'url');
     return url === undefined ? [] : [{ type: 'url', url }];

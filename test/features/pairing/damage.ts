@@ -1,7 +1,7 @@
 /** Ways in which histories break on their way through clients, vendors and compactions; seeded. */
 
 import type { Json } from '../../../src/lib/json.ts';
-import { Dice, genuineSignature, type Mutable } from './histories.ts';
+import { type Dice, genuineSignature, type Mutable } from './histories.ts';
 
 export type Damage = (list: Mutable[], dice: Dice) => void;
 
@@ -78,7 +78,9 @@ function rename(messages: Mutable[], from: Json, to: Json): void {
 const moveResult = (where: 'later' | 'earlier'): Damage =>
   onResult((messages, result, dice) => {
     const hosts = messages.flatMap((message, i) =>
-      message?.role === 'user' && (where === 'later' ? i > result.message : i < result.message) ? [i] : [],
+      message?.role === 'user' && (where === 'later' ? i > result.message : i < result.message)
+        ? [i]
+        : [],
     );
     if (hosts.length === 0) return;
     take(messages, result);
@@ -96,7 +98,16 @@ const inline = (offset: 0 | 1, talksOn: boolean): Damage =>
     if (talksOn) list.push(text());
   });
 
-const junk: readonly Json[] = [null, 5, 'T77. bare words', {}, [], { type: 'nonsense', text: 'T78. odd' }, { type: 7 }, true];
+const junk: readonly Json[] = [
+  null,
+  5,
+  'T77. bare words',
+  {},
+  [],
+  { type: 'nonsense', text: 'T78. odd' },
+  { type: 7 },
+  true,
+];
 
 /** Damage of Messages histories, by name. */
 export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
@@ -121,7 +132,12 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   }),
   'results are parted by an assistant message': onResult((messages, result) => {
     take(messages, result);
-    messages.splice(result.message + 1, 0, { role: 'assistant', content: [text()] }, { role: 'user', content: [result.block] });
+    messages.splice(
+      result.message + 1,
+      0,
+      { role: 'assistant', content: [text()] },
+      { role: 'user', content: [result.block] },
+    );
   }),
   'results come in another order': onResult((messages, { message }) => {
     listOf(messages[message]).reverse();
@@ -143,11 +159,15 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   }),
   'a stray result stands inline': onMessage('assistant', (messages, at, dice) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, { type: 'tool_result', tool_use_id: 'toolu_lost', content: `R9${++serial}. lost` });
+    list.splice(dice.below(list.length + 1), 0, {
+      type: 'tool_result',
+      tool_use_id: 'toolu_lost',
+      content: `R9${++serial}. lost`,
+    });
   }),
   'a call is missing': onCall(take),
   'an assistant message is missing': onMessage('assistant', (messages, at) => {
-    messages.splice(at, 1);
+    if (messages.length > 1) messages.splice(at, 1);
   }),
   'a user message is missing': onMessage('user', (messages, at) => {
     if (messages.length > 1) messages.splice(at, 1);
@@ -163,11 +183,14 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
       if (message?.role !== 'assistant' || !Array.isArray(message.content)) return;
       k = 0;
       for (const block of message.content as Json[]) {
-        if (isRecord(block) && block.type === 'tool_use') rename(messages, block.id!, `call_${k++}`);
+        if (isRecord(block) && block.type === 'tool_use')
+          rename(messages, block.id!, `call_${k++}`);
       }
     });
   },
-  'an id is a number': onCall((messages, { block }, dice) => rename(messages, block.id!, dice.below(5))),
+  'an id is a number': onCall((messages, { block }, dice) =>
+    rename(messages, block.id!, dice.below(5)),
+  ),
   'an id is null': onCall((messages, { block }) => rename(messages, block.id!, null)),
   'an id is an object': onCall((messages, { block }) => rename(messages, block.id!, { a: 1 })),
   'a call has no id': onCall((_messages, { block }) => {
@@ -177,20 +200,37 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
     delete block.tool_use_id;
   }),
   'an id has foreign characters': onCall((messages, { block }, dice) =>
-    rename(messages, block.id!, dice.pick(['functions.Bash:0', 'call|1', 'id with space', '调用一', 'a/b']))),
-  'a client tool wears the clothes of a server tool': onCall((messages, { block, message }, dice) => {
-    rename(messages, block.id!, `srvtoolu_${String(block.id).replace(/[^a-z0-9]/gi, '')}`);
-    block.type = 'server_tool_use';
-    if (dice.chance(0.5)) listOf(messages[message]).push({ type: 'server_tool_use_delta', partial_json: '{' });
-  }),
+    rename(
+      messages,
+      block.id!,
+      dice.pick(['functions.Bash:0', 'call|1', 'id with space', '调用一', 'a/b']),
+    ),
+  ),
+  'a client tool wears the clothes of a server tool': onCall(
+    (messages, { block, message }, dice) => {
+      rename(messages, block.id!, `srvtoolu_${String(block.id).replace(/[^a-z0-9]/gi, '')}`);
+      block.type = 'server_tool_use';
+      if (dice.chance(0.5))
+        listOf(messages[message]).push({ type: 'server_tool_use_delta', partial_json: '{' });
+    },
+  ),
   'a server tool has no answer': onMessage('assistant', (messages, at, dice) => {
     const list = listOf(messages[at]);
     const id = dice.chance(0.5) ? `srvtoolu_z${++serial}` : `bad:${++serial}`;
-    list.splice(dice.below(list.length + 1), 0, { type: 'server_tool_use', id, name: dice.pick(['web_search', 'Read']), input: { query: 'x' } });
+    list.splice(dice.below(list.length + 1), 0, {
+      type: 'server_tool_use',
+      id,
+      name: dice.pick(['web_search', 'Read']),
+      input: { query: 'x' },
+    });
   }),
   'a server answer has no call': onMessage('assistant', (messages, at, dice) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, { type: 'web_search_tool_result', tool_use_id: `srvtoolu_y${++serial}`, content: [] });
+    list.splice(dice.below(list.length + 1), 0, {
+      type: 'web_search_tool_result',
+      tool_use_id: `srvtoolu_y${++serial}`,
+      content: [],
+    });
   }),
   'a server answer stands before its call': onMessage('assistant', (messages, at) => {
     const id = `srvtoolu_w${++serial}`;
@@ -202,7 +242,10 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   }),
   'a text is blank': onMessage('assistant', (messages, at, dice) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, { type: 'text', text: dice.pick(['', ' ', '\n\t']) });
+    list.splice(dice.below(list.length + 1), 0, {
+      type: 'text',
+      text: dice.pick(['', ' ', '\n\t']),
+    });
   }),
   'a user text is blank': onMessage('user', (messages, at, dice) => {
     const list = listOf(messages[at]);
@@ -222,13 +265,24 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
     block.is_error = true;
   }),
   'a result holds a foreign block': onResult((_messages, { block }) => {
-    block.content = [{ type: 'thinking', thinking: 'x', signature: '' }, text(), { type: 'video', url: 'x' }];
+    block.content = [
+      { type: 'thinking', thinking: 'x', signature: '' },
+      text(),
+      { type: 'video', url: 'x' },
+    ];
   }),
   'thinking of another vendor': onMessage('assistant', (messages, at, dice) => {
     listOf(messages[at]).unshift({
       type: 'thinking',
       thinking: 'hm',
-      signature: dice.pick(['', 'zhipu-sig', 'c2lnbmF0dXJl', 'hopgate1.cs.glm.', '0f'.repeat(32), Buffer.from('a signature in plain words, twice over').toString('base64')]),
+      signature: dice.pick([
+        '',
+        'zhipu-sig',
+        'c2lnbmF0dXJl',
+        'hopgate1.cs.glm.',
+        '0f'.repeat(32),
+        Buffer.from('a signature in plain words, twice over').toString('base64'),
+      ]),
     });
   }),
   'thinking without a signature': onMessage('assistant', (messages, at) => {
@@ -239,16 +293,28 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
     messages[at]!.content = list.filter((block) => !isRecord(block) || block.type !== 'thinking');
   }),
   'thinking stands last': onMessage('assistant', (messages, at, dice) => {
-    listOf(messages[at]).push({ type: 'thinking', thinking: 'hm', signature: genuineSignature(dice) });
+    listOf(messages[at]).push({
+      type: 'thinking',
+      thinking: 'hm',
+      signature: genuineSignature(dice),
+    });
   }),
   'thinking stands behind text': onMessage('assistant', (messages, at, dice) => {
-    listOf(messages[at]).unshift(text(), { type: 'thinking', thinking: 'hm', signature: genuineSignature(dice) });
+    listOf(messages[at]).unshift(text(), {
+      type: 'thinking',
+      thinking: 'hm',
+      signature: genuineSignature(dice),
+    });
   }),
   'thinking in a user message': onMessage('user', (messages, at, dice) => {
-    listOf(messages[at]).push({ type: 'thinking', thinking: 'hm', signature: genuineSignature(dice) });
+    listOf(messages[at]).push({
+      type: 'thinking',
+      thinking: 'hm',
+      signature: genuineSignature(dice),
+    });
   }),
   'redacted thinking of another vendor': onMessage('assistant', (messages, at) => {
-    listOf(messages[at]).unshift({ type: 'redacted_thinking', data: 'nope' });
+    listOf(messages[at]).unshift({ type: 'redacted_thinking', data: 'not theirs: 1' });
   }),
   'an assistant message is split': onMessage('assistant', (messages, at, dice) => {
     const list = listOf(messages[at]);
@@ -261,7 +327,12 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   }),
   'a call stands in a user message': onMessage('user', (messages, at, dice) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, { type: 'tool_use', id: `toolu_u${++serial}`, name: 'Read', input: {} });
+    list.splice(dice.below(list.length + 1), 0, {
+      type: 'tool_use',
+      id: `toolu_u${++serial}`,
+      name: 'Read',
+      input: {},
+    });
   }),
   'an input is no object': onCall((_messages, { block }, dice) => {
     block.input = dice.pick<Json>(['{"a":1}', null, [1], 5]);
@@ -270,18 +341,36 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
     block.name = dice.pick<Json>(['a b', '', null, 5]);
   }),
   'the end is a prefill with a blank tail': (messages, dice) => {
-    messages.push({ role: 'assistant', content: dice.pick<Json>([`T9${++serial}. so \n`, [text(), { type: 'text', text: `T9${++serial}. and ` }]]) });
+    messages.push({
+      role: 'assistant',
+      content: dice.pick<Json>([
+        `T9${++serial}. so \n`,
+        [text(), { type: 'text', text: `T9${++serial}. and ` }],
+      ]),
+    });
   },
   'too many cache marks': (messages, dice) => {
     const blocks = find(messages, /^(text|tool_use|tool_result)$/);
-    for (let i = 0; i < 6 && blocks.length > 0; i++) dice.pick(blocks).block.cache_control = { type: 'ephemeral' };
+    for (let i = 0; i < 6 && blocks.length > 0; i++)
+      dice.pick(blocks).block.cache_control = { type: 'ephemeral' };
   },
   'junk among the blocks': (messages, dice) => {
     const list = listOf(dice.pick(messages.filter(isRecord)));
     list.splice(dice.below(list.length + 1), 0, dice.pick(junk));
   },
   'junk among the messages': (messages, dice) => {
-    messages.splice(dice.below(messages.length + 1), 0, dice.pick<Json>([null, 7, 'T79. hello', {}, { role: 'tool', content: 'T80. x' }, { content: 'T81. y' }]) as Mutable);
+    messages.splice(
+      dice.below(messages.length + 1),
+      0,
+      dice.pick<Json>([
+        null,
+        7,
+        'T79. hello',
+        {},
+        { role: 'tool', content: 'T80. x' },
+        { content: 'T81. y' },
+      ]) as Mutable,
+    );
   },
   'calls run on in the next assistant message': onCall((messages, { message, block }) => {
     take(messages, { message, index: 0, block });

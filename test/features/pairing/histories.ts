@@ -38,7 +38,13 @@ export class Dice {
 interface Step {
   readonly thinking?: string;
   readonly text?: string;
-  readonly calls: readonly { id: string; key: string; name: string; result: string; error: boolean }[];
+  readonly calls: readonly {
+    id: string;
+    key: string;
+    name: string;
+    result: string;
+    error: boolean;
+  }[];
 }
 
 /** A round: what the user says, and what the model does until it says its last word. */
@@ -78,7 +84,10 @@ export function session(seed: number, rounds: number): readonly Round[] {
     }));
     return {
       user: `${mark('T')} please`,
-      steps: [...steps, { ...(thinks ? { thinking: mark('H') } : {}), text: `${mark('T')} there`, calls: [] }],
+      steps: [
+        ...steps,
+        { ...(thinks ? { thinking: mark('H') } : {}), text: `${mark('T')} there`, calls: [] },
+      ],
     };
   });
 }
@@ -87,7 +96,11 @@ export function session(seed: number, rounds: number): readonly Round[] {
  * Every request of the session, oldest first: each ends where the model is asked. Each is a body of
  * its own, sharing nothing with the others.
  */
-export function requests(rounds: readonly Round[], write: (turns: readonly Mutable[][]) => JsonObject, voice: Voice): readonly JsonObject[] {
+export function requests(
+  rounds: readonly Round[],
+  write: (turns: readonly Mutable[][]) => JsonObject,
+  voice: Voice,
+): readonly JsonObject[] {
   const out: JsonObject[] = [];
   const turns: Mutable[][] = [];
   for (const round of rounds) {
@@ -115,9 +128,7 @@ const TOOLS = NAMES.map((name) => ({ name, input_schema: { type: 'object' } }));
 export function messagesVoice(seed: number): Voice {
   const dice = new Dice(seed ^ 0x5eed);
   return {
-    user: (text) => [
-      { role: 'user', content: dice.chance(0.5) ? text : [{ type: 'text', text }] },
-    ],
+    user: (text) => [{ role: 'user', content: dice.chance(0.5) ? text : [{ type: 'text', text }] }],
     assistant: ({ thinking, text, calls }) => [
       {
         role: 'assistant',
@@ -182,10 +193,17 @@ export const chatBody = (turns: readonly Mutable[][]): JsonObject => ({
 
 export const responsesVoice: Voice = {
   user: (text) => [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }],
-  assistant: ({ thinking, text, calls }) => [
+  assistant: ({ thinking, text, calls }): Mutable[] => [
     ...(thinking === undefined
       ? []
-      : [{ type: 'reasoning', id: `rs_${thinking.slice(1, -1)}`, summary: [], encrypted_content: 'gAAAAAsealed' }]),
+      : [
+          {
+            type: 'reasoning',
+            id: `rs_${thinking.slice(1, -1)}`,
+            summary: [],
+            encrypted_content: 'gAAAAAsealed',
+          },
+        ]),
     ...(text === undefined
       ? []
       : [

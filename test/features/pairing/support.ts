@@ -36,10 +36,12 @@ export function run(body: Json, from: ProtocolName, options: RunOptions = {}): R
   const target = { provider: 'upstream', model: 'm', protocol: to, profile };
   const mended = mendBody(body, from, notes);
   const conversation = PROTOCOLS[from].decodeRequest(mended);
-  const context = { target: { ...target, model: conversation.model }, client: from, notes };
+  const context = { target: { ...target, model: conversation.model }, client: from, notes, hop: 1 };
   const out = pairing.request!(conversation, context);
   const same = out === conversation && mended === body && from === to;
-  const sent = same ? (body as JsonObject) : PROTOCOLS[to].encodeRequest(out, context.target, notes);
+  const sent = same
+    ? (body as JsonObject)
+    : PROTOCOLS[to].encodeRequest(out, context.target, notes);
   // As the vendor reads it: members that are undefined are gone.
   const read = JSON.parse(JSON.stringify(sent)) as JsonObject;
   return { same, body: read, notes, names: notes.all.map(({ name }) => name) };
@@ -47,4 +49,4 @@ export function run(body: Json, from: ProtocolName, options: RunOptions = {}): R
 
 /** The marks (`T12.`, `R7.`) that a body's texts and results carry. */
 export const marksIn = (body: Json): ReadonlySet<string> =>
-  new Set(JSON.stringify(body).match(/\b[TR]\d+\./g) ?? []);
+  new Set(JSON.stringify(body).match(/[TR]\d+\./g) ?? []);

@@ -73,7 +73,8 @@ export function complaint(body: JsonObject, strict: Strict = {}): string | undef
 
 function check(body: JsonObject, strict: Strict): void {
   const messages = body.messages as readonly Block[];
-  if (!Array.isArray(messages) || messages.length === 0) refuse('messages: at least one message is required');
+  if (!Array.isArray(messages) || messages.length === 0)
+    refuse('messages: at least one message is required');
   if (Array.isArray(body.system)) {
     for (const block of body.system as Block[]) {
       if (String(block.text).trim() === '') refuse('system: text content blocks must be non-empty');
@@ -82,7 +83,9 @@ function check(body: JsonObject, strict: Strict): void {
   messages.forEach((message, i) => {
     checkMessage(message, i, i === messages.length - 1);
     if (strict.alternate && i > 0 && message.role === messages[i - 1]!.role) {
-      refuse(`messages: roles must alternate between "user" and "assistant", but found multiple "${message.role}" roles in a row`);
+      refuse(
+        `messages: roles must alternate between "user" and "assistant", but found multiple "${message.role}" roles in a row`,
+      );
     }
   });
   const turns = turnsOf(messages);
@@ -90,7 +93,8 @@ function check(body: JsonObject, strict: Strict): void {
   checkServerCalls(turns);
   checkThinking(body, messages);
   const marks = countMarks(body.system) + countMarks(body.tools) + countMarks(messages);
-  if (marks > 4) refuse(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
+  if (marks > 4)
+    refuse(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
 }
 
 function checkMessage(message: Block, i: number, last: boolean): void {
@@ -105,7 +109,9 @@ function checkMessage(message: Block, i: number, last: boolean): void {
   const prefill = last && message.role === 'assistant';
   const blocks = blocksOf(message);
   if (blocks.length === 0 && !prefill) {
-    refuse(`${at}: all messages must have non-empty content except for the optional final assistant message`);
+    refuse(
+      `${at}: all messages must have non-empty content except for the optional final assistant message`,
+    );
   }
   blocks.forEach((block, j) => {
     checkBlock(block, `${at}.content.${j}`, String(message.role));
@@ -122,7 +128,9 @@ function checkBlock(block: Block, at: string, role: string): void {
   if (!TYPES.has(type)) {
     refuse(`${at}: Input tag '${type}' found using 'type' does not match any of the expected tags`);
   }
-  const assistants = /^(tool_use|server_tool_use|mcp_tool_use|thinking|redacted_thinking)$/.test(type);
+  const assistants = /^(tool_use|server_tool_use|mcp_tool_use|thinking|redacted_thinking)$/.test(
+    type,
+  );
   if (assistants && role !== 'assistant') {
     refuse(`${at}: \`${type}\` blocks can only be in \`assistant\` messages`);
   }
@@ -135,12 +143,16 @@ function checkBlock(block: Block, at: string, role: string): void {
     matches(block.name, /^[a-zA-Z0-9_-]{1,200}$/, `${at}.tool_use.name`);
     if (!isRecord(block.input)) refuse(`${at}.tool_use.input: Input should be a valid dictionary`);
   }
-  if (type === 'server_tool_use') matches(block.id, /^srvtoolu_[a-zA-Z0-9_]+$/, `${at}.server_tool_use.id`);
+  if (type === 'server_tool_use')
+    matches(block.id, /^srvtoolu_[a-zA-Z0-9_]+$/, `${at}.server_tool_use.id`);
   if (type === 'tool_result') checkResult(block, at);
   if (type === 'thinking') {
     if (typeof block.thinking !== 'string') refuse(`${at}.thinking.thinking: Field required`);
     if (typeof block.signature !== 'string') refuse(`${at}.thinking.signature: Field required`);
     if (!isGenuine(block.signature)) refuse(`${at}: Invalid \`signature\` in \`thinking\` block`);
+  }
+  if (type === 'redacted_thinking' && !/^[A-Za-z0-9+/]+={0,2}$/.test(String(block.data))) {
+    refuse(`${at}: Invalid \`data\` in \`redacted_thinking\` block`);
   }
   if (/thinking$/.test(type) && block.cache_control !== undefined) {
     refuse(`${at}.${type}.cache_control: Extra inputs are not permitted`);
@@ -148,7 +160,8 @@ function checkBlock(block: Block, at: string, role: string): void {
 }
 
 /** Signatures of these tests: `EuYB` and 96 digits of base64, which no foreign one begins with. */
-export const isGenuine = (signature: string): boolean => /^E[A-Za-z0-9+/]{40,}={0,2}$/.test(signature);
+export const isGenuine = (signature: string): boolean =>
+  /^E[A-Za-z0-9+/]{40,}={0,2}$/.test(signature);
 
 function checkText(block: Block, at: string): void {
   if (typeof block.text !== 'string') refuse(`${at}.text.text: Field required`);
@@ -156,7 +169,8 @@ function checkText(block: Block, at: string): void {
     refuse(`${at}.text: cache_control cannot be set for empty text blocks`);
   }
   if (block.text === '') refuse('messages: text content blocks must be non-empty');
-  if (block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
+  if (block.text.trim() === '')
+    refuse('messages: text content blocks must contain non-whitespace text');
 }
 
 function matches(value: Json | undefined, pattern: RegExp, at: string): void {
@@ -168,7 +182,8 @@ function matches(value: Json | undefined, pattern: RegExp, at: string): void {
 function checkResult(block: Block, at: string): void {
   matches(block.tool_use_id, /^[a-zA-Z0-9_-]+$/, `${at}.tool_result.tool_use_id`);
   const { content } = block;
-  const none = content === undefined || content === '' || (Array.isArray(content) && content.length === 0);
+  const none =
+    content === undefined || content === '' || (Array.isArray(content) && content.length === 0);
   if (block.is_error === true && none) {
     refuse(`${at}.tool_result: content cannot be empty if \`is_error\` is true`);
   }
@@ -176,7 +191,9 @@ function checkResult(block: Block, at: string): void {
   if (!Array.isArray(content)) refuse(`${at}.tool_result.content: Input should be a valid list`);
   (content as Block[]).forEach((inner, k) => {
     if (!isRecord(inner) || !NESTED.has(String(inner.type))) {
-      refuse(`${at}.tool_result.content.${k}: Input tag '${inner?.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'`);
+      refuse(
+        `${at}.tool_result.content.${k}: Input tag '${inner?.type}' found using 'type' does not match any of the expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'`,
+      );
     }
     if (inner.type === 'text') checkText(inner, `${at}.tool_result.content.${k}`);
   });
@@ -200,13 +217,16 @@ function checkCalls(turns: readonly Turn[]): void {
   turns.forEach((turn, i) => {
     const calls = turn.blocks.filter(({ block }) => block.type === 'tool_use');
     for (const { block, message, index } of calls) {
-      if (seen.has(String(block.id))) refuse(`messages.${message}.content.${index}: \`tool_use\` ids must be unique`);
+      if (seen.has(String(block.id)))
+        refuse(`messages.${message}.content.${index}: \`tool_use\` ids must be unique`);
       seen.add(String(block.id));
     }
     const previous = turns[i - 1];
     const due = new Set(
       previous?.role === 'assistant'
-        ? previous.blocks.filter(({ block }) => block.type === 'tool_use').map(({ block }) => String(block.id))
+        ? previous.blocks
+            .filter(({ block }) => block.type === 'tool_use')
+            .map(({ block }) => String(block.id))
         : [],
     );
     const given = new Set<string>();
@@ -219,16 +239,23 @@ function checkCalls(turns: readonly Turn[]): void {
       const id = String(block.tool_use_id);
       const at = `messages.${message}.content.${index}`;
       if (!due.has(id)) {
-        refuse(`${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`);
+        refuse(
+          `${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+        );
       }
       if (given.has(id)) {
-        refuse(`${at}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`);
+        refuse(
+          `${at}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
+        );
       }
       if (!led) missing(turn.blocks[0]!.message - 1, [id]);
       given.add(id);
     }
     if (turn.role === 'user' && due.size > given.size) {
-      missing(turn.blocks[0]!.message - 1, [...due].filter((id) => !given.has(id)));
+      missing(
+        turn.blocks[0]!.message - 1,
+        [...due].filter((id) => !given.has(id)),
+      );
     }
     if (calls.length === 0) return;
     const ids = calls.map(({ block }) => String(block.id));
@@ -240,7 +267,9 @@ function checkCalls(turns: readonly Turn[]): void {
 }
 
 function missing(message: number, ids: readonly string[]): never {
-  refuse(`messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`);
+  refuse(
+    `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+  );
 }
 
 function checkServerCalls(turns: readonly Turn[]): void {
@@ -249,11 +278,14 @@ function checkServerCalls(turns: readonly Turn[]): void {
     for (const { block, message, index } of turn.blocks) {
       const type = String(block.type);
       if (type === 'server_tool_use') open.set(String(block.id), String(block.name));
-      if (type === 'tool_result' || !type.endsWith('_tool_result') || type === 'mcp_tool_result') continue;
+      if (type === 'tool_result' || !type.endsWith('_tool_result') || type === 'mcp_tool_result')
+        continue;
       const id = String(block.tool_use_id);
       const name = open.get(id);
       if (name === undefined || `${name}_tool_result` !== type) {
-        refuse(`messages.${message}.content.${index}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${id}. Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`);
+        refuse(
+          `messages.${message}.content.${index}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${id}. Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`,
+        );
       }
       open.delete(id);
     }
@@ -262,7 +294,9 @@ function checkServerCalls(turns: readonly Turn[]): void {
     const after = turns.slice(i + 1).flatMap(({ blocks }) => blocks);
     const known = ['web_search', 'web_fetch', 'code_execution'].includes(first[1]);
     if (known && after.every(({ block }) => block.type === 'tool_result')) return;
-    refuse(`messages.${i}: \`${first[1]}\` tool use with id \`${first[0]}\` was found without a corresponding \`${first[1]}_tool_result\` block`);
+    refuse(
+      `messages.${i}: \`${first[1]}\` tool use with id \`${first[0]}\` was found without a corresponding \`${first[1]}_tool_result\` block`,
+    );
   });
 }
 
@@ -274,16 +308,21 @@ function checkThinking(body: JsonObject, messages: readonly Block[]): void {
     const blocks = blocksOf(message);
     if (!blocks.some(isThinking)) return;
     if (!isThinking(blocks[0])) {
-      refuse(`messages.${i}: If an assistant message contains any thinking blocks, the first block must be \`thinking\` or \`redacted_thinking\`. Found \`${blocks[0]!.type}\`.`);
+      refuse(
+        `messages.${i}: If an assistant message contains any thinking blocks, the first block must be \`thinking\` or \`redacted_thinking\`. Found \`${blocks[0]!.type}\`.`,
+      );
     }
-    if (isThinking(blocks.at(-1))) refuse(`messages.${i}: The final block in an assistant message cannot be \`thinking\`.`);
+    if (isThinking(blocks.at(-1)))
+      refuse(`messages.${i}: The final block in an assistant message cannot be \`thinking\`.`);
   });
   const thinking = isRecord(body.thinking) ? body.thinking.type : 'disabled';
   const last = messages.at(-1)!;
   if (thinking === 'disabled' && last.role === 'assistant') {
     const at = blocksOf(last).findIndex(isThinking);
     if (at >= 0) {
-      refuse(`messages.${messages.length - 1}.content.${at}: When thinking is disabled, an \`assistant\` message in the final position cannot contain \`thinking\`.`);
+      refuse(
+        `messages.${messages.length - 1}.content.${at}: When thinking is disabled, an \`assistant\` message in the final position cannot contain \`thinking\`.`,
+      );
     }
   }
   if (thinking !== 'enabled') return;
@@ -300,7 +339,9 @@ function checkThinking(body: JsonObject, messages: readonly Block[]): void {
   if (head === undefined) return;
   const [first] = blocksOf(messages[head]!);
   if (first !== undefined && !isThinking(first)) {
-    refuse(`messages.${head}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`);
+    refuse(
+      `messages.${head}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`,
+    );
   }
 }
 

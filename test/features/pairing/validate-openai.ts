@@ -36,19 +36,28 @@ function checkChat(body: JsonObject): void {
   let open: string[] = [];
   let known: string[] = [];
   const unanswered = () =>
-    refuse(`An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(', ')}`);
+    refuse(
+      `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(', ')}`,
+    );
   messages.forEach((message, i) => {
     if (!isRecord(message)) refuse(`Invalid type for 'messages[${i}]': expected an object.`);
     const role = String(message.role);
-    if (!['system', 'developer', 'user', 'assistant', 'tool'].includes(role)) refuse(`Invalid value: '${role}'.`);
+    if (!['system', 'developer', 'user', 'assistant', 'tool'].includes(role))
+      refuse(`Invalid value: '${role}'.`);
     checkContent(message, i);
     if (role === 'tool') {
-      if (typeof message.tool_call_id !== 'string') refuse(`Missing required parameter: 'messages[${i}].tool_call_id'.`);
+      if (typeof message.tool_call_id !== 'string')
+        refuse(`Missing required parameter: 'messages[${i}].tool_call_id'.`);
       if (known.length === 0) {
-        refuse("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.");
+        refuse(
+          "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+        );
       }
       const at = open.indexOf(message.tool_call_id);
-      if (at < 0) refuse(`'tool_call_id' of '${message.tool_call_id}' not found in 'tool_calls' of previous message`);
+      if (at < 0)
+        refuse(
+          `'tool_call_id' of '${message.tool_call_id}' not found in 'tool_calls' of previous message`,
+        );
       open.splice(at, 1);
       return;
     }
@@ -67,31 +76,45 @@ function checkContent(message: Item, i: number): void {
     refuse("Invalid value for 'content': expected a string, got null.");
   }
   if (typeof content === 'string') return;
-  if (!Array.isArray(content) || content.length === 0) refuse(`Invalid 'messages[${i}].content': empty array.`);
+  if (!Array.isArray(content) || content.length === 0)
+    refuse(`Invalid 'messages[${i}].content': empty array.`);
   for (const part of content as Json[]) {
-    if (!isRecord(part) || typeof part.type !== 'string') refuse(`Invalid type for 'messages[${i}].content[0]'.`);
-    if (part.type === 'text' && typeof part.text !== 'string') refuse(`Invalid type for 'messages[${i}].content[0].text'.`);
+    if (!isRecord(part) || typeof part.type !== 'string')
+      refuse(`Invalid type for 'messages[${i}].content[0]'.`);
+    if (part.type === 'text' && typeof part.text !== 'string')
+      refuse(`Invalid type for 'messages[${i}].content[0].text'.`);
   }
 }
 
 function callsOf(message: Item, i: number): string[] {
   const calls = message.tool_calls;
   if (calls === undefined) return [];
-  if (!Array.isArray(calls) || calls.length === 0) refuse(`Invalid 'messages[${i}].tool_calls': empty array.`);
+  if (!Array.isArray(calls) || calls.length === 0)
+    refuse(`Invalid 'messages[${i}].tool_calls': empty array.`);
   const ids = (calls as Json[]).map((call) => {
-    if (!isRecord(call) || call.type !== 'function' || !isRecord(call.function)) refuse(`Invalid type for 'messages[${i}].tool_calls[0]'.`);
+    if (!isRecord(call) || call.type !== 'function' || !isRecord(call.function))
+      refuse(`Invalid type for 'messages[${i}].tool_calls[0]'.`);
     const { id } = call;
-    if (typeof id !== 'string' || id === '') refuse(`Missing required parameter: 'messages[${i}].tool_calls[0].id'.`);
+    if (typeof id !== 'string' || id === '')
+      refuse(`Missing required parameter: 'messages[${i}].tool_calls[0].id'.`);
     if (id.length > 64) refuse(`Invalid 'messages[${i}].tool_calls[0].id': string too long.`);
-    if (typeof call.function.arguments !== 'string') refuse(`Invalid type for 'messages[${i}].tool_calls[0].function.arguments'.`);
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(String(call.function.name))) refuse(`Invalid 'messages[${i}].tool_calls[0].function.name'.`);
+    if (typeof call.function.arguments !== 'string')
+      refuse(`Invalid type for 'messages[${i}].tool_calls[0].function.arguments'.`);
+    const { name } = call.function;
+    if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+      refuse(`Invalid 'messages[${i}].tool_calls[0].function.name'.`);
     return id;
   });
   if (new Set(ids).size < ids.length) refuse(`Duplicate ids in 'messages[${i}].tool_calls'.`);
   return ids;
 }
 
-const PREFIX: Readonly<Record<string, string>> = { message: 'msg', function_call: 'fc', function_call_output: 'fc', reasoning: 'rs' };
+const PREFIX: Readonly<Record<string, string>> = {
+  message: 'msg',
+  function_call: 'fc',
+  function_call_output: 'fc',
+  reasoning: 'rs',
+};
 const typeOf = (item: Item) => String(item.type ?? 'message');
 
 function checkResponses(body: JsonObject): void {
@@ -106,12 +129,19 @@ function checkResponses(body: JsonObject): void {
     const type = typeOf(item);
     if (typeof item.id === 'string') {
       const prefix = PREFIX[type];
-      if (!/^[a-zA-Z0-9_-]+$/.test(item.id)) refuse(`Invalid 'input[${i}].id': '${item.id}'. Expected an ID that contains letters, numbers, underscores, or dashes`);
-      if (prefix !== undefined && !item.id.startsWith(prefix)) refuse(`Invalid 'input[${i}].id': '${item.id}'. Expected an ID that begins with '${prefix}'.`);
+      if (!/^[a-zA-Z0-9_-]+$/.test(item.id))
+        refuse(
+          `Invalid 'input[${i}].id': '${item.id}'. Expected an ID that contains letters, numbers, underscores, or dashes`,
+        );
+      if (prefix !== undefined && !item.id.startsWith(prefix))
+        refuse(
+          `Invalid 'input[${i}].id': '${item.id}'. Expected an ID that begins with '${prefix}'.`,
+        );
       if (item.id.length > 64) refuse(`Invalid 'input[${i}].id': string too long.`);
       if (ids.has(item.id)) refuse(`Duplicate item found with id ${item.id}.`);
       ids.add(item.id);
-    } else if (item.id !== undefined && item.id !== null) refuse(`Invalid type for 'input[${i}].id'.`);
+    } else if (item.id !== undefined && item.id !== null)
+      refuse(`Invalid type for 'input[${i}].id'.`);
     if (type === 'message') checkMessage(item, i);
     else if (type === 'function_call') {
       checkCallId(item, i);
@@ -122,10 +152,13 @@ function checkResponses(body: JsonObject): void {
       open.add(id);
     } else if (type === 'function_call_output') {
       checkCallId(item, i);
-      if (typeof item.output !== 'string' && !Array.isArray(item.output)) refuse(`Missing required parameter: 'input[${i}].output'.`);
-      if (!open.delete(String(item.call_id))) refuse(`No tool call found for function call output with call_id ${item.call_id}.`);
+      if (typeof item.output !== 'string' && !Array.isArray(item.output))
+        refuse(`Missing required parameter: 'input[${i}].output'.`);
+      if (!open.delete(String(item.call_id)))
+        refuse(`No tool call found for function call output with call_id ${item.call_id}.`);
     } else if (type === 'reasoning') {
-      if (!Array.isArray(item.summary)) refuse(`Missing required parameter: 'input[${i}].summary'.`);
+      if (!Array.isArray(item.summary))
+        refuse(`Missing required parameter: 'input[${i}].summary'.`);
       checkReasoning(item, items[i + 1]);
     } else refuse(`Invalid value: '${type}'.`);
   });
@@ -135,25 +168,39 @@ function checkResponses(body: JsonObject): void {
 
 function checkCallId(item: Item, i: number): void {
   const id = item.call_id;
-  if (typeof id !== 'string' || id === '') refuse(`Missing required parameter: 'input[${i}].call_id'.`);
-  if (id.length > 64) refuse(`Invalid 'input[${i}].call_id': string too long. Expected a string with maximum length 64`);
+  if (typeof id !== 'string' || id === '')
+    refuse(`Missing required parameter: 'input[${i}].call_id'.`);
+  if (id.length > 64)
+    refuse(
+      `Invalid 'input[${i}].call_id': string too long. Expected a string with maximum length 64`,
+    );
 }
 
 function checkMessage(item: Item, i: number): void {
-  if (!['user', 'assistant', 'system', 'developer'].includes(String(item.role))) refuse(`Invalid value: '${item.role}'.`);
+  if (!['user', 'assistant', 'system', 'developer'].includes(String(item.role)))
+    refuse(`Invalid value: '${item.role}'.`);
   if (typeof item.content === 'string') return;
   if (!Array.isArray(item.content)) refuse(`Missing required parameter: 'input[${i}].content'.`);
-  const legal = item.role === 'assistant' ? ['output_text', 'refusal'] : ['input_text', 'input_image', 'input_file'];
+  const legal =
+    item.role === 'assistant'
+      ? ['output_text', 'refusal']
+      : ['input_text', 'input_image', 'input_file'];
   for (const part of item.content as Item[]) {
-    if (!isRecord(part) || !legal.includes(String(part.type))) refuse(`Invalid value: '${part?.type}'. Supported values are: ${legal.join()}.`);
+    if (!isRecord(part) || !legal.includes(String(part.type)))
+      refuse(`Invalid value: '${part?.type}'. Supported values are: ${legal.join()}.`);
   }
 }
 
 function checkReasoning(item: Item, next: Item | undefined): void {
   const type = next === undefined ? '' : typeOf(next);
-  const made = type === 'function_call' || type === 'reasoning' || (type === 'message' && next!.role === 'assistant');
+  const made =
+    type === 'function_call' ||
+    type === 'reasoning' ||
+    (type === 'message' && next!.role === 'assistant');
   const named = type !== 'message' || typeof item.id !== 'string' || typeof next!.id === 'string';
   if (!made || !named) {
-    refuse(`Item '${item.id}' of type 'reasoning' was provided without its required following item.`);
+    refuse(
+      `Item '${item.id}' of type 'reasoning' was provided without its required following item.`,
+    );
   }
 }

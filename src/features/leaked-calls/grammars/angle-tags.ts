@@ -24,7 +24,7 @@ const anthropic: readonly Word[] = [
     word: 'invoke',
     role: 'call',
     family: 'anthropic-xml',
-    opens: 'tool',
+    opens: 'named',
     nameIn: 'name',
   },
   { setting: 'plain', word: 'parameter', role: 'arg', family: 'anthropic-xml', nameIn: 'name' },
@@ -56,10 +56,11 @@ const toolCall: readonly Word[] = [
   { setting: 'plain', word: 'tool_call', role: 'box', family: 'hermes', opens: 'yes' },
   { setting: 'plain', word: 'arg_key', role: 'key', family: 'glm' },
   { setting: 'plain', word: 'arg_value', role: 'value', family: 'glm' },
-  { setting: 'plain', word: 'function', role: 'call', family: 'qwen', opens: 'tool', nameIn: '=' },
+  { setting: 'plain', word: 'function', role: 'call', family: 'qwen', opens: 'named', nameIn: '=' },
 ];
 
-const think: readonly Word[] = ['think', 'thinking', 'mm:think'].map((word) => ({
+// Claude's `<thinking>` is text it was asked for, not a tag of its own.
+const think: readonly Word[] = ['think', 'mm:think'].map((word) => ({
   setting: 'plain',
   word,
   role: 'channel',

@@ -8,7 +8,7 @@ import { squareMarks } from './square-marks.ts';
 const WORDS: readonly Word[] = [...angleTags, ...specialTokens, ...squareMarks];
 
 /** Every word of every grammar. */
-export const EVERYTHING = lexicon(WORDS);
+export const EVERYTHING = lexicon(WORDS, true);
 
 /** The families that markup words belong to, and those that are found by other means. */
 export const FAMILIES: readonly string[] = [

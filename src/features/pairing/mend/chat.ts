@@ -6,6 +6,7 @@ import {
   asName,
   asString,
   mendContent,
+  mendHistory,
   mendList,
   mendText,
   withMembers,
@@ -23,7 +24,7 @@ const ROLES: Readonly<Record<string, string>> = {
 
 export function mendChatBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
-  return withMembers(body, { messages: mendList(asList(body.messages), mendMessage) });
+  return withMembers(body, { messages: mendHistory(body.messages, mendMessage) });
 }
 
 function mendMessage(message: Json): Json | undefined {

@@ -2,10 +2,10 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
 import {
-  asList,
   asName,
   asString,
   mendContent,
+  mendHistory,
   mendList,
   mendText,
   withMembers,
@@ -21,9 +21,8 @@ const ROLES: Readonly<Record<string, string>> = {
 
 export function mendMessagesBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
-  const given = asList(body.messages);
   return withMembers(body, {
-    messages: mendList(given, mendMessage),
+    messages: mendHistory(body.messages, mendMessage),
     ...(body.system === undefined ? {} : { system: mendSystem(body.system) }),
     ...(Array.isArray(body.tools)
       ? { tools: mendList(body.tools, (tool) => (isObject(tool) ? tool : undefined)) }

@@ -1,22 +1,14 @@
 /** Responses bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
-import {
-  asList,
-  asName,
-  asString,
-  mendContent,
-  mendList,
-  mendText,
-  withMembers,
-} from './values.ts';
+import { asName, asString, mendContent, mendHistory, mendText, withMembers } from './values.ts';
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant']);
 
 export function mendResponsesBody(body: JsonObject): JsonObject {
   const { input } = body;
   if (input === undefined || input === null || typeof input === 'string') return body;
-  return withMembers(body, { input: mendList(asList(input), mendItem) });
+  return withMembers(body, { input: mendHistory(input, mendItem) });
 }
 
 function mendItem(item: Json): Json | undefined {

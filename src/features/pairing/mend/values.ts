@@ -43,6 +43,15 @@ export function asList(value: Json | undefined): readonly Json[] {
   return value === undefined || value === null ? [] : [value];
 }
 
+/** The entries of a history, mended; one that says that it says nothing where none could be read. */
+export function mendHistory(given: Json, mend: (item: Json) => Json | undefined): readonly Json[] {
+  const list = asList(given);
+  const mended = mendList(list, mend);
+  return mended.length === 0 && list.length > 0
+    ? [{ role: 'user', content: '(no content)' }]
+    : mended;
+}
+
 /**
  * `content` as a string or a list of parts; '' for none.
  * @param part mends one part that is an object

@@ -17,7 +17,7 @@ const WHOLE = 'ul,ol,dl,table,pre,blockquote,a,figure';
 /** Elements that HTML closes by itself: an end tag tells nothing about their depth. */
 const OPEN_ENDED = new Set(['p', 'li', 'dt', 'dd', 'tr', 'td', 'th', 'tbody', 'thead', 'option']);
 /** Deeper than any real page; conversion takes quadratic time in depth. */
-const MAX_DEPTH = 200;
+const MAX_DEPTH = 60;
 /** Below this a `<main>` or `<article>` is a shell that scripts would have filled. */
 const MIN_CONTENT = 200;
 

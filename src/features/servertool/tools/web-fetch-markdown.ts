@@ -3,6 +3,7 @@
 import type Turndown from 'turndown';
 import { ToolError } from '../tool.ts';
 import { cleanPage, textOf } from './web-fetch-clean.ts';
+import { addTableRules } from './web-fetch-tables.ts';
 
 export interface PageText {
   readonly title: string;
@@ -132,46 +133,6 @@ function configured(turndown: Turndown): Turndown {
       return src === '' ? alt : alt === '' ? '' : `![${alt}](${src})`;
     },
   });
-  turndown.addRule('cell', {
-    filter: ['td', 'th'],
-    replacement: (content) =>
-      `${content
-        .replace(/\s*\n\s*/g, ' ')
-        .trim()
-        .replaceAll('|', '\\|')} | `,
-  });
-  turndown.addRule('row', {
-    filter: 'tr',
-    replacement: (content, node) => {
-      if (content.trim() === '') return '';
-      const line = `| ${content.trim()}\n`;
-      return isFirstRow(node as unknown as Row) ? line + ruler(node as unknown as Row) : line;
-    },
-  });
-  turndown.addRule('rows', {
-    filter: ['table', 'thead', 'tbody', 'tfoot'],
-    replacement: (content, node) =>
-      node.nodeName === 'TABLE' ? `\n\n${content.trim()}\n\n` : content,
-  });
+  addTableRules(turndown);
   return turndown;
-}
-
-interface Row {
-  readonly parentNode: Row | null;
-  readonly nodeName: string;
-  readonly previousElementSibling: Row | null;
-  readonly childNodes: ArrayLike<{ readonly nodeName: string }>;
-}
-
-function isFirstRow(row: Row): boolean {
-  if (row.previousElementSibling !== null) return false;
-  const group = row.parentNode;
-  if (group === null || group.nodeName === 'TABLE') return true;
-  const before = group.previousElementSibling;
-  return before === null || before.nodeName === 'CAPTION' || before.nodeName === 'COLGROUP';
-}
-
-function ruler(row: Row): string {
-  const cells = Array.from(row.childNodes).filter(({ nodeName }) => /^T[DH]$/.test(nodeName));
-  return `|${' --- |'.repeat(cells.length)}\n`;
 }

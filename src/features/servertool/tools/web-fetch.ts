@@ -98,10 +98,11 @@ async function run(
     ? `\n\n[The page goes on; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
     : '';
   const title = page.title || page.url;
+  const said = `${title}\nURL: ${page.url}\n\n${page.text}${tail}`;
   return {
     ok: true,
     payload: { url: page.url, title: page.title, text: page.text, truncated: page.truncated },
-    text: (n) => `[${n}] ${title}\nURL: ${page.url}\n\n${page.text}${tail}`,
+    text: context.cites === true ? (n) => `[${n}] ${said}` : said,
     sources: [{ url: page.url, title, text: page.text.slice(0, 500) }],
     shown: [webFetchBlock(content, page)],
     log: { url: page.url, characters: page.text.length, truncated: page.truncated },

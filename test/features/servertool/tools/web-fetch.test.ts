@@ -132,6 +132,17 @@ describe('pages', () => {
       expect(text).not.toContain(gone);
   });
 
+  test('a table that only lays the page out gives blocks, the one inside it stays a table', async () => {
+    pages['/layout'] = () =>
+      html(
+        '<table><tr><td><h2>Side</h2></td><td><table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table></td></tr></table>',
+      );
+    const { payload } = await get('/layout');
+    expect(payload).toMatchObject({
+      text: '## Side\n\n| a | b |\n| --- | --- |\n| c | d |',
+    });
+  });
+
   test('JSON and text come as they are', async () => {
     expect(await get('/json')).toMatchObject({ payload: { text: '{"a":[1,2]}', title: '' } });
     expect(await get('/text')).toMatchObject({ payload: { text: 'plain <b>text</b>' } });
@@ -170,6 +181,12 @@ describe('pages', () => {
     expect(text).toBe(whole.text);
     const first = await get('/page', { maxText: 37 });
     expect(textOf(first)).toContain('"start": 37');
+  });
+
+  test('a number stands before it where the client reads citations, and only there', async () => {
+    expect((await get('/json', {}, { cites: true })).text).toBeFunction();
+    expect(textOf(await get('/json', {}, { cites: true }))).toStartWith(`[1] ${here}/json\n`);
+    expect((await get('/json')).text).toBe(`${here}/json\nURL: ${here}/json\n\n{"a":[1,2]}`);
   });
 
   test('the client limit in tokens holds', async () => {

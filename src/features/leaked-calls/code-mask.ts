@@ -1,0 +1,161 @@
+/** Follows a text character by character and knows where it quotes: fences, inline code, block quotes, strings, heredocs. */
+
+const NEWLINE = 0x0a;
+const TICK = 0x60;
+const TILDE = 0x7e;
+const QUOTE = 0x22;
+const LESS = 0x3c;
+const GREATER = 0x3e;
+
+/** Characters by which markup, JSON calls or a stripped Harmony header may begin. */
+const SUSPECT = new Uint8Array(128);
+for (const char of '<[]{ca') SUSPECT[char.charCodeAt(0)] = 1;
+/** Characters that matter for quoting. */
+const SPECIAL = new Uint8Array(128);
+for (const char of '`~"<>\n') SPECIAL[char.charCodeAt(0)] = 1;
+
+const LOWER_A = 0x61;
+const TRIANGLE = 0x25c1;
+const isWord = (code: number) =>
+  (code >= 0x61 && code <= 0x7a) ||
+  (code >= 0x41 && code <= 0x5a) ||
+  (code >= 0x30 && code <= 0x39);
+
+/** A heredoc's head within one line; only quoted and capital tags, since `a << b` is arithmetic. */
+const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
+const LONGEST_LINE = 1000;
+
+export class CodeMask {
+  /** The character before the place; 0 at the start of the text. */
+  previous = 0;
+  /** Only whitespace stands before the place on its line. */
+  lineStart = true;
+  #fence = 0;
+  #fenceLength = 0;
+  #fenceLine = false;
+  #closing = false;
+  #run = 0;
+  #runChar = 0;
+  #runAtStart = false;
+  #inline = 0;
+  #blockQuote = false;
+  #quoted = false;
+  /** The line so far, kept only where it matters: a heredoc's head, or a line of one. */
+  #line: string | undefined;
+  #heredoc: string | undefined;
+
+  /** The place is within quoted material. */
+  get masked(): boolean {
+    return (
+      this.#fence !== 0 ||
+      this.#inline !== 0 ||
+      this.#blockQuote ||
+      this.#quoted ||
+      this.#heredoc !== undefined
+    );
+  }
+
+  /**
+   * Reads on from `from`. Returns the index of the next character that may begin a leak and is not
+   * quoted (it has not been read yet), or the text's length. `past`: the first character is none.
+   */
+  advance(text: string, from: number, past: boolean): number {
+    const { length } = text;
+    for (let i = from; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (this.#run !== 0 && code !== this.#runChar) this.#endRun();
+      if (code < 128 ? SUSPECT[code] === 1 : code === TRIANGLE) {
+        const word = code >= LOWER_A && code < 128;
+        if ((i > from || !past) && !(word && isWord(this.previous)) && !this.masked) return i;
+      }
+      if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
+        this.#line += text[i];
+      }
+      if (code < 128 && SPECIAL[code] === 1) this.#special(code);
+      else if (this.lineStart && code !== 0x20 && code !== 0x09) {
+        this.lineStart = false;
+        this.#closing = false;
+      } else if (this.#closing && code !== 0x20 && code !== 0x09 && code !== 0x0d) {
+        this.#closing = false;
+      }
+      this.previous = code;
+    }
+    return length;
+  }
+
+  /** Markup has been read past in place of text. */
+  jump(): void {
+    this.previous = GREATER;
+    this.lineStart = false;
+  }
+
+  /** What is left of the line is quoted. */
+  quoteLine(): void {
+    this.#blockQuote = true;
+  }
+
+  #special(code: number): void {
+    if (code === NEWLINE) {
+      this.#endLine();
+      return;
+    }
+    if (code === TICK || code === TILDE) {
+      if (this.#run === 0) {
+        this.#runChar = code;
+        this.#runAtStart = this.lineStart;
+      }
+      this.#run++;
+    } else if (code === GREATER && this.lineStart && this.#fence === 0) {
+      this.#blockQuote = true;
+    } else if (code === QUOTE && this.#fence === 0 && this.#inline === 0) {
+      this.#quoted = !this.#quoted;
+    } else if (code === LESS && this.previous === LESS && this.#line === undefined) {
+      this.#line = '<<';
+    }
+    this.lineStart = false;
+    if (code !== this.#fence) this.#closing = false;
+  }
+
+  /** A run of backticks or tildes is over. */
+  #endRun(): void {
+    const length = this.#run;
+    const code = this.#runChar;
+    this.#run = 0;
+    if (this.#fence !== 0) {
+      if (code === this.#fence && length >= this.#fenceLength) {
+        // A fence closes on a line of its own; on its opening line it never was one.
+        if (this.#runAtStart) this.#closing = true;
+        else if (this.#fenceLine && code === TICK) this.#fence = 0;
+      }
+      return;
+    }
+    if (this.#runAtStart && length >= 3) {
+      this.#fence = code;
+      this.#fenceLength = length;
+      this.#fenceLine = true;
+    } else if (code === TICK) {
+      if (this.#inline === 0) this.#inline = length;
+      else if (this.#inline === length) this.#inline = 0;
+    }
+  }
+
+  #endLine(): void {
+    if (this.#closing) this.#fence = 0;
+    this.#closing = false;
+    this.#fenceLine = false;
+    this.#inline = 0;
+    this.#blockQuote = false;
+    this.#quoted = false;
+    this.lineStart = true;
+    if (this.#heredoc !== undefined) {
+      if (this.#line?.trim() === this.#heredoc) {
+        this.#heredoc = undefined;
+        this.#line = undefined;
+      } else this.#line = '';
+    } else if (this.#line !== undefined) {
+      const found = HEREDOC.exec(this.#line);
+      this.#heredoc = found?.[2] ?? found?.[3];
+      this.#line = this.#heredoc === undefined ? undefined : '';
+    }
+  }
+}

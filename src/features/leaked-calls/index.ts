@@ -1,0 +1,108 @@
+/** Recovers tool calls that leaked into the answer as text, on every provider, for every protocol. */
+
+import type { Target } from '../../conversation/target.ts';
+import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import type { Feature } from '../feature.ts';
+import { type Lexicon, lexicon } from './grammar.ts';
+import { EVERYTHING, FAMILIES } from './grammars/index.ts';
+import { interceptor } from './intercept.ts';
+import type { ScanRules } from './text-scanner.ts';
+import { toolIndex } from './tool-index.ts';
+
+export { FAMILIES } from './grammars/index.ts';
+
+export interface LeakReport {
+  readonly family: string;
+  /** recovered: became a call; removed: markup taken out; left: given up, it stays in the text. */
+  readonly outcome: 'recovered' | 'removed' | 'left';
+  readonly target: Target;
+}
+
+/** Thinking without its opener: only where a profile names it, since all text has to wait for it. */
+const OPT_IN = 'think-unopened';
+const DEFAULT_FAMILIES: readonly string[] = FAMILIES.filter((family) => family !== OPT_IN);
+
+/**
+ * On Messages `<think>` stays text: thinking made of it would have no signature, and Anthropic refuses
+ * such a block when the client sends it back.
+ */
+const WITHOUT_THINK = DEFAULT_FAMILIES.filter((family) => family !== 'think-tags');
+
+const defaultFamilies = (protocol: ProtocolName) =>
+  protocol === 'anthropic-messages' ? WITHOUT_THINK : DEFAULT_FAMILIES;
+
+interface Grammar {
+  readonly families: ReadonlySet<string>;
+  /** Every word, and those that may begin a leak in text, and in reasoning. */
+  readonly all: Lexicon;
+  readonly text: Lexicon;
+  readonly reasoning: Lexicon;
+}
+
+const grammars = new Map<string, Grammar>();
+
+function grammarOf({ profile, protocol }: Target): Grammar {
+  const families = profile.leakFamilies ?? defaultFamilies(protocol);
+  const key = families.join(',');
+  const known = grammars.get(key);
+  if (known !== undefined) return known;
+  const inForce = new Set(families);
+  const words = [...EVERYTHING.words.values()].filter(
+    ({ family }) => family === 'stop' || inForce.has(family),
+  );
+  const begins = words.filter(({ opens, setting }) => opens !== undefined || setting !== 'plain');
+  const grammar: Grammar = {
+    families: inForce,
+    all: lexicon(words, true),
+    text: lexicon(begins),
+    // Vendors' own reasoning may show its tags; that is no leak.
+    reasoning: lexicon(begins.filter(({ family }) => family !== 'think-tags')),
+  };
+  grammars.set(key, grammar);
+  return grammar;
+}
+
+const MARKS = ['"tools"', '"functions"', '"tool_calls"', '"tool_use"', '"function_call"'];
+
+/**
+ * @param report told of every leak, for the log (vendor, model, family) and the metric
+ *   `leaked_calls_total{family,outcome}`
+ */
+export function leakedCalls(report: (leak: LeakReport) => void): Feature {
+  return {
+    name: 'leaked-calls',
+    looksAt(body) {
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      return MARKS.some((mark) => bytes.includes(mark));
+    },
+    intercept(sent, { target, notes }) {
+      const { leakFamilies } = target.profile;
+      if (leakFamilies?.length === 0) return undefined;
+      // Without tools nothing can be called, but a history of calls makes models write them.
+      if (sent.tools.length === 0 && !hasCalls(sent)) return undefined;
+      const grammar = grammarOf(target);
+      const callable = sent.settings.toolChoice?.type !== 'none';
+      const tools = toolIndex(callable ? sent.tools : []);
+      const { format } = sent.settings;
+      const plain = format === undefined || format.type === 'text';
+      const rules: Omit<ScanRules, 'lexicon'> = {
+        all: grammar.all,
+        tools,
+        json: plain && tools.size > 0 && grammar.families.has('json'),
+        results: grammar.families.has('tool-result'),
+        pythonic: plain && grammar.families.has('pythonic'),
+        unopened: grammar.families.has(OPT_IN),
+      };
+      return interceptor({
+        text: { ...rules, lexicon: grammar.text },
+        reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
+        native: { tools: toolIndex(sent.tools), all: EVERYTHING, provider: target.provider },
+        notes,
+        report: (family, outcome) => report({ family, outcome, target }),
+      });
+    },
+  };
+}
+
+const hasCalls = (sent: Conversation): boolean =>
+  sent.turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool-call'));

@@ -1,0 +1,155 @@
+/** Follows JSON as it streams and knows at which character it stops being any; each character once. */
+
+enum At {
+  Value,
+  FirstKey,
+  Key,
+  Colon,
+  Comma,
+  FirstItem,
+  End,
+}
+
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const LITERALS = ['true', 'false', 'null'];
+// Prefixes of numbers are accepted too: the rest may still come.
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const NUMBER_SO_FAR = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?)?$/;
+const LONGEST_SCALAR = 400;
+
+/** Checks the text of one JSON object. */
+export class JsonCheck {
+  #at: At = At.Value;
+  #stack: number[] = [];
+  #string = false;
+  #key = false;
+  #escape = 0;
+  #scalar = '';
+  #valid = true;
+  #empty = true;
+  #comma = false;
+
+  /** Everything so far may be the beginning of a JSON object. */
+  get valid(): boolean {
+    return this.#valid;
+  }
+
+  /** A whole object has been read, and nothing but whitespace behind it. */
+  get complete(): boolean {
+    return this.#valid && this.#at === At.End;
+  }
+
+  /** The text so far ends behind a comma, which nobody can take back. */
+  get atComma(): boolean {
+    return this.#comma;
+  }
+
+  /** Nothing but whitespace so far. */
+  get empty(): boolean {
+    return this.#empty;
+  }
+
+  /** Reads on; false from the first piece on that is no JSON. */
+  push(text: string): boolean {
+    for (let i = 0; this.#valid && i < text.length; i++) {
+      if (this.#string) i = this.#inString(text, i);
+      else this.#next(text.charCodeAt(i), text[i]!);
+    }
+    return this.#valid;
+  }
+
+  #inString(text: string, from: number): number {
+    for (let i = from; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (this.#escape > 1) {
+        if (!/[0-9a-fA-F]/.test(text[i]!)) this.#valid = false;
+        this.#escape--;
+        if (this.#escape === 1) this.#escape = 0;
+      } else if (this.#escape === 1) {
+        this.#escape = code === 0x75 ? 5 : 0;
+        if (!'"\\/bfnrtu'.includes(text[i]!)) this.#valid = false;
+      } else if (code === 0x5c) this.#escape = 1;
+      else if (code < 0x20) this.#valid = false;
+      else if (code === 0x22) {
+        this.#string = false;
+        this.#at = this.#key ? At.Colon : this.#after();
+        return i;
+      }
+    }
+    return text.length;
+  }
+
+  #next(code: number, char: string): void {
+    if (this.#scalar !== '') {
+      if (!isSpace(code) && code !== 0x2c && code !== 0x7d && code !== 0x5d) {
+        this.#scalar += char;
+        this.#valid = this.#scalar.length < LONGEST_SCALAR && soFar(this.#scalar);
+        return;
+      }
+      this.#valid = LITERALS.includes(this.#scalar) || NUMBER.test(this.#scalar);
+      this.#scalar = '';
+      this.#at = this.#after();
+      if (!this.#valid) return;
+    }
+    if (isSpace(code)) return;
+    this.#empty = false;
+    this.#comma = false;
+    switch (this.#at) {
+      case At.FirstKey:
+      case At.Key:
+        if (code === 0x22) this.#open(true);
+        else if (code === 0x7d && this.#at === At.FirstKey) this.#close(code);
+        else this.#valid = false;
+        return;
+      case At.Colon:
+        this.#valid = code === 0x3a;
+        this.#at = At.Value;
+        return;
+      case At.Comma:
+        if (code === 0x2c) {
+          this.#at = this.#stack.at(-1) === 0x7b ? At.Key : At.Value;
+          this.#comma = true;
+        } else this.#close(code);
+        return;
+      case At.FirstItem:
+        if (code === 0x5d) this.#close(code);
+        else this.#value(code, char);
+        return;
+      case At.Value:
+        this.#value(code, char);
+        return;
+      case At.End:
+        this.#valid = false;
+    }
+  }
+
+  #value(code: number, char: string): void {
+    if (this.#stack.length === 0 && code !== 0x7b) this.#valid = false;
+    else if (code === 0x22) this.#open(false);
+    else if (code === 0x7b || code === 0x5b) {
+      this.#stack.push(code);
+      this.#at = code === 0x7b ? At.FirstKey : At.FirstItem;
+    } else {
+      this.#scalar = char;
+      this.#valid = soFar(char);
+    }
+  }
+
+  #open(key: boolean): void {
+    this.#string = true;
+    this.#key = key;
+  }
+
+  #close(code: number): void {
+    const open = this.#stack.pop();
+    this.#valid = code === (open === 0x7b ? 0x7d : 0x5d) && open !== undefined;
+    this.#at = this.#after();
+  }
+
+  #after(): At {
+    return this.#stack.length === 0 ? At.End : At.Comma;
+  }
+}
+
+const soFar = (scalar: string): boolean =>
+  LITERALS.some((literal) => literal.startsWith(scalar)) || NUMBER_SO_FAR.test(scalar);

@@ -1,0 +1,142 @@
+/** Watches a structured call of the vendor's: a name or arguments that markup has leaked into, broken JSON. */
+
+import type { BlockHead } from '../../conversation/events.ts';
+import { isObject } from '../../lib/json.ts';
+import { Block } from './block.ts';
+import { jsonValue } from './coerce-value.ts';
+import type { Lexicon } from './grammar.ts';
+import { JsonCheck } from './json-check.ts';
+import { lex } from './lex.ts';
+import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
+import { repairedText } from './repair-json.ts';
+import type { ToolIndex } from './tool-index.ts';
+
+export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
+
+/** What becomes of the call when it ends. */
+export type Ending =
+  /** As it came. */
+  | { readonly type: 'same' }
+  /** More arguments text in place of what was held. */
+  | { readonly type: 'rest'; readonly text: string }
+  /** Other calls in its place (nothing of it has been let go). */
+  | { readonly type: 'calls'; readonly calls: readonly RecoveredCall[]; readonly family?: string }
+  /** The JSON broke off; whether that is the length limit or a fault only the finish tells. */
+  | { readonly type: 'open'; readonly text: string | undefined }
+  /** No arguments can be told. */
+  | { readonly type: 'broken' };
+
+export class NativeCall {
+  readonly #head: CallHead;
+  readonly #tools: ToolIndex;
+  readonly #lexicon: Lexicon;
+  readonly #check = new JsonCheck();
+  /** All of the arguments, and how much of them has been let go. */
+  #text: string[] = [];
+  #gone = 0;
+  #length = 0;
+  /** Everything is held: the call will not go out under its name. */
+  readonly #whole: boolean;
+
+  constructor(head: CallHead, tools: ToolIndex, lexicon: Lexicon) {
+    this.#head = head;
+    this.#tools = tools;
+    this.#lexicon = lexicon;
+    const { name } = head;
+    const strange = tools.resolve(name) === undefined || /[<>|｜\n]/.test(name);
+    this.#whole = tools.size > 0 && strange && (PARALLEL.test(name) || /[<|｜({\n]/.test(name));
+  }
+
+  /** The head is held too. */
+  get held(): boolean {
+    return this.#whole;
+  }
+
+  /**
+   * True: everything so far may pass; false: this piece has to wait. A comma waits for what follows it:
+   * one that nothing follows could not be repaired once it was gone.
+   */
+  push(text: string): boolean {
+    this.#text.push(text);
+    this.#length += text.length;
+    if (this.#whole || !this.#check.push(text) || this.#check.atComma) return false;
+    this.#gone = this.#length;
+    return true;
+  }
+
+  /** The arguments as they came. */
+  get text(): string {
+    return this.#text.join('');
+  }
+
+  end(): Ending {
+    if (this.#whole) return this.#other();
+    if (this.#check.complete || (this.#check.empty && this.#check.valid)) return { type: 'same' };
+    const text = this.text;
+    const gone = text.slice(0, this.#gone);
+    if (this.#check.valid) return { type: 'open', text: suffix(repairedText(text), gone) };
+    const value = jsonValue(text);
+    if (isObject(value)) return { type: 'same' };
+    // Arguments as a JSON string, whose text is the object.
+    const inner = typeof value === 'string' ? jsonValue(value) : undefined;
+    const fixed = isObject(inner)
+      ? (value as string)
+      : (this.#unmarked(text) ?? repairedText(text));
+    const rest = suffix(fixed, gone);
+    return rest === undefined ? { type: 'broken' } : { type: 'rest', text: rest };
+  }
+
+  /** Markup in place of JSON: `<arg_key>…`, `<parameter …>…`, as the body of a call of this name. */
+  #unmarked(text: string): string | undefined {
+    if (!text.trimStart().startsWith('<')) return undefined;
+    const { name } = this.#head;
+    const forms = [
+      [`<tool_call>${name}\n`, '</tool_call>'],
+      [`<invoke name="${name}">`, '</invoke>'],
+    ] as const;
+    for (const [before, behind] of forms) {
+      const calls = this.#recover(before + text + behind);
+      if (calls.length === 1 && calls[0]!.name === this.#head.name) return calls[0]!.input;
+    }
+    return undefined;
+  }
+
+  #recover(markup: string): readonly RecoveredCall[] {
+    const lexeme = lex(markup, 0, this.#lexicon);
+    if (lexeme === undefined || lexeme === 'partial') return [];
+    const block = new Block({ type: 'tag', lexeme }, this.#lexicon, () => true);
+    const state = block.push(markup.slice(lexeme.end));
+    if ((state === 'more' ? block.finish() : state) !== 'done') return [];
+    return block.calls.flatMap((call) => buildCalls(call, this.#tools));
+  }
+
+  /** A name that is none: a wrapper of several calls, or a name with markup in it. */
+  #other(): Ending {
+    const { name } = this.#head;
+    const text = this.text;
+    if (PARALLEL.test(name)) {
+      const value = jsonValue(text);
+      const calls = parallelCalls(value, 'parallel')?.flatMap((c) => buildCalls(c, this.#tools));
+      return calls !== undefined && calls.length > 0 ? { type: 'calls', calls } : { type: 'same' };
+    }
+    const end = name.search(/[<|｜({\n]/);
+    const base = end < 0 ? name : name.slice(0, end);
+    const value = text.trim() === '' ? {} : jsonValue(text);
+    const bare = isObject(value) && Object.keys(value).length === 0;
+    // GLM puts the whole call into the name and leaves the arguments empty.
+    if (bare) {
+      const calls = this.#recover(`<tool_call>${name}</tool_call>`);
+      if (calls.length > 0) return { type: 'calls', calls, family: 'glm' };
+    }
+    const input = { type: 'json' as const, text: text.trim() === '' ? '{}' : text };
+    const family = /channel|constrain/.test(name) ? 'harmony' : 'glm';
+    if (bare && /arg_(?:key|value)/.test(name)) return { type: 'broken' };
+    const calls = buildCalls({ name: base, family, input, malformed: false }, this.#tools);
+    return calls.length > 0 ? { type: 'calls', calls, family } : { type: 'same' };
+  }
+}
+
+/** What has to follow `gone` so that the whole reads `full`; undefined where it cannot. */
+function suffix(full: string | undefined, gone: string): string | undefined {
+  return full?.startsWith(gone) ? full.slice(gone.length) : undefined;
+}

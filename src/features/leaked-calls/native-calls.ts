@@ -1,0 +1,177 @@
+/** The structured calls of one reply: passes them, repairs them, remembers them. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type {
+  BlockStartEvent,
+  DeltaEvent,
+  FinishReason,
+  StreamEvent,
+} from '../../conversation/events.ts';
+import { isObject, type Json } from '../../lib/json.ts';
+import { jsonValue } from './coerce-value.ts';
+import type { Lexicon } from './grammar.ts';
+import { type CallHead, type Ending, NativeCall } from './native-call.ts';
+import type { RecoveredCall } from './raw-call.ts';
+import type { ToolIndex } from './tool-index.ts';
+
+export interface NativeRules {
+  readonly tools: ToolIndex;
+  readonly all: Lexicon;
+  readonly provider: string;
+}
+
+/** What comes out for an event: events that pass, and calls that take the place of one. */
+export interface NativeOutput {
+  readonly events: readonly StreamEvent[];
+  readonly calls?: readonly RecoveredCall[];
+  readonly family?: string;
+  /** The tool whose arguments have been repaired. */
+  readonly repaired?: string;
+}
+
+const pass = (...events: StreamEvent[]): NativeOutput => ({ events });
+const NOTHING: NativeOutput = { events: [] };
+
+/** Feed it the events of structured calls; it keeps their order and holds what it must. */
+export class NativeCalls {
+  readonly #rules: NativeRules;
+  #head: CallHead | undefined;
+  #call: NativeCall | undefined;
+  #held: StreamEvent[] = [];
+  /** The call has ended, but its JSON has not. */
+  #open: Extract<Ending, { type: 'open' }> | undefined;
+  readonly #said: { readonly name: string; readonly text: string }[] = [];
+
+  constructor(rules: NativeRules) {
+    this.#rules = rules;
+  }
+
+  get count(): number {
+    return this.#said.length;
+  }
+
+  start(event: BlockStartEvent, head: CallHead): NativeOutput {
+    this.#head = head;
+    this.#call =
+      head.by === 'provider' || head.kind !== 'function'
+        ? undefined
+        : new NativeCall(head, this.#rules.tools, this.#rules.all);
+    return this.#call?.held ? this.#hold(event) : pass(event);
+  }
+
+  delta(event: DeltaEvent): NativeOutput {
+    if (this.#call === undefined) return pass(event);
+    if (!this.#call.push(event.text)) return this.#hold(event);
+    const events = [...this.#held, event];
+    this.#held = [];
+    return { events };
+  }
+
+  /** Any other event while something is held. */
+  beside(event: StreamEvent): NativeOutput {
+    return this.#held.length > 0 ? this.#hold(event) : pass(event);
+  }
+
+  /** @throws GatewayError upstream when the arguments cannot be told */
+  stop(event: StreamEvent & { readonly index: number }): NativeOutput {
+    const call = this.#call;
+    if (call === undefined) return pass(event);
+    const ending = call.end();
+    const name = this.#head!.name;
+    if (ending.type !== 'calls') this.#said.push({ name, text: call.text });
+    switch (ending.type) {
+      case 'same':
+        return this.#flush(event);
+      case 'rest':
+        this.#said[this.#said.length - 1] = { name, text: call.text };
+        return this.#instead(ending.text, event);
+      case 'calls':
+        this.#held = [];
+        this.#call = undefined;
+        for (const each of ending.calls) this.#said.push({ name: each.name, text: each.input });
+        return { events: [], calls: ending.calls, family: ending.family };
+      case 'open':
+        this.#open = ending;
+        return this.#hold(event);
+      case 'broken':
+        throw this.#broken();
+    }
+  }
+
+  /**
+   * Decides on a call whose JSON broke off, once what follows it is known: the finish, or another
+   * block (then it was no length limit).
+   * @throws GatewayError upstream when it was no limit that cut it
+   */
+  decide(reason: FinishReason | undefined): NativeOutput {
+    const open = this.#open;
+    if (open === undefined) return NOTHING;
+    this.#open = undefined;
+    if (reason === 'length' || reason === 'context-overflow') return this.#flush();
+    if (open.text === undefined) throw this.#broken();
+    const stop = this.#held.findLast((event) => event.type === 'block-stop')!;
+    return this.#instead(open.text, stop as StreamEvent & { readonly index: number });
+  }
+
+  /** The stream is over: what is still held, as it came. */
+  end(): readonly StreamEvent[] {
+    return this.#flush().events;
+  }
+
+  get holding(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** Name and arguments of every structured call so far, in one form. */
+  keys(): Set<string> {
+    return new Set(
+      this.#said.map(({ name, text }) => {
+        const known = this.#rules.tools.resolve(name);
+        return callKey(known?.name ?? name, text);
+      }),
+    );
+  }
+
+  #hold(event: StreamEvent): NativeOutput {
+    this.#held.push(event);
+    return NOTHING;
+  }
+
+  #flush(...more: StreamEvent[]): NativeOutput {
+    const events = [...this.#held, ...more];
+    this.#held = [];
+    this.#call = undefined;
+    return { events };
+  }
+
+  /** The rest of the arguments in place of the deltas that were held. */
+  #instead(text: string, stop: StreamEvent & { readonly index: number }): NativeOutput {
+    const others = this.#held.filter((event) => event.type !== 'delta' && event !== stop);
+    this.#held = [];
+    this.#call = undefined;
+    const delta: StreamEvent[] = text === '' ? [] : [{ type: 'delta', index: stop.index, text }];
+    return { events: [...delta, stop, ...others], repaired: this.#head!.name };
+  }
+
+  #broken(): GatewayError {
+    const { provider } = this.#rules;
+    return new GatewayError(
+      'upstream',
+      `Provider ${provider} sent a call of the tool ${this.#head!.name} whose arguments are not JSON and cannot be repaired.`,
+      { code: 'broken_tool_arguments', retryable: true },
+    );
+  }
+}
+
+/** A call in a form in which the same call is always written the same. */
+export function callKey(name: string, input: string): string {
+  const value = input.trim() === '' ? {} : jsonValue(input);
+  return `${name} ${value === undefined ? input : JSON.stringify(sorted(value))}`;
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(sorted);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([key, each]) => [key, sorted(each as Json)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,193 @@
+/** Reads what stands around arguments in a block: the outside of calls, names, keys, headers. */
+
+import type { Lexeme } from './lex.ts';
+import { startJson } from './read-json.ts';
+import { applyTag, markup } from './read-tags.ts';
+import {
+  finishCall,
+  giveUp,
+  LONGEST_HEADER,
+  lexHere,
+  newCall,
+  type Reading,
+  settle,
+  skipSpace,
+  unexpected,
+} from './reading.ts';
+
+const LONGEST_NAME = 128;
+/** A header without its tokens: the recipient, perhaps the kind of its input. */
+const BARE_HEADER = /^(?:assistant)?commentary to=[\w.-]*\s*[a-z]{0,8}\s*$/;
+
+export function readOuter(b: Reading): boolean {
+  const code = skipSpace(b);
+  if (code < 0) return false;
+  const found = markup(b);
+  if (found !== 'no') return found === 'acted';
+  if (code === 0x7b || code === 0x5b) {
+    if (b.depth > 0 || b.boxed) b.committed = true;
+    startJson(b);
+    return true;
+  }
+  // Between JSON calls: Llama's `;`, and commas.
+  if ((code === 0x3b || code === 0x2c) && b.calls.length > 0) {
+    b.at++;
+    return true;
+  }
+  if (b.boxed && b.calls.length === 0) {
+    b.head = '';
+    b.state = 'name';
+    return true;
+  }
+  return unexpected(b);
+}
+
+export function readName(b: Reading): boolean {
+  const text = b.text;
+  for (; b.at < text.length; b.at++) {
+    const code = text.charCodeAt(b.at);
+    if (code === 0x3c || code === 0x5b || code === 0x5d) {
+      const found = lexHere(b);
+      if (found === 'partial') return false;
+      if (found === undefined) return unexpected(b);
+      return named(b);
+    }
+    if (code === 0x7b || code === 0x28 || code === 0x60) return named(b);
+    if (code === 0x5c) {
+      // GLM: a literal backslash-n may stand between the parts.
+      if (b.at + 1 === text.length && !b.final) return false;
+      return text[b.at + 1] === 'n' ? named(b) : unexpected(b);
+    }
+    const char = text[b.at]!;
+    const behind = b.head !== b.head.trimEnd() && b.head.trim() !== '';
+    if (!/[\w.:/@\-\s]/.test(char) || (behind && /\S/.test(char))) return unexpected(b);
+    b.head += char;
+    if (b.head.length > LONGEST_NAME) return unexpected(b);
+  }
+  return false;
+}
+
+/** The name is complete; what ends it has not been read yet. */
+function named(b: Reading): boolean {
+  const name = b.head.trim();
+  if (name === '') {
+    // `[TOOL_CALLS] [{…}]`, and calls whose name is missing.
+    if (b.boxed && b.text.charCodeAt(b.at) === 0x7b) {
+      startJson(b);
+      return true;
+    }
+    const found = markup(b);
+    if (found === 'no') return unexpected(b);
+    return found === 'acted';
+  }
+  if (b.family === 'hermes') b.family = 'glm';
+  b.committed = true;
+  if (b.call === undefined) b.call = newCall(name);
+  else b.call.name = name;
+  b.head = '';
+  b.state = 'body';
+  return true;
+}
+
+/** Behind DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name with a fence behind it. */
+export function readArgs(b: Reading): boolean {
+  const code = skipSpace(b);
+  if (code < 0) return false;
+  b.state = code === 0x7b || code === 0x60 || code === 0x3c ? 'body' : 'name';
+  return true;
+}
+
+/** GLM's keys and names in tags of their own: short text up to the next markup. */
+export function readShort(b: Reading): boolean {
+  const text = b.text;
+  for (;;) {
+    const at = text.indexOf('<', b.at);
+    b.parts.push(text.slice(b.at, at < 0 ? text.length : at));
+    b.at = at < 0 ? text.length : at;
+    const read = b.parts.reduce((sum, part) => sum + part.length, 0);
+    if (read > LONGEST_HEADER) {
+      b.call ??= newCall(undefined);
+      b.call.malformed = true;
+      b.state = 'body';
+      return true;
+    }
+    if (at < 0) return false;
+    const found = lexHere(b);
+    if (found === 'partial') return false;
+    if (found === undefined) {
+      b.parts.push('<');
+      b.at++;
+      continue;
+    }
+    shortEnds(b, found, b.parts.join('').trim());
+    return true;
+  }
+}
+
+function shortEnds(b: Reading, found: Lexeme, read: string): void {
+  const { role } = found.word;
+  if (b.state === 'tagged-name') {
+    if (role === 'name' && found.closing) b.at = found.end;
+    b.call ??= newCall(undefined);
+    b.call.name = read;
+    b.state = 'body';
+    return;
+  }
+  b.state = 'body';
+  if ((role === 'key' && found.closing) || (role === 'value' && !found.closing)) {
+    if (role === 'key') b.at = found.end;
+    b.value = { key: read, lexeme: found, as: 'schema' };
+  } else if (b.keyFromBox) {
+    // Not a key: the call before had no arguments and no closer.
+    finishCall(b, true);
+    b.call = newCall(read);
+  } else b.call!.malformed = true;
+}
+
+/** Harmony: from `<|start|>` or `<|channel|>` to the message; the recipient makes it a call. */
+export function readHeader(b: Reading): boolean {
+  const text = b.text;
+  const bare = b.opener.type === 'tag' && b.opener.lexeme.word.setting === 'bare';
+  for (; b.at < text.length; b.at++) {
+    if (b.head.length > LONGEST_HEADER) return giveUp(b);
+    const code = text.charCodeAt(b.at);
+    if (code === 0x3c) {
+      const found = lexHere(b);
+      if (found === 'partial') return false;
+      if (found === undefined) return giveUp(b);
+      b.at = found.end;
+      if (found.word.role === 'fence') return headerEnds(b);
+      applyTag(b, found);
+      return true;
+    }
+    if (code === 0x7b) return headerEnds(b);
+    b.head += text[b.at];
+    if (bare && !BARE_HEADER.test(b.head)) return giveUp(b);
+  }
+  return false;
+}
+
+function headerEnds(b: Reading): boolean {
+  const header = b.head;
+  b.head = '';
+  const recipient = /\bto=\s*([\w.-]+)/.exec(header)?.[1];
+  const thinking = /\banalysis\b/.test(header);
+  if (recipient === undefined || thinking) {
+    // A channel without a recipient; JSON alone does not end a header.
+    if (b.text.charCodeAt(b.at - 1) !== 0x3e) return giveUp(b);
+    b.channel = thinking ? 'reasoning' : 'text';
+    settle(b, 'done');
+    return true;
+  }
+  b.committed = true;
+  b.call = newCall(recipient);
+  b.state = 'body';
+  return true;
+}
+
+export function readDiscard(b: Reading): boolean {
+  const at = b.text.slice(b.at).search(/[^\w-]/);
+  b.at = at < 0 ? b.text.length : b.at + at;
+  if (at >= 0) b.state = b.call === undefined ? 'outer' : 'body';
+  return at >= 0;
+}

@@ -1,0 +1,201 @@
+/** What each kind of markup does to a block. */
+
+import { attribute, type Lexeme } from './lex.ts';
+import { finishCall, lexHere, newCall, type OpenValue, type Reading, settle } from './reading.ts';
+
+/** Markup at the place, acted on; 'no' where there is none. */
+export function markup(b: Reading): 'acted' | 'wait' | 'no' {
+  const found = lexHere(b);
+  if (found === 'partial') return 'wait';
+  if (found === undefined) return 'no';
+  b.at = found.end;
+  applyTag(b, found);
+  return 'acted';
+}
+
+export function applyTag(b: Reading, lexeme: Lexeme): void {
+  const { word, closing } = lexeme;
+  switch (word.role) {
+    case 'wrap':
+      finishCall(b, closing);
+      b.depth += closing ? -1 : 1;
+      b.state = 'outer';
+      if (closing && b.depth <= 0) settle(b, 'done');
+      break;
+    case 'box':
+      applyBox(b, lexeme);
+      break;
+    case 'call':
+      applyCall(b, lexeme);
+      break;
+    case 'name':
+      if (closing) break;
+      b.parts = [];
+      b.state = 'tagged-name';
+      break;
+    case 'arg':
+      if (!closing) openArgument(b, lexeme);
+      break;
+    case 'key':
+      if (closing) break;
+      b.call ??= newCall(undefined);
+      b.family = word.family;
+      b.parts = [];
+      b.keyFromBox = false;
+      b.state = 'key';
+      break;
+    case 'value':
+      if (closing) break;
+      b.call ??= newCall(undefined);
+      openValue(b, { key: b.value?.key, lexeme, as: 'schema' });
+      break;
+    case 'args':
+      if (word.family === 'deepseek') b.family = 'deepseek';
+      b.state = 'args';
+      break;
+    case 'node':
+      applyNode(b, lexeme);
+      break;
+    case 'python':
+      b.state = 'python';
+      break;
+    case 'header':
+      // Filtered of its tokens the header begins with words, else each token ends a word.
+      if (word.setting === 'bare') b.head = word.word;
+      else b.head = b.state === 'header' ? `${b.head} ` : '';
+      b.state = 'header';
+      break;
+    case 'channel':
+      if (b.call === undefined && b.calls.length === 0 && !closing) {
+        b.channel = word.channel;
+        settle(b, 'done');
+      }
+      break;
+    case 'skip':
+      b.state = word.setting === 'square' ? 'discard' : b.state;
+      break;
+    case 'stop':
+      finishCall(b);
+      settle(b, b.calls.length > 0 || b.committed ? 'done' : 'fail');
+      break;
+    case 'fence':
+      break;
+  }
+}
+
+function applyBox(b: Reading, lexeme: Lexeme): void {
+  if (lexeme.closing) {
+    finishCall(b, true);
+    b.boxed = false;
+    b.state = 'outer';
+    if (b.depth <= 0) settle(b, 'done');
+    return;
+  }
+  // GLM: a second `<tool_call>` where the first `<arg_key>` belongs.
+  if (b.call !== undefined && b.call.json === undefined && b.call.pairs.length === 0) {
+    b.parts = [];
+    b.keyFromBox = true;
+    b.state = 'key';
+    return;
+  }
+  finishCall(b, true);
+  b.boxed = true;
+  b.head = '';
+  b.state = b.calls.length > 0 ? 'name' : 'outer';
+}
+
+function applyCall(b: Reading, lexeme: Lexeme): void {
+  const { word, closing } = lexeme;
+  if (closing) {
+    if (b.call === undefined && word.setting === 'bars') {
+      b.state = 'outer';
+      return;
+    }
+    finishCall(b, true);
+    b.state = 'outer';
+    if (b.depth <= 0 && !b.boxed) settle(b, 'done');
+    return;
+  }
+  finishCall(b);
+  if (word.setting === 'bars') {
+    b.head = '';
+    b.state = 'name';
+    return;
+  }
+  if (b.family === 'minimax-m1' || b.family === 'hermes') b.family = word.family;
+  if (word.family === 'anthropic-xml' && b.family === 'minimax-m1') b.family = 'dsml';
+  b.call = newCall(attribute(lexeme, word.nameIn ?? 'name'));
+  const { name } = b.call;
+  b.committed ||= b.depth > 0 || b.boxed || (name !== undefined && b.isTool(name));
+  b.state = 'body';
+  if (lexeme.empty) {
+    finishCall(b, true);
+    b.state = 'outer';
+    if (b.depth <= 0 && !b.boxed) settle(b, 'done');
+  }
+}
+
+function openArgument(b: Reading, lexeme: Lexeme): void {
+  b.committed = true;
+  b.call ??= newCall(undefined);
+  const key = attribute(lexeme, lexeme.word.nameIn ?? 'name');
+  const equals = /^\s*=/.test(lexeme.attributes);
+  if (equals && (b.family === 'hermes' || b.family === 'anthropic-xml')) {
+    b.family = 'qwen';
+  }
+  if (key === undefined || /[<>=]/.test(key)) {
+    // `<parameter=command=create</parameter>`: its closer has been read as part of it.
+    b.call.malformed = true;
+    if (key?.includes('</')) return;
+  }
+  const marked = attribute(lexeme, lexeme.word.setting === 'xtml' ? 'type' : 'string');
+  const isString = marked === 'true' || marked === 'string';
+  const as = marked === undefined ? 'schema' : isString ? 'string' : 'json';
+  openValue(b, { key, lexeme, as });
+  if (lexeme.empty) closeValue(b, '');
+}
+
+function openValue(b: Reading, value: OpenValue): void {
+  b.value = value;
+  b.parts = [];
+  b.state = 'value';
+}
+
+export function closeValue(b: Reading, text: string): void {
+  const { key, lexeme, as } = b.value!;
+  b.value = undefined;
+  b.parts = [];
+  b.state = 'body';
+  if (key === undefined) {
+    b.call!.malformed = true;
+    return;
+  }
+  let value = text;
+  if (/^\s*=/.test(lexeme.attributes)) value = value.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
+  else if (b.family === 'minimax-m2') value = value.trim();
+  b.call!.pairs.push({ key, text: value, as });
+}
+
+/** M3: a key's tag opens or closes. */
+function applyNode(b: Reading, lexeme: Lexeme): void {
+  b.call ??= newCall(undefined);
+  const { word, closing } = lexeme;
+  if (!closing) {
+    b.tree.push({ name: word.word, children: [], text: '' });
+    b.state = 'tree';
+    return;
+  }
+  const node = b.tree.pop();
+  if (node === undefined || node.name !== word.word) {
+    b.call.malformed = true;
+    b.tree = [];
+    b.state = 'body';
+    return;
+  }
+  const parent = b.tree.at(-1);
+  if (parent !== undefined) parent.children.push(node);
+  else {
+    b.call.pairs.push({ key: node.name, tree: node });
+    b.state = 'body';
+  }
+}

@@ -1,0 +1,133 @@
+/** Reads a call's arguments in a block: its body, values in tags, M3's nested keys. */
+
+import { type Lexeme, lex } from './lex.ts';
+import { startJson } from './read-json.ts';
+import { applyTag, closeValue, markup } from './read-tags.ts';
+import { finishCall, lexHere, MOST_JUNK, type Reading, settle, skipSpace } from './reading.ts';
+
+export function readBody(b: Reading): boolean {
+  const code = skipSpace(b);
+  if (code < 0) return false;
+  const call = b.call;
+  if (call === undefined) {
+    b.state = 'outer';
+    return true;
+  }
+  const found = markup(b);
+  if (found !== 'no') return found === 'acted';
+  if (code === 0x7b && call.json === undefined && call.pairs.length === 0) {
+    startJson(b);
+    return true;
+  }
+  if (code === 0x60) return readFence(b);
+  if (b.text.startsWith('\\n', b.at)) {
+    b.at += 2;
+    return true;
+  }
+  if (call.json !== undefined) {
+    // `NAME({…})`, `{…};`: what closes a call in other tongues.
+    if (code === 0x29 || code === 0x3b || code === 0x2c) {
+      b.at++;
+      return true;
+    }
+    finishCall(b);
+    b.state = 'outer';
+    return true;
+  }
+  if (code === 0x28 && call.pairs.length === 0) {
+    b.at++;
+    return true;
+  }
+  if (code === 0x5c && b.at + 1 === b.text.length) return false;
+  call.malformed = true;
+  if (++b.junk > MOST_JUNK) {
+    settle(b, 'fail');
+    return false;
+  }
+  b.at++;
+  return true;
+}
+
+/** A fence around JSON arguments. */
+function readFence(b: Reading): boolean {
+  const fence = /`+(?:[A-Za-z]*)/y;
+  fence.lastIndex = b.at;
+  const end = b.at + fence.exec(b.text)![0].length;
+  if (end === b.text.length && !b.final) return false;
+  b.at = end;
+  return true;
+}
+
+/** A value, up to the first closer of its own, or to what can only stand behind it. */
+export function readValue(b: Reading): boolean {
+  const text = b.text;
+  let from = b.at;
+  for (;;) {
+    const at = text.indexOf('<', from);
+    if (at < 0) {
+      b.parts.push(text.slice(b.at));
+      b.at = text.length;
+      return false;
+    }
+    const found = lex(text, at, b.lexicon);
+    const verdict = found === 'partial' ? 'wait' : closes(b, found);
+    if (verdict === 'wait') {
+      b.parts.push(text.slice(b.at, at));
+      b.at = at;
+      return false;
+    }
+    if (verdict === 'no') {
+      from = at + 1;
+      continue;
+    }
+    b.parts.push(text.slice(b.at, at));
+    b.at = verdict === 'own' ? (found as Lexeme).end : at;
+    closeValue(b, b.parts.join(''));
+    return true;
+  }
+}
+
+function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait' | 'no' {
+  if (found === undefined) return 'no';
+  const open = b.value!.lexeme;
+  const { role, setting } = found.word;
+  const own = found.closing && role === open.word.role;
+  const around =
+    (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||
+    (!found.closing && role === (open.word.role === 'value' ? 'key' : 'arg'));
+  if (!own && !around) return 'no';
+  if (setting === open.word.setting) return own ? 'own' : 'around';
+  if (open.word.setting === 'xtml' || setting === 'bars') return 'no';
+  // DSML opened and plain tags close: only where markup goes on, else it is text that has tags in it.
+  let next = found.end;
+  while (/\s/.test(b.text[next] ?? '')) next++;
+  if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';
+  const behind = lexHere(b, next);
+  if (behind === 'partial' && !b.final) return 'wait';
+  return behind === undefined ? 'no' : own ? 'own' : 'around';
+}
+
+export function readTree(b: Reading): boolean {
+  const text = b.text;
+  const node = b.tree.at(-1)!;
+  let from = b.at;
+  for (;;) {
+    const at = text.indexOf(']', from);
+    const found = at < 0 ? undefined : lexHere(b, at);
+    if (at >= 0 && found === undefined) {
+      from = at + 1;
+      continue;
+    }
+    node.text += text.slice(b.at, at < 0 ? undefined : at);
+    b.at = at < 0 ? text.length : at;
+    if (at < 0 || found === 'partial' || found === undefined) return false;
+    b.at = found.end;
+    if (found.word.role !== 'node') {
+      // The call closes, its argument did not.
+      b.call!.malformed = true;
+      b.tree = [];
+    }
+    applyTag(b, found);
+    return true;
+  }
+}

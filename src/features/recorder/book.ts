@@ -1,0 +1,91 @@
+/** Reads recorded exchanges: lists, bodies, files to carry elsewhere. Works while a gateway writes. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SampleBook, SampleMeta } from '../../conversation/sample.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { exportSample, importSample } from './carry.ts';
+import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
+import { rowOf } from './meta.ts';
+import { readMeta } from './read-meta.ts';
+import { reconcile } from './reconcile.ts';
+import { removeFiles } from './retention.ts';
+import { ENTRIES, isId, listEntry } from './sample-files.ts';
+
+/** Opens the samples of a folder; one that is not there yet is empty. Never throws. */
+export function openSampleBook(root: string): SampleBook {
+  let index: SampleIndex | undefined;
+
+  const ready = (): SampleIndex => {
+    if (index !== undefined) return index;
+    // A folder that nothing was recorded in is not made by looking into it.
+    if (!existsSync(root)) return memoryIndex();
+    try {
+      index = openIndex(root);
+      reconcile(index, root);
+    } catch {
+      // Read-only, or busy for long: the files tell the same, only slower.
+      index = memoryIndex();
+      reconcile(index, root);
+    }
+    return index;
+  };
+
+  const meta = (entry: ProtocolName, id: string): SampleMeta | undefined => {
+    const files = listEntry(root, entry).get(id);
+    return files === undefined ? undefined : readMeta(root, entry, id, files);
+  };
+
+  const edgeOf = (of: SampleMeta, stage: string) => of.edges.find((edge) => edge.stage === stage);
+  const pathOf = (of: SampleMeta, stage: string) => {
+    const name = edgeOf(of, stage)?.file ?? `${of.id}_${stage}.json`;
+    return join(root, of.entry, name);
+  };
+
+  const book: SampleBook = {
+    root,
+    list: (filter = {}) => ready().list(filter),
+    find(id) {
+      if (isId(id)) {
+        for (const entry of ENTRIES) {
+          const found = meta(entry, id);
+          if (found !== undefined) return found;
+        }
+      }
+      // A piece of an id is enough where it fits only one.
+      const fits =
+        id === ''
+          ? []
+          : ready()
+              .list({})
+              .filter((row) => row.id.includes(id));
+      const [only] = fits;
+      return fits.length === 1 && only !== undefined ? meta(only.entry, only.id) : undefined;
+    },
+    read(of, stage) {
+      if (edgeOf(of, stage) === undefined) return undefined;
+      try {
+        return readFileSync(pathOf(of, stage));
+      } catch {
+        return undefined;
+      }
+    },
+    path: pathOf,
+    export: (of, redact) => exportSample(of, (stage) => book.read(of, stage), redact),
+    import(sample) {
+      const written = importSample(root, sample);
+      index ??= openIndex(root);
+      index.put([rowOf(written)]);
+      return written;
+    },
+    remove(of) {
+      removeFiles(root, rowOf(of));
+      ready().remove([of.id]);
+    },
+    close() {
+      index?.close();
+      index = undefined;
+    },
+  };
+  return book;
+}

@@ -1,0 +1,208 @@
+/** One exchange while it is recorded: edges and facts gathered by reference, nothing looked at. */
+
+import type { GatewayError } from '../../conversation/errors.ts';
+import type { SampleToolRun } from '../../conversation/sample.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import type {
+  HopRecording,
+  RecordedExchange,
+  Recording,
+  SentRequest,
+  Told,
+  ToolRun,
+} from '../feature.ts';
+import type { Blanked } from './blank-body.ts';
+import { Edge, type EdgeFacts } from './edge.ts';
+import { KnownSecrets } from './known-secrets.ts';
+import { round, sampleError } from './meta.ts';
+import { sessionOf } from './session.ts';
+
+/** `undecided`: in memory until it is known whether it is wanted. */
+export type Fate = 'undecided' | 'write' | 'discard';
+
+export interface CaptureHooks {
+  readonly secrets: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Content that is blanked in bodies. */
+  readonly blank: readonly Blanked[];
+  /** Bytes of one body that are kept. */
+  readonly bodyBytes: number;
+  /** Bytes came in; false: there is no room, the sample goes. */
+  took(capture: Capture, bytes: number): boolean;
+  /** The route is known. */
+  routed(capture: Capture, route: string | undefined): void;
+  ended(capture: Capture): void;
+}
+
+export class Capture implements Recording {
+  readonly id: string;
+  readonly entry: ProtocolName;
+  readonly time: number;
+  readonly owner: string;
+  readonly search: string;
+  readonly session: string;
+  readonly edges: Edge[] = [];
+  readonly tools: SampleToolRun[] = [];
+  readonly secrets: KnownSecrets;
+  /** Content that is blanked in the bodies. */
+  readonly blanked: readonly Blanked[];
+  fate: Fate = 'undecided';
+  /** There was no room for it. */
+  dropped = false;
+  told: Told | undefined;
+  /** Credentials masked in headers and URLs. */
+  masked = 0;
+  /** The meta file that says `open` is on disk. */
+  announced = false;
+  /** Bytes held in memory. */
+  held = 0;
+  readonly #hooks: CaptureHooks;
+  readonly #since = performance.now();
+  #client: Edge | undefined;
+  #running: { readonly hop: number; readonly attempt: number; readonly edges: Edge[] } | undefined;
+
+  constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
+    this.#hooks = hooks;
+    this.id = exchange.id;
+    this.entry = exchange.protocol.name;
+    this.time = hooks.now();
+    this.owner = exchange.owner;
+    this.secrets = new KnownSecrets(hooks.secrets);
+    this.blanked = hooks.blank;
+    this.session = sessionOf(exchange.headers, exchange.body);
+    this.search = exchange.search === '' ? '' : this.secrets.url(exchange.search);
+    const request = this.#edge('client-request', false, {
+      headers: this.#headers(exchange.headers),
+    });
+    this.#push(request, exchange.body);
+    this.#close(request);
+  }
+
+  hop(hop: number, attempt: number, sent: SentRequest): HopRecording {
+    if (this.#over) return IGNORED;
+    this.#hooks.routed(this, sent.route);
+    const prefix = hop > 1 ? `hop${hop}-` : '';
+    const before = this.#running;
+    // The try before was not the one that counts: its files are named so.
+    if (before?.hop === hop) {
+      for (const edge of before.edges) {
+        edge.stage = edge.stage.replace(prefix, `${prefix}try${before.attempt}-`);
+      }
+    }
+    const edges: Edge[] = [];
+    this.#running = { hop, attempt, edges };
+    const place: EdgeFacts = {
+      hop,
+      try: attempt,
+      protocol: sent.target.protocol,
+      target: `${sent.target.provider}/${sent.target.model}`,
+    };
+    const open = (stage: string, sse: boolean, facts: EdgeFacts) => {
+      const edge = this.#edge(prefix + stage, sse, { ...place, ...facts });
+      edges.push(edge);
+      return edge;
+    };
+    const headers = this.#headers(sent.headers);
+    const url = this.secrets.url(sent.url);
+    const request = open('provider-request', false, { url, headers });
+    this.#push(request, sent.body);
+    this.#close(request);
+    let answer: Edge | undefined;
+    return {
+      start: (status, answered) => {
+        if (this.#over || answer !== undefined) return;
+        const stage = status >= 400 ? 'provider-error' : 'provider-response';
+        answer = open(stage, isSse(answered), { status, headers: this.#headers(answered) });
+      },
+      chunk: (chunk) => {
+        if (answer !== undefined) this.#push(answer, chunk);
+      },
+      end: (error) => {
+        if (this.#over || answer?.over === true) return;
+        if (answer === undefined) {
+          if (error === undefined) return;
+          answer = open('provider-error', false, { made: true });
+          this.#push(answer, Buffer.from(JSON.stringify({ error: madeError(error) })));
+        }
+        if (error !== undefined) answer.facts.error = sampleError(error);
+        this.#close(answer);
+      },
+    };
+  }
+
+  tool(run: ToolRun): void {
+    if (!this.#over) this.tools.push({ ...run, at: this.#now() });
+  }
+
+  clientStart(status: number, headers: Headers): void {
+    if (this.#over || this.#client !== undefined) return;
+    this.#client = this.#edge('client-response', isSse(headers), {
+      status,
+      headers: this.#headers(headers),
+    });
+  }
+
+  clientChunk(chunk: Uint8Array | string): void {
+    if (this.#client === undefined) return;
+    this.#push(this.#client, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  }
+
+  end(told: Told): void {
+    if (this.#over) return;
+    this.told = told;
+    for (const edge of this.edges) this.#close(edge);
+    this.#hooks.ended(this);
+  }
+
+  /** Gives back all memory; nothing of it will be written. */
+  drop(): void {
+    this.dropped = true;
+    this.fate = 'discard';
+    for (const edge of this.edges) edge.release();
+    this.held = 0;
+  }
+
+  get #over(): boolean {
+    return this.told !== undefined || this.dropped;
+  }
+
+  #now(): number {
+    return round(performance.now() - this.#since);
+  }
+
+  #headers(headers: Headers): Record<string, string> {
+    const masked = this.secrets.headers(headers);
+    this.masked += masked.count;
+    return masked.headers;
+  }
+
+  #edge(stage: string, sse: boolean, facts: EdgeFacts): Edge {
+    const literals = () => this.secrets.literals;
+    const edge = new Edge(stage, sse, { ...facts, at: this.#now() }, literals, this.blanked);
+    this.edges.push(edge);
+    return edge;
+  }
+
+  #push(edge: Edge, chunk: Uint8Array): void {
+    if (this.#over || edge.over || chunk.length === 0) return;
+    const room = this.#hooks.bodyBytes - edge.bytes;
+    if (chunk.length > room) edge.facts.cut = true;
+    const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
+    if (kept.length === 0 || !this.#hooks.took(this, kept.length)) return;
+    this.held += kept.length;
+    edge.push(kept);
+  }
+
+  #close(edge: Edge): void {
+    if (edge.over) return;
+    edge.over = true;
+    edge.facts.until = this.#now();
+  }
+}
+
+const IGNORED: HopRecording = { start() {}, chunk() {}, end() {} };
+
+const isSse = (headers: Headers) => (headers.get('content-type') ?? '').includes('event-stream');
+
+const madeError = ({ kind, message }: GatewayError) => ({ kind, message });

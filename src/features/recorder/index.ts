@@ -1,0 +1,13 @@
+/** Recorded exchanges: written behind the gateway's back, read by commands. */
+
+export { openSampleBook } from './book.ts';
+export {
+  openRecorder,
+  type Recorder,
+  type RecorderCounters,
+  type RecorderLimits,
+  type RecorderOptions,
+  type RecorderSettings,
+  type SampleMode,
+} from './recorder.ts';
+export type { Retention } from './retention.ts';

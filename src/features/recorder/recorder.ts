@@ -1,0 +1,319 @@
+/** The recorder: decides what is kept, writes it behind the exchanges' backs, and never stands in their way. */
+
+import { existsSync } from 'node:fs';
+import type { SampleMeta } from '../../conversation/sample.ts';
+import type { RecordedExchange, Recording } from '../feature.ts';
+import type { Blanked } from './blank-body.ts';
+import { Capture, type CaptureHooks } from './capture.ts';
+import { openIndex, type SampleIndex } from './index-store.ts';
+import { metaOf, metaText, rowOf } from './meta.ts';
+import { markCut, reconcile } from './reconcile.ts';
+import { DEFAULT_RETENTION, type Retention, retain } from './retention.ts';
+import { runName } from './run-name.ts';
+import { save, unsave } from './save.ts';
+
+export type SampleMode = 'off' | 'errors' | 'all';
+
+export interface RecorderLimits {
+  /** Bytes held in memory over all exchanges; beyond it whole samples are dropped. */
+  readonly memory: number;
+  /** Bytes of one body that are kept; the rest is cut, and marked. */
+  readonly body: number;
+  /** Milliseconds between two visits of an open exchange's files. */
+  readonly flushAfter: number;
+  /** Exchanges written at the same time. */
+  readonly writers: number;
+}
+
+export interface RecorderOptions {
+  /** Folder of the samples. */
+  readonly root: string;
+  readonly mode: SampleMode;
+  /** Modes of single routes, by their names. */
+  readonly routes?: Readonly<Record<string, SampleMode>>;
+  readonly limits?: Partial<RecorderLimits>;
+  readonly retention?: Partial<Retention>;
+  /** Content that is blanked in bodies. */
+  readonly redact?: readonly Blanked[];
+  /** Secrets of the configuration: masked wherever they stand, whatever they look like. */
+  readonly secrets?: readonly string[];
+  /** Told once per trouble. */
+  readonly warn?: (message: string, cause?: unknown) => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** What a configuration that was loaded again may change. */
+export type RecorderSettings = Pick<
+  RecorderOptions,
+  'mode' | 'routes' | 'redact' | 'secrets' | 'retention'
+>;
+
+export interface RecorderCounters {
+  /** Exchanges now on disk. */
+  readonly written: number;
+  /** Exchanges that there was no room or no disk for. */
+  readonly dropped: number;
+  /** Exchanges that nobody wanted: fine ones, in mode `errors`. */
+  readonly passed: number;
+  /** Bytes in memory. */
+  readonly held: number;
+  /** Exchanges that are open or wait to be written. */
+  readonly open: number;
+  /** Samples removed because of their age or number. */
+  readonly purged: number;
+}
+
+export interface Recorder {
+  /** Undefined: nothing of this exchange can be wanted. */
+  begin(exchange: RecordedExchange): Recording | undefined;
+  /** Settings of a configuration that was loaded again; open exchanges keep theirs. */
+  configure(settings: RecorderSettings): void;
+  /** Resolves when all that is over by now is on disk. */
+  flush(): Promise<void>;
+  /** Writes all there is; exchanges still open are marked as cut. */
+  close(): Promise<void>;
+  counters(): RecorderCounters;
+}
+
+const LIMITS: RecorderLimits = {
+  memory: 64 * 2 ** 20,
+  body: 64 * 2 ** 20,
+  flushAfter: 100,
+  writers: 4,
+};
+
+const TIDY_AFTER = 500;
+/** Retention is looked after this often, in milliseconds. */
+const TIDY_EVERY = 30_000;
+
+/** Opens the recorder. Costs nothing until the first exchange. Never throws. */
+export function openRecorder(options: RecorderOptions): Recorder {
+  const { root, warn = () => {}, now = Date.now } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const run = runName();
+  let { mode, routes = {}, secrets = [], redact = [] } = options;
+  let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
+  let index: SampleIndex | undefined;
+  let held = 0;
+  const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
+  const open = new Set<Capture>();
+  /** Wait for a visit: dropped ones and those that are over at once, the others at the next tick. */
+  const due = new Set<Capture>();
+  const busy = new Map<Capture, Promise<void>>();
+  let unwritten: SampleMeta[] = [];
+  let tick: ReturnType<typeof setTimeout> | undefined;
+  let tidied = 0;
+  let closed = false;
+  let troubled = '';
+
+  const trouble = (what: string, cause: unknown) => {
+    if (troubled === what) return;
+    troubled = what;
+    warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
+  };
+  const free = (bytes: number) => {
+    held -= bytes;
+  };
+  const wanted = (route: string | undefined): SampleMode =>
+    route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
+  const routeModes = () => Object.values(routes);
+  const may = (which: SampleMode) => mode === which || routeModes().includes(which);
+
+  const drop = (capture: Capture) => {
+    free(capture.held);
+    capture.drop();
+    count.dropped++;
+    trouble('dropped: more comes than can be written', `${limits.memory} bytes wait already`);
+    due.add(capture);
+    visitSoon();
+  };
+
+  const hooks: CaptureHooks = {
+    get secrets() {
+      return secrets;
+    },
+    get blank() {
+      return redact;
+    },
+    now,
+    bodyBytes: limits.body,
+    took: (capture, bytes) => {
+      if (held + bytes > limits.memory) {
+        drop(capture);
+        return false;
+      }
+      held += bytes;
+      // What might be thrown away later makes room as well, before anything has to be dropped.
+      if (capture.fate === 'undecided' && held > limits.memory / 2 && may('all')) {
+        capture.fate = 'write';
+      }
+      if (capture.fate === 'write') schedule();
+      return true;
+    },
+    routed: (capture, route) => {
+      if (route !== undefined && capture.fate === 'undecided' && wanted(route) === 'all') {
+        capture.fate = 'write';
+        schedule();
+      }
+    },
+    ended: (capture) => {
+      const which = wanted(capture.told?.route);
+      const keep = which === 'all' || (which === 'errors' && failed(capture));
+      if (!keep) count.passed++;
+      capture.fate = keep ? 'write' : 'discard';
+      due.add(capture);
+      visitSoon();
+    },
+  };
+
+  /** One visit: writes what a capture has, or removes it. */
+  const visit = async (capture: Capture): Promise<void> => {
+    try {
+      if (capture.fate === 'discard') {
+        free(capture.held);
+        capture.held = 0;
+        open.delete(capture);
+        for (const edge of capture.edges) edge.release();
+        await unsave(capture, root);
+        return;
+      }
+      const meta = await save(capture, { root, run, free });
+      if (meta === undefined) return;
+      open.delete(capture);
+      count.written++;
+      troubled = '';
+      unwritten.push(meta);
+    } catch (error) {
+      trouble(`cannot write to ${root}`, error);
+      open.delete(capture);
+      if (!capture.dropped) {
+        free(capture.held);
+        capture.drop();
+        count.dropped++;
+      }
+      await unsave(capture, root).catch(() => {});
+    }
+  };
+
+  const pump = () => {
+    for (const capture of due) {
+      if (busy.size >= limits.writers) return;
+      if (busy.has(capture)) continue;
+      due.delete(capture);
+      const visiting = visit(capture).finally(() => {
+        busy.delete(capture);
+        // Over or dropped while it was being visited: `due` has it again, or there is more to do.
+        if (open.has(capture) && capture.fate === 'discard') due.add(capture);
+        pump();
+        if (busy.size === 0) writeIndex();
+      });
+      busy.set(capture, visiting);
+    }
+  };
+
+  let soon = false;
+  const visitSoon = () => {
+    if (soon) return;
+    soon = true;
+    // Behind the writes to the clients that are under way in this turn.
+    setImmediate(() => {
+      soon = false;
+      pump();
+    });
+  };
+
+  const schedule = () => {
+    if (tick !== undefined || closed) return;
+    tick = setTimeout(() => {
+      tick = undefined;
+      for (const capture of open) {
+        if (capture.fate === 'write' && capture.edges.some(({ dirty }) => dirty)) due.add(capture);
+      }
+      pump();
+    }, limits.flushAfter);
+    tick.unref();
+  };
+
+  const writeIndex = () => {
+    if (unwritten.length === 0) return;
+    const rows = unwritten.map((meta) => rowOf(meta));
+    unwritten = [];
+    try {
+      index ??= openIndex(root);
+      index.put(rows);
+      if (now() - tidied < TIDY_EVERY && count.written % 500 !== 0) return;
+      tidied = now();
+      count.purged += retain(index, root, retention, now());
+    } catch (error) {
+      // The files are there; whoever opens the index next finds them.
+      trouble('the index cannot be written', error);
+    }
+  };
+
+  /** What earlier processes left is looked through once this one has started. */
+  const tidyUp = setTimeout(() => {
+    if (closed || !existsSync(root)) return;
+    try {
+      index ??= openIndex(root);
+      reconcile(index, root, { own: run, mark: true });
+    } catch (error) {
+      trouble('the index cannot be opened', error);
+    }
+  }, TIDY_AFTER);
+  tidyUp.unref();
+
+  const flush = async () => {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      pump();
+      const ending = [...open].some(({ told, dropped }) => told !== undefined || dropped);
+      if (busy.size === 0 && due.size === 0 && !ending) break;
+      await Promise.all(busy.values());
+    }
+    writeIndex();
+  };
+
+  return {
+    begin(exchange) {
+      if (closed || !(may('all') || may('errors'))) return undefined;
+      const capture = new Capture(exchange, hooks);
+      if (capture.dropped) return undefined;
+      open.add(capture);
+      // With modes by route nothing is written before the route is known.
+      if (mode === 'all' && routeModes().length === 0) {
+        capture.fate = 'write';
+        schedule();
+      }
+      return capture;
+    },
+    configure(settings) {
+      ({ mode, routes = {}, secrets = [], redact = [] } = settings);
+      retention = { ...DEFAULT_RETENTION, ...settings.retention };
+    },
+    flush,
+    async close() {
+      closed = true;
+      clearTimeout(tick);
+      clearTimeout(tidyUp);
+      for (const capture of open) if (capture.fate === 'write') due.add(capture);
+      await flush();
+      for (const capture of open) {
+        if (!capture.announced) continue;
+        const meta = metaOf(capture, 'cut', run);
+        markCut(root, metaText(meta, capture.secrets.literals).meta);
+      }
+      open.clear();
+      index?.close();
+      index = undefined;
+    },
+    counters: () => ({ ...count, held, open: open.size }),
+  };
+}
+
+/** Something went wrong, be it only a try that was made up for. */
+function failed({ told, edges }: Capture): boolean {
+  if (told === undefined) return false;
+  const erred = edges.some(({ facts }) => facts.error !== undefined || (facts.status ?? 0) >= 400);
+  return told.error !== undefined || told.status >= 400 || erred;
+}

@@ -1,0 +1,80 @@
+/** Sample files: how they are named, found and written, private to their owner. */
+
+import { mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProtocolName } from '../../conversation/types.ts';
+
+export const ENTRIES: readonly ProtocolName[] = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+];
+
+const NAME = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(json|sse)$/;
+
+/** A file of a sample. */
+export interface SampleFile {
+  readonly stage: string;
+  readonly name: string;
+}
+
+/** `req_…_provider-request.json` taken apart; undefined for any other file. */
+export function parseName(name: string): (SampleFile & { readonly id: string }) | undefined {
+  const [, id, stage] = NAME.exec(name) ?? [];
+  return id === undefined || stage === undefined ? undefined : { id, stage, name };
+}
+
+export const isId = (id: string) => /^req_\d+_[0-9A-Za-z]+$/.test(id);
+export const isStage = (stage: string) => /^[a-z0-9-]+$/.test(stage);
+
+/** Milliseconds since 1970 from `req_<ms>_…`. */
+export const timeOf = (id: string) => Number(id.split('_')[1] ?? 0);
+
+export const fileName = (id: string, stage: string, sse: boolean) =>
+  `${id}_${stage}.${sse ? 'sse' : 'json'}`;
+
+export const metaPath = (root: string, entry: ProtocolName, id: string) =>
+  join(root, entry, fileName(id, 'meta', false));
+
+/** The folder of an entry, made (0700) when it is not there. */
+export function entryFolder(root: string, entry: ProtocolName): string {
+  const folder = join(root, entry);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** Every sample of an entry: id → its files. An entry without a folder has none. */
+export function listEntry(root: string, entry: ProtocolName): Map<string, SampleFile[]> {
+  const found = new Map<string, SampleFile[]>();
+  let names: string[];
+  try {
+    names = readdirSync(join(root, entry));
+  } catch {
+    return found;
+  }
+  for (const name of names) {
+    const parsed = parseName(name);
+    if (parsed === undefined) continue;
+    const files = found.get(parsed.id);
+    const file = { stage: parsed.stage, name };
+    if (files === undefined) found.set(parsed.id, [file]);
+    else files.push(file);
+  }
+  return found;
+}
+
+/** Bytes of a file; 0 when it is gone. */
+export function sizeOf(path: string): number {
+  try {
+    return statSync(path).size;
+  } catch {
+    return 0;
+  }
+}
+
+/** Written beside and moved into place: whoever reads sees the old content or the new, never half. */
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  const beside = `${path}.tmp`;
+  writeFileSync(beside, content, { mode: 0o600 });
+  renameSync(beside, path);
+}

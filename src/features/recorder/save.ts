@@ -1,0 +1,83 @@
+/** Writes a capture to its files: whatever waits is masked and appended, the meta file last. */
+
+import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SampleMeta } from '../../conversation/sample.ts';
+import type { Capture } from './capture.ts';
+import type { Edge } from './edge.ts';
+import { metaOf, metaText } from './meta.ts';
+import { entryFolder, metaPath } from './sample-files.ts';
+
+export interface SaveOptions {
+  readonly root: string;
+  /** Names this process in files of open exchanges. */
+  readonly run: string;
+  /** Memory was given back. */
+  readonly free: (bytes: number) => void;
+}
+
+const PRIVATE = { mode: 0o600 } as const;
+
+/**
+ * Writes what there is. Resolves with the meta when the exchange is over and complete on disk.
+ * @throws what the file system throws
+ */
+export async function save(
+  capture: Capture,
+  options: SaveOptions,
+): Promise<SampleMeta | undefined> {
+  const folder = entryFolder(options.root, capture.entry);
+  const path = metaPath(options.root, capture.entry, capture.id);
+  // Known before it is written: an edge that comes meanwhile waits for the next round.
+  const last = capture.told !== undefined;
+  if (!last && !capture.announced) {
+    const { text } = metaText(metaOf(capture, 'open', options.run), capture.secrets.literals);
+    await writeFile(path, text, PRIVATE);
+    capture.announced = true;
+  }
+  const edges = [...capture.edges];
+  // Names first: the try that counts takes over the name of the one before it.
+  for (const edge of edges) await renameEdge(capture, edge, folder);
+  await Promise.all(edges.map((edge) => saveEdge(capture, edge, folder, options)));
+  if (!last) return undefined;
+  const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
+  await writeFile(`${path}.tmp`, text, PRIVATE);
+  await rename(`${path}.tmp`, path);
+  return meta;
+}
+
+async function renameEdge(capture: Capture, edge: Edge, folder: string): Promise<void> {
+  const name = edge.name(capture.id);
+  if (edge.file === undefined || edge.file === name) return;
+  await rename(join(folder, edge.file), join(folder, name));
+  edge.file = name;
+}
+
+async function saveEdge(
+  capture: Capture,
+  edge: Edge,
+  folder: string,
+  { free }: SaveOptions,
+): Promise<void> {
+  if (!edge.dirty) return;
+  const name = edge.name(capture.id);
+  const pieces = await edge.drain((bytes) => {
+    capture.held -= bytes;
+    free(bytes);
+  });
+  const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  if (capture.dropped || (bytes.length === 0 && edge.file !== undefined)) return;
+  const path = join(folder, edge.file ?? name);
+  if (edge.file === undefined) await writeFile(path, bytes, PRIVATE);
+  else await appendFile(path, bytes);
+  edge.file ??= name;
+  edge.written += bytes.length;
+}
+
+/** Removes whatever of a capture is on disk. */
+export async function unsave(capture: Capture, root: string): Promise<void> {
+  const folder = join(root, capture.entry);
+  const files = capture.edges.map(({ file }) => file).filter((file) => file !== undefined);
+  await Promise.all(files.map((file) => rm(join(folder, file), { force: true })));
+  if (capture.announced) await rm(metaPath(root, capture.entry, capture.id), { force: true });
+}

@@ -1,0 +1,162 @@
+/** Server tools as a feature: made for one exchange, it offers, intercepts, runs and re-enters. */
+
+import { withParts } from '../../conversation/edit.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import type { Target } from '../../conversation/target.ts';
+import type { Conversation, Turn } from '../../conversation/types.ts';
+import { prefixedId } from '../../lib/ids.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { restoreHistory } from './history.ts';
+import { hopInterceptor } from './hop.ts';
+import { inject } from './inject.ts';
+import { nestedSearch } from './nested-search.ts';
+import { isNative, NOTHING, type Offered } from './offer.ts';
+import { runRound } from './round.ts';
+import { type ServerToolOptions, Session } from './session.ts';
+import { MINT } from './sources.ts';
+
+const MINTED = Buffer.from(MINT);
+const ANSWERED = [Buffer.from('"assistant"'), Buffer.from('_call"')];
+
+/**
+ * The feature of one exchange. It stands behind features that complete the request (stored responses)
+ * and that turn text into calls, and before those that repair and fit it to the target.
+ */
+export function serverTools(options: ServerToolOptions): Feature {
+  const { registry, ledger } = options;
+  const session = new Session(options);
+  const offerable = () =>
+    registry.starting === true || registry.tools.some((tool) => tool.inject !== 'declared');
+  const hosted = registry.tools.flatMap(({ hosted: name }) =>
+    name === undefined ? [] : [Buffer.from(`"${name}`)],
+  );
+  /** Restored histories by what they were restored from, for one kind of target. */
+  const histories = new WeakMap<readonly Turn[], Map<string, readonly Turn[]>>();
+  /** What was made here, so that a second pass changes nothing. */
+  const made = new WeakSet<Conversation>();
+  let input: Conversation | undefined;
+  let lead: StreamEvent[] = [];
+
+  function historyOf(turns: readonly Turn[], context: FeatureContext): readonly Turn[] {
+    const kind = registry.tools
+      .map(({ hosted: name }) => (name !== undefined && isNative(name, context.target) ? 1 : 0))
+      .join('');
+    const known = histories.get(turns) ?? new Map<string, readonly Turn[]>();
+    histories.set(turns, known);
+    const before = known.get(kind);
+    if (before !== undefined) return before;
+    const { sources } = session;
+    const { target, notes } = context;
+    const restored = restoreHistory(turns, {
+      ledger,
+      owner: options.owner,
+      registry,
+      target,
+      sources,
+      notes,
+    });
+    known.set(kind, restored);
+    return restored;
+  }
+
+  const offerOn = (asked: Conversation, target: Target) =>
+    options.limits.rounds > 0 || lead.length > 0 ? session.offer(asked, target) : NOTHING;
+
+  function request(conversation: Conversation, context: FeatureContext): Conversation {
+    if (made.has(conversation)) return conversation;
+    if (session.base === undefined) input = conversation;
+    const base = session.base ?? conversation;
+    const turns = allTurns(conversation, base, context);
+    const whole = turns === conversation.turns ? conversation : withParts(conversation, { turns });
+    const offer = offerOn(base, context.target);
+    const changed = inject(whole, offer, {
+      last: session.isLast(context.hop),
+      followUp: session.delta.length > 0,
+      notes: context.notes,
+    });
+    if (changed !== conversation) made.add(changed);
+    return changed;
+  }
+
+  /** The original's turns restored, and behind them what this exchange added, as it was added. */
+  function allTurns(
+    conversation: Conversation,
+    base: Conversation,
+    context: FeatureContext,
+  ): readonly Turn[] {
+    const { delta } = session;
+    const history = historyOf(base.turns, context);
+    if (delta.length === 0) {
+      return conversation === base ? history : historyOf(conversation.turns, context);
+    }
+    const follows =
+      conversation.turns.length === base.turns.length + delta.length &&
+      conversation.turns.at(-1) === delta.at(-1);
+    if (follows || conversation === base) {
+      return history === base.turns && follows ? conversation.turns : [...history, ...delta];
+    }
+    // Somebody else has rebuilt the conversation on the way: theirs is sent, not ours.
+    options.log('chat.process.hop3.fallback', { reason: 'conversation_rebuilt' });
+    return conversation.turns;
+  }
+
+  /** A search that the request itself spells out is made at once, whatever the model would do. */
+  async function prefetch(asked: Conversation, target: Target, signal: AbortSignal): Promise<void> {
+    const found = nestedSearch(asked);
+    if (found === undefined) return;
+    const offered = session
+      .offer(asked, target)
+      .list.find(({ declared }) => declared?.name === 'web_search');
+    if (offered === undefined || session.delta.length > 0) return;
+    session.base = asked;
+    const call = callFor(offered, found);
+    const block = {
+      type: 'tool-call',
+      id: call.id,
+      name: offered.name,
+      kind: 'function',
+      input: call.input,
+      by: 'client',
+    } as const;
+    const events: StreamEvent[] = [];
+    await runRound(session, [block], [call], signal, (more) => events.push(...more));
+    // The stream has not begun: its blocks are counted when it does.
+    session.blocks = 0;
+    lead = events;
+  }
+
+  return {
+    name: 'server-tools',
+    looksAt(body, { hop }) {
+      if (hop > 1 || offerable()) return true;
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+      if (hosted.some((name) => bytes.includes(name)) || bytes.includes(MINTED)) return true;
+      return !ledger.empty && ANSWERED.some((mark) => bytes.includes(mark));
+    },
+    async before(conversation, { target, hop }, signal) {
+      if (hop > 1 || options.limits.rounds === 0) return;
+      await registry.ready?.(signal);
+      await prefetch(conversation, target, signal);
+    },
+    request,
+    intercept(sent, { target, hop }) {
+      let base = session.base ?? input;
+      if (base === undefined) {
+        // No pass has seen the original: what was sent is all there is to go on from.
+        base = sent;
+        options.log('chat.process.hop3.fallback', { reason: 'missing_chat_process_raw' });
+      }
+      const offer = offerOn(base, target);
+      const paused = sent.tools.some(
+        (tool) => tool.type === 'hosted' && isNative(tool.name, target),
+      );
+      if (hop === 1 && offer.list.length === 0 && lead.length === 0 && !paused) return undefined;
+      const last = session.isLast(hop);
+      return hopInterceptor({ session, offer, base, hop, last, lead: hop === 1 ? lead : [] });
+    },
+  };
+}
+
+function callFor(offered: Offered, query: string) {
+  return { id: prefixedId('call_'), offered, input: JSON.stringify({ query }) };
+}

@@ -1,0 +1,31 @@
+/** Tavily: search made for models, with an answer of its own where asked. */
+
+import { type HttpEngine, post } from '../engine.ts';
+import { hit, list, object, words } from '../fields.ts';
+
+export const tavily: HttpEngine = {
+  type: 'tavily',
+  baseUrl: 'https://api.tavily.com',
+  needsKey: true,
+  request: (query, { baseUrl, key, options }) =>
+    post(
+      `${baseUrl}/search`,
+      { authorization: `Bearer ${key}` },
+      {
+        query: query.query,
+        max_results: Math.min(query.count, 20),
+        time_range: query.recency,
+        include_domains: query.allowedDomains,
+        exclude_domains: query.blockedDomains,
+      },
+      options,
+    ),
+  read: (body) => {
+    const { results, answer } = object(body);
+    const summary = words(answer);
+    const hits = list(results).flatMap(({ url, title, content, published_date: date }) =>
+      hit(url, words(title), words(content), words(date)),
+    );
+    return summary === '' ? { hits } : { hits, summary };
+  },
+};

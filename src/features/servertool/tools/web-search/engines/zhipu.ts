@@ -1,0 +1,40 @@
+/** Zhipu (and Z.AI, by another base URL): web search of the GLM platform. */
+
+import { ToolError } from '../../../tool.ts';
+import { type HttpEngine, post } from '../engine.ts';
+import { hit, list, object, words } from '../fields.ts';
+
+const RECENCY = { day: 'oneDay', week: 'oneWeek', month: 'oneMonth', year: 'oneYear' } as const;
+
+export const zhipu: HttpEngine = {
+  type: 'zhipu',
+  baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
+  needsKey: true,
+  request: (query, { baseUrl, key, options }) =>
+    post(
+      `${baseUrl}/web_search`,
+      { authorization: `Bearer ${key}` },
+      {
+        // Longer queries find nothing; the service advises 70 characters.
+        search_query: [...query.query].slice(0, 70).join(''),
+        search_engine: baseUrl.includes('z.ai') ? 'search-prime' : 'search_std',
+        search_intent: false,
+        count: Math.min(query.count, 50),
+        search_recency_filter: query.recency && RECENCY[query.recency],
+        // One domain is all that the filter takes.
+        search_domain_filter:
+          query.allowedDomains?.length === 1 ? query.allowedDomains[0] : undefined,
+      },
+      options,
+    ),
+  read: (body) => {
+    const { search_result: results, error } = object(body);
+    const message = words(object(error).message);
+    if (message !== '') throw new ToolError(`zhipu: ${message}`);
+    return {
+      hits: list(results).flatMap(({ link, title, content, publish_date: date }) =>
+        hit(link, words(title), words(content), words(date)),
+      ),
+    };
+  },
+};

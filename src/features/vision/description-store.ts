@@ -1,0 +1,168 @@
+/** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
+
+import { Database } from 'bun:sqlite';
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+export interface DescriptionStore {
+  get(key: string): string | undefined;
+  /**
+   * Keeps a description. Where another process was faster, its text stays and is returned: what once
+   * stood in a history must not change.
+   */
+  put(key: string, text: string): string;
+  close(): void;
+  /** Whether a file stands behind it (false: memory only). */
+  readonly persistent: boolean;
+}
+
+export interface DescriptionStoreOptions {
+  /** The database file; left out: memory only. */
+  readonly path?: string;
+  /** Descriptions kept in the file; the least recently used leave first. */
+  readonly rows?: number;
+  /** Descriptions kept in memory. */
+  readonly memoryRows?: number;
+  /** Told once per trouble. */
+  readonly warn?: (message: string, cause?: unknown) => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+const VERSION = 1;
+const ROWS = 20_000;
+const MEMORY_ROWS = 500;
+/** A use is written down when the last one was written this long ago. */
+const TOUCH_AFTER = 24 * 3_600_000;
+const SCHEMA = `
+CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX descriptions_used ON descriptions (used);
+PRAGMA user_version = ${VERSION};
+`;
+
+/** Opens the store. Never throws: with an unusable file it keeps (fewer) descriptions in memory. */
+export function openDescriptionStore(options: DescriptionStoreOptions = {}): DescriptionStore {
+  const now = options.now ?? Date.now;
+  const memory = new Map<string, string>();
+  let db: Database | undefined;
+
+  const giveUp = (what: string, cause: unknown) => {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    options.warn?.(`image descriptions: ${what} (${message}); keeping them in memory only`, cause);
+    try {
+      db?.close();
+    } catch {
+      // It is given up anyway.
+    }
+    db = undefined;
+  };
+  /** Asks the file; one that is only busy is asked again next time. */
+  const ask = <T>(what: string, question: (db: Database) => T): T | undefined => {
+    if (db === undefined) return undefined;
+    try {
+      return question(db);
+    } catch (thrown) {
+      if (!/BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))) giveUp(what, thrown);
+      return undefined;
+    }
+  };
+  const remember = (key: string, text: string): string => {
+    memory.delete(key);
+    memory.set(key, text);
+    if (memory.size > (options.memoryRows ?? MEMORY_ROWS)) {
+      memory.delete(memory.keys().next().value!);
+    }
+    return text;
+  };
+
+  if (options.path !== undefined) {
+    try {
+      db = openFile(options.path);
+    } catch (thrown) {
+      giveUp(`cannot open ${options.path}`, thrown);
+    }
+  }
+
+  return {
+    get(key) {
+      const known = memory.get(key);
+      if (known !== undefined) return remember(key, known);
+      const text = ask('cannot read', (file) => read(file, key, now()));
+      return text === undefined ? undefined : remember(key, text);
+    },
+    put(key, text) {
+      const kept = ask('cannot write', (file) =>
+        write(file, key, text, now(), options.rows ?? ROWS),
+      );
+      return remember(key, kept ?? memory.get(key) ?? text);
+    },
+    close() {
+      try {
+        db?.close();
+      } catch {
+        // What was committed is safe.
+      }
+      db = undefined;
+    },
+    get persistent() {
+      return db !== undefined;
+    },
+  };
+}
+
+function read(db: Database, key: string, now: number): string | undefined {
+  const row = db
+    .query<{ text: string; used: number }, [string]>(
+      'SELECT text, used FROM descriptions WHERE key = ?',
+    )
+    .get(key);
+  if (row === null) return undefined;
+  if (row.used < now - TOUCH_AFTER) {
+    db.query('UPDATE descriptions SET used = ? WHERE key = ?').run(now, key);
+  }
+  return row.text;
+}
+
+/** The text that the file holds afterwards. */
+function write(db: Database, key: string, text: string, now: number, rows: number): string {
+  return db
+    .transaction(() => {
+      db.query('INSERT OR IGNORE INTO descriptions (key, text, used) VALUES (?, ?, ?)').run(
+        key,
+        text,
+        now,
+      );
+      db.query(
+        `DELETE FROM descriptions WHERE key IN (
+           SELECT key FROM descriptions WHERE key <> ? ORDER BY used
+           LIMIT max(0, (SELECT count(*) FROM descriptions) - ?))`,
+      ).run(key, rows);
+      return read(db, key, now) ?? text;
+    })
+    .immediate();
+}
+
+function openFile(path: string): Database {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+  const db = new Database(path, { readwrite: true, create: true, strict: true });
+  try {
+    db.run('PRAGMA busy_timeout = 200');
+    db.run('PRAGMA journal_mode = WAL');
+    db.run('PRAGMA synchronous = NORMAL');
+    db.run('PRAGMA journal_size_limit = 4194304');
+    const version = () =>
+      db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
+    if (version() > VERSION) throw new Error('the file was made by a newer version');
+    // Two processes may get here at once: the second one finds the work done.
+    db.transaction(() => {
+      if (version() === 0) db.run(SCHEMA);
+    }).immediate();
+    return db;
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}

@@ -1,0 +1,125 @@
+/** Two JSON values compared by structure: what was added, removed and changed, and where. */
+
+import { isObject, type Json } from './json.ts';
+import { type Path, pointerOf } from './pointer.ts';
+
+/** `at` leads into the first value (removed, changed) or the second (added); `to` into the second. */
+export interface Change {
+  readonly kind: 'added' | 'removed' | 'changed';
+  readonly at: string;
+  readonly to?: string;
+  readonly before?: Json;
+  readonly after?: Json;
+}
+
+/**
+ * The changes that make `b` of `a`, in document order. Members are compared by key, elements of
+ * arrays are first paired with their equals, so that one that was taken out is one change and not a
+ * shift of all behind it; what stands between two pairs is compared one by one.
+ */
+export function diffJson(a: Json, b: Json): readonly Change[] {
+  const changes: Change[] = [];
+  compare(a, b, [], [], changes);
+  return changes;
+}
+
+function compare(a: Json, b: Json, at: Path, to: Path, out: Change[]): void {
+  if (Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, out);
+  else if (isObject(a) && isObject(b)) {
+    for (const key of Object.keys(a)) {
+      if (b[key] === undefined) removed(a[key]!, [...at, key], out);
+      else compare(a[key]!, b[key], [...at, key], [...to, key], out);
+    }
+    for (const key of Object.keys(b)) {
+      if (a[key] === undefined && b[key] !== undefined) added(b[key], [...to, key], out);
+    }
+  } else if (JSON.stringify(a) !== JSON.stringify(b)) {
+    const from = pointerOf(at);
+    const now = pointerOf(to);
+    out.push({ kind: 'changed', at: from, ...(now !== from && { to: now }), before: a, after: b });
+  }
+}
+
+const removed = (before: Json, at: Path, out: Change[]) =>
+  out.push({ kind: 'removed', at: pointerOf(at), before });
+const added = (after: Json, at: Path, out: Change[]) =>
+  out.push({ kind: 'added', at: pointerOf(at), after });
+
+function compareLists(
+  a: readonly Json[],
+  b: readonly Json[],
+  at: Path,
+  to: Path,
+  out: Change[],
+): void {
+  const x = a.map((value) => JSON.stringify(value));
+  const y = b.map((value) => JSON.stringify(value));
+  let i = 0;
+  let j = 0;
+  for (const [nextI, nextJ] of [...equalPairs(x, y), [a.length, b.length] as const]) {
+    // Between two equal pairs: as many as both have are changed, the others added or removed.
+    for (; i < nextI && j < nextJ; i++, j++) {
+      if (alike(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], out);
+      else {
+        removed(a[i]!, [...at, i], out);
+        added(b[j]!, [...to, j], out);
+      }
+    }
+    for (; i < nextI; i++) removed(a[i]!, [...at, i], out);
+    for (; j < nextJ; j++) added(b[j]!, [...to, j], out);
+    i = nextI + 1;
+    j = nextJ + 1;
+  }
+}
+
+/** Worth comparing inside: both of a kind, with the same role and type where they have one. */
+function alike(a: Json, b: Json): boolean {
+  if (isObject(a) && isObject(b)) return a.role === b.role && a.type === b.type;
+  return Array.isArray(a) === Array.isArray(b) && isObject(a) === isObject(b);
+}
+
+/** Indexes of a longest common subsequence, in order. */
+function equalPairs(
+  x: readonly string[],
+  y: readonly string[],
+): readonly (readonly [number, number])[] {
+  let head = 0;
+  while (head < x.length && head < y.length && x[head] === y[head]) head++;
+  let tail = 0;
+  const most = Math.min(x.length, y.length) - head;
+  while (tail < most && x[x.length - 1 - tail] === y[y.length - 1 - tail]) tail++;
+  const rows = x.length - head - tail;
+  const columns = y.length - head - tail;
+  const pairs: (readonly [number, number])[] = [];
+  for (let i = 0; i < head; i++) pairs.push([i, i]);
+  // The table is bounded; beyond it the middle is compared place by place.
+  if (rows * columns <= 4_000_000) pairs.push(...middlePairs(x, y, head, rows, columns));
+  for (let i = tail; i > 0; i--) pairs.push([x.length - i, y.length - i]);
+  return pairs;
+}
+
+function middlePairs(
+  x: readonly string[],
+  y: readonly string[],
+  head: number,
+  rows: number,
+  columns: number,
+): (readonly [number, number])[] {
+  const width = columns + 1;
+  const table = new Uint32Array((rows + 1) * width);
+  for (let i = rows - 1; i >= 0; i--) {
+    for (let j = columns - 1; j >= 0; j--) {
+      table[i * width + j] =
+        x[head + i] === y[head + j]
+          ? table[(i + 1) * width + j + 1]! + 1
+          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
+    }
+  }
+  const pairs: (readonly [number, number])[] = [];
+  for (let i = 0, j = 0; i < rows && j < columns; ) {
+    if (x[head + i] === y[head + j]) pairs.push([head + i++, head + j++]);
+    else if (table[(i + 1) * width + j]! >= table[i * width + j + 1]!) i++;
+    else j++;
+  }
+  return pairs;
+}

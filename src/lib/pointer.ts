@@ -1,0 +1,38 @@
+/** JSON pointers (RFC 6901): paths into a value, and what stands there. */
+
+import type { Json } from './json.ts';
+
+export type Path = readonly (string | number)[];
+
+/** `/messages/17/content`; '' is the whole. */
+export function pointerOf(path: Path): string {
+  return path
+    .map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+}
+
+/** The parts of a pointer, all as text. */
+export function partsOf(pointer: string): readonly string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** What a pointer leads to; undefined where there is nothing. */
+export function valueAt(root: Json, pointer: string): Json | undefined {
+  let value: unknown = root;
+  for (const part of partsOf(pointer)) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part))
+      return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value as Json;
+}
+
+/** As programmers write it: `messages[17].content`. */
+export function dotted(pointer: string): string {
+  return partsOf(pointer)
+    .map((part, i) => (/^\d+$/.test(part) ? `[${part}]` : i === 0 ? part : `.${part}`))
+    .join('');
+}

@@ -1,0 +1,222 @@
+/** Reads a Chat Completions stream strictly: what the official clients could not put together is a finding. */
+
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
+import type { SseFrame } from '../../lib/sse.ts';
+import { type Finding, findings, type Report, type StreamLinter } from '../lint.ts';
+import { lintUsage } from './lint-usage.ts';
+
+const REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'];
+
+interface Call {
+  readonly id: string;
+  args: string;
+  readonly custom: boolean;
+}
+
+/** What has been said of one choice. */
+interface Choice {
+  role: boolean;
+  finish: string | undefined;
+  readonly calls: Call[];
+}
+
+/** A linter for one stream. */
+export function lintStream(): StreamLinter {
+  const machine = new Machine();
+  return {
+    push: (frame) => machine.push(frame),
+    end: () => machine.end(),
+  };
+}
+
+class Machine {
+  #count = 0;
+  #id: string | undefined;
+  #choices = new Map<number, Choice>();
+  #ended: 'done' | 'error' | undefined;
+  #output = 0;
+
+  push(frame: SseFrame): readonly Finding[] {
+    if (frame.data === undefined) return [];
+    const { list, report: say } = findings();
+    const number = this.#count++;
+    const report: Report = (at, rule, message) => say(`/${number}${at}`, rule, message);
+    if (frame.data === '[DONE]') {
+      if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
+      this.#ended ??= 'done';
+      return list;
+    }
+    const chunk = tryParse(frame.data);
+    if (!isObject(chunk)) {
+      report('', 'not-json', 'the data of an event is no JSON object');
+      return list;
+    }
+    if (this.#ended !== undefined) {
+      report('', 'after-end', 'a chunk behind the end of the stream');
+      return list;
+    }
+    if (frame.event === 'error' || isObject(chunk.error) || typeof chunk.error === 'string') {
+      this.#ended = 'error';
+      return list;
+    }
+    this.#chunk(chunk, report);
+    return list;
+  }
+
+  #chunk(chunk: JsonObject, report: Report): void {
+    const { id, object, choices } = chunk;
+    // Azure says first what its filter found in the prompt, before there is an answer.
+    if (chunk.prompt_filter_results !== undefined && isEmpty(choices)) return;
+    // Perplexity ends with a `chat.completion.done`.
+    if (typeof object !== 'string' || !object.startsWith('chat.completion')) {
+      report(
+        '/object',
+        'object',
+        `"${String(object)}" where clients look for "chat.completion.chunk"`,
+      );
+    }
+    if (typeof id !== 'string' || id === '') report('/id', 'id-missing', 'the id is missing');
+    else {
+      if (this.#id !== undefined && this.#id !== id) {
+        report('/id', 'id-changed', 'another id: clients take it for another completion');
+      }
+      this.#id = id;
+    }
+    if (typeof chunk.model !== 'string') report('/model', 'model-missing', 'the model is missing');
+    if (isObject(chunk.usage)) {
+      lintUsage(chunk.usage, '/usage', report);
+      const output = Number(chunk.usage.completion_tokens ?? 0);
+      if (output < this.#output) {
+        const words = `${output} tokens behind ${this.#output}: counts are totals`;
+        report('/usage/completion_tokens', 'usage-shrinks', words);
+      }
+      this.#output = Math.max(this.#output, output);
+    }
+    if (!Array.isArray(choices)) {
+      report('/choices', 'choices', 'choices is a list in every chunk');
+      return;
+    }
+    (choices as readonly Json[]).forEach((choice, i) => {
+      if (isObject(choice)) this.#choice(choice, `/choices/${i}`, report);
+      else report(`/choices/${i}`, 'choices', 'a choice is an object');
+    });
+  }
+
+  #choice(value: JsonObject, at: string, report: Report): void {
+    const { index, delta, finish_reason: reason } = value;
+    if (typeof index !== 'number') {
+      report(`${at}/index`, 'choice-index', 'the index of the choice is missing');
+    }
+    const key = typeof index === 'number' ? index : 0;
+    const choice = this.#choices.get(key) ?? { role: false, finish: undefined, calls: [] };
+    this.#choices.set(key, choice);
+    if (!isObject(delta)) {
+      report(`${at}/delta`, 'delta', 'a choice of a chunk holds a delta');
+      return;
+    }
+    if (choice.finish !== undefined && says(delta)) {
+      report(`${at}/delta`, 'after-finish', 'something is said behind finish_reason');
+    }
+    if (typeof delta.role === 'string') choice.role = true;
+    if (!isContent(delta.content)) {
+      report(`${at}/delta/content`, 'content-type', 'content is text or null');
+    }
+    if (Array.isArray(delta.tool_calls)) {
+      (delta.tool_calls as readonly Json[]).forEach((call, i) => {
+        this.#call(choice, call, `${at}/delta/tool_calls/${i}`, report);
+      });
+    }
+    if (reason === undefined || reason === null || reason === '') return;
+    // OpenRouter says the same one again, beside the usage.
+    if (choice.finish !== undefined && choice.finish !== reason) {
+      const words = `finish_reason ${String(reason)} behind ${choice.finish}`;
+      report(`${at}/finish_reason`, 'finish-once', words);
+    }
+    choice.finish = String(reason);
+    this.#finish(choice, `${at}/finish_reason`, report);
+  }
+
+  #call(choice: Choice, call: Json, at: string, report: Report): void {
+    if (!isObject(call) || typeof call.index !== 'number') {
+      report(`${at}/index`, 'call-index', 'a fragment of a call has the index of its call');
+      return;
+    }
+    const { index, id } = call;
+    const said = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
+    const text = said.arguments ?? said.input;
+    if (text !== undefined && text !== null && typeof text !== 'string') {
+      report(`${at}/function/arguments`, 'call-arguments', 'arguments are JSON as text');
+    }
+    const fragment = typeof text === 'string' ? text : '';
+    const known = choice.calls[index];
+    if (known !== undefined) {
+      if (typeof id === 'string' && id !== '' && id !== known.id) {
+        report(`${at}/id`, 'call-id-changed', `call ${index} had the id ${known.id}`);
+      }
+      known.args += fragment;
+      return;
+    }
+    if (index !== choice.calls.length) {
+      const words = `call ${index} where ${choice.calls.length} is next: clients get a list with holes`;
+      report(`${at}/index`, 'call-index', words);
+    }
+    if (typeof id !== 'string' || id === '')
+      report(`${at}/id`, 'call-id', 'the id of the call is missing');
+    if (typeof said.name !== 'string' || said.name === '') {
+      report(`${at}/function/name`, 'call-name', 'the name of the call is missing');
+    }
+    choice.calls[index] = {
+      id: String(id ?? ''),
+      args: fragment,
+      custom: isObject(call.custom),
+    };
+  }
+
+  #finish(choice: Choice, at: string, report: Report): void {
+    const { finish } = choice;
+    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
+    const calls = choice.calls.filter((call) => call !== undefined);
+    if (finish === 'tool_calls' && calls.length === 0) {
+      report(at, 'finish-reason', 'tool_calls, but no tool was called');
+    }
+  }
+
+  end(): readonly Finding[] {
+    const { list, report } = findings();
+    const at = `/${this.#count}`;
+    if (this.#ended === 'error') return list;
+    if (this.#choices.size === 0) report(at, 'empty', 'the stream holds no choice');
+    for (const [index, choice] of this.#choices) {
+      const which = `choice ${index}`;
+      if (!choice.role) report(at, 'role-missing', `${which} never says its role`);
+      if (choice.finish === undefined) {
+        report(at, 'finish-missing', `missing finish_reason for ${which}`);
+      } else if (choice.finish !== 'length') lintArguments(choice, at, report);
+    }
+    if (this.#ended === undefined) report(at, 'done-missing', 'the stream ends without [DONE]');
+    return list;
+  }
+}
+
+/** Behind the end, since some vendors send the last fragments with the finish reason. */
+function lintArguments(choice: Choice, at: string, report: Report): void {
+  choice.calls.forEach((call, i) => {
+    if (call.custom || call.args === '' || tryParse(call.args) !== undefined) return;
+    report(at, 'arguments-json', `the arguments of call ${i} are no JSON`);
+  });
+}
+
+/** Text, nothing, or (Mistral) parts that say their type. */
+const isContent = (value: Json | undefined) =>
+  value === undefined ||
+  value === null ||
+  typeof value === 'string' ||
+  (Array.isArray(value) && value.every((part) => isObject(part) && typeof part.type === 'string'));
+
+const isEmpty = (value: Json | undefined) => Array.isArray(value) && value.length === 0;
+
+const says = (delta: JsonObject) =>
+  Boolean(delta.content) ||
+  Boolean(delta.refusal) ||
+  Boolean(delta.reasoning_content) ||
+  (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0);

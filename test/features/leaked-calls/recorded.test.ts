@@ -1,0 +1,120 @@
+/** Recorded replies hold no leak: what comes out are the very events that went in. */
+
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { unfold } from '../../../src/conversation/fold.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Conversation, ProtocolName, Tool } from '../../../src/conversation/types.ts';
+import { type Json, parseJson } from '../../../src/lib/json.ts';
+import { SseParser } from '../../../src/lib/sse.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../../src/protocols/protocol.ts';
+import { play, TOOLS, targetWith } from './transcript.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
+const THERE = existsSync(`${FIXTURES}index.json`);
+
+interface Row {
+  readonly file: string;
+  readonly protocol: string;
+  readonly kind: string;
+  readonly status: number | null;
+  readonly request: string | null;
+  readonly anomalies: readonly string[];
+}
+
+const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  messages: anthropicMessages,
+  'messages-vertex': anthropicMessages,
+  chat: openaiChat,
+  responses: openaiResponses,
+};
+
+const rows: readonly Row[] = THERE
+  ? (JSON.parse(readFileSync(`${FIXTURES}index.json`, 'utf8')) as Row[]).filter(
+      ({ protocol, status, anomalies }) =>
+        protocol in PROTOCOLS &&
+        (status ?? 200) < 400 &&
+        !anomalies.some((each) => /start/.test(each)),
+    )
+  : [];
+
+/** The recorded request; where there is none (or no tools in it), one with tools nobody called. */
+function sentOf(row: Row, protocol: Protocol): Conversation {
+  const nothing: Conversation = {
+    model: 'm',
+    system: [],
+    turns: [],
+    tools: TOOLS,
+    settings: { stream: true },
+  };
+  if (row.request === null) return nothing;
+  try {
+    const body = parseJson(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
+    const sent = protocol.decodeRequest(body);
+    // Thinking in tags, without a tool to call: nobody looks at it, as it was recorded.
+    const thinks = /(?:<|\\u003c)think/.test(readFileSync(FIXTURES + row.file, 'utf8'));
+    return sent.tools.length > 0 || thinks ? sent : { ...sent, tools: TOOLS };
+  } catch {
+    return nothing;
+  }
+}
+
+function eventsOf(row: Row, sent: Conversation): StreamEvent[] {
+  const protocol = PROTOCOLS[row.protocol]!;
+  const target = { ...targetWith(), protocol: protocol.name as ProtocolName };
+  const context = { sent, target, notes: new Notes() };
+  const bytes = new Uint8Array(readFileSync(FIXTURES + row.file));
+  if (row.kind !== 'sse') {
+    const body = parseJson(new TextDecoder().decode(bytes));
+    return [...unfold(protocol.decodeReply(body, context))];
+  }
+  const decoder = protocol.decodeStream(context);
+  const parser = new SseParser();
+  const frames = [...parser.push(bytes), ...parser.end()];
+  return [...frames.flatMap((frame) => [...decoder.push(frame)]), ...decoder.end()];
+}
+
+/** Recorded calls that are broken on the wire are another test's matter. */
+function changed(row: Row): string | undefined {
+  const sent = sentOf(row, PROTOCOLS[row.protocol]!);
+  let events: StreamEvent[];
+  try {
+    events = eventsOf(row, sent);
+  } catch {
+    return undefined;
+  }
+  const played = play(events, {
+    tools: sent.tools as readonly Tool[],
+    turns: sent.turns,
+    settings: sent.settings,
+  });
+  if (played.same) return undefined;
+  const at = played.events.findIndex((event, i) => event !== events[i]);
+  return `${row.file}: ${played.notes || 'no note'} at ${at} ${JSON.stringify(events[at])?.slice(0, 200)}`;
+}
+
+const suite = THERE ? describe : describe.skip;
+
+suite(THERE ? 'recorded replies' : 'SKIPPED: the recordings are not beside this checkout', () => {
+  test('there are recordings of all three protocols', () => {
+    expect(rows.length).toBeGreaterThan(1000);
+    expect(new Set(rows.map(({ protocol }) => protocol)).size).toBeGreaterThan(2);
+  });
+
+  test('streams come out as the very events that went in', () => {
+    expect(rows.filter(({ kind }) => kind === 'sse').flatMap((row) => changed(row) ?? [])).toEqual(
+      [],
+    );
+  });
+
+  test('whole replies too', () => {
+    expect(rows.filter(({ kind }) => kind !== 'sse').flatMap((row) => changed(row) ?? [])).toEqual(
+      [],
+    );
+  });
+});

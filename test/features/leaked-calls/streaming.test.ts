@@ -1,0 +1,177 @@
+/** How a reply flows: what is held and for how long, what takes the place of a leak, what native calls do to it. */
+
+import { describe, expect, test } from 'bun:test';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { characters, eventsOf, play, TOOLS, targetWith } from './transcript.ts';
+
+const SENT: Conversation = {
+  model: 'm',
+  system: [],
+  turns: [],
+  tools: TOOLS,
+  settings: { stream: true },
+};
+
+/** Text in and, at once, what came out of it. */
+function pipe() {
+  const context = {
+    target: targetWith(),
+    client: 'openai-chat',
+    notes: new Notes(),
+    hop: 1,
+  } as const;
+  const interceptor = leakedCalls(() => {}).intercept!(SENT, context)!;
+  const put = (event: StreamEvent): readonly StreamEvent[] => {
+    const out = interceptor.event(event);
+    return Array.isArray(out) ? (out as readonly StreamEvent[]) : [out as StreamEvent];
+  };
+  put({ type: 'start', id: 'r', model: 'm' });
+  put({ type: 'block-start', index: 0, head: { type: 'text' } });
+  return (text: string): string =>
+    put({ type: 'delta', index: 0, text })
+      .map((event) => (event.type === 'delta' ? event.text : ''))
+      .join('');
+}
+
+describe('flow', () => {
+  test('plain text passes at once, the first delta too', () => {
+    const push = pipe();
+    for (const text of ['Hello', ' there', ', how', ' are you?', ' 1 > 0', ' `x`']) {
+      expect(push(text)).toBe(text);
+    }
+  });
+
+  test('only what may be an opener waits, and only until it is none', () => {
+    const push = pipe();
+    expect(push('if a <')).toBe('');
+    expect(push(' b')).toBe('if a < b');
+    expect(push(' or <ta')).toBe(' or <ta');
+    expect(push(' or <tool')).toBe('');
+    expect(push('s>')).toBe(' or <tools>');
+    expect(push('a line\n')).toBe('');
+    expect(push('another')).toBe('a line\nanother');
+  });
+
+  test('the first text never waits longer than the longest opener', () => {
+    for (const opener of [
+      '<｜DSML｜function_calls',
+      '<|tool_calls_section_begi',
+      ']<]minimax[>[<tool_cal',
+    ]) {
+      const push = pipe();
+      let out = '';
+      for (const char of characters(`${opener}X and so on`)) out += push(char);
+      expect(out).toBe(`${opener}X and so on`);
+    }
+  });
+
+  test('once a call is sure, the prose in front of it goes out', () => {
+    const push = pipe();
+    expect(push('Looking.\n\n<tool_call>')).toBe('');
+    expect(push('{"name": "exec_command"')).toBe('Looking.');
+    expect(push(', "arguments": {"cmd": "pwd"}}</tool_call>')).toBe('');
+  });
+
+  test('prose behind a call flows on', () => {
+    const push = pipe();
+    push('<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd"}}</tool_call>');
+    expect(push('\n\nWaiting')).toBe('Waiting');
+    expect(push(' for it')).toBe(' for it');
+  });
+});
+
+const LEAK =
+  '<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd", "timeout_ms": 5}}</tool_call>';
+const CALL = { name: 'exec_command', arguments: { cmd: 'pwd', timeout_ms: 5 } };
+
+describe('order', () => {
+  test('whitespace in front of a call is dropped, a block of nothing else vanishes', () => {
+    const played = play(eventsOf([{ text: ['\n', '\n', LEAK, '\n'] }]));
+    expect([played.blocks, played.calls]).toEqual([['tool-call'], [CALL]]);
+  });
+
+  test('a blank answer behind a call in the reasoning vanishes', () => {
+    const played = play(eventsOf([{ reasoning: ['Hm.\n', LEAK] }, { text: ['\n\n'] }]));
+    expect([played.blocks, played.reasoning]).toEqual([['reasoning', 'tool-call'], 'Hm.']);
+  });
+
+  test('prose on both sides keeps its distance', () => {
+    expect(play(eventsOf([{ text: characters(`One.\n\n${LEAK}\n\nTwo.`) }])).text).toBe(
+      'One.\n\nTwo.',
+    );
+  });
+
+  test('usage and unknown events keep flowing', () => {
+    const events = eventsOf([{ text: ['a ', LEAK] }]);
+    events.splice(3, 0, {
+      type: 'opaque',
+      name: 'x',
+      wire: { protocol: 'openai-chat', value: {} },
+    });
+    expect(play(events).events.filter(({ type }) => type === 'opaque')).toHaveLength(1);
+  });
+
+  test('a signature goes with the text that it was made for', () => {
+    const events = eventsOf([{ reasoning: [`Hm. ${LEAK}`] }]);
+    const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
+    events.splice(3, 0, { type: 'sealed', index: 0, sealed });
+    const played = play(events);
+    expect(played.calls).toEqual([CALL]);
+    expect(played.events.some(({ type }) => type === 'sealed')).toBe(false);
+  });
+
+  test('a stream that is cut gives its text and no finish', () => {
+    const events = eventsOf([{ text: ['One.\n', LEAK] }]).slice(0, -3);
+    const { calls, text, events: out } = play(events);
+    expect([calls, text]).toEqual([[CALL], 'One.']);
+    expect(out.some(({ type }) => type === 'finish' || type === 'end')).toBe(false);
+  });
+});
+
+describe('beside native calls', () => {
+  const args = ['{"timeout_ms":5,', '"cmd":"pwd"}'];
+
+  test('a leaked copy in front of its native call is dropped', () => {
+    const played = play(
+      eventsOf([{ text: ['Now.', LEAK] }, { call: 'exec_command', args }], 'tool-calls'),
+    );
+    expect([played.text, played.calls]).toEqual(['Now.', [CALL]]);
+    expect(played.raw[0]!.id).toBe('n1');
+  });
+
+  test('a leaked copy behind its native call is dropped', () => {
+    const played = play(eventsOf([{ call: 'exec_command', args }, { text: [LEAK] }], 'tool-calls'));
+    expect(played.calls).toEqual([CALL]);
+  });
+
+  test('another leaked call is made too', () => {
+    const played = play(
+      eventsOf([{ text: [LEAK] }, { call: 'read_file', args: ['{"path":"a"}'] }], 'tool-calls'),
+    );
+    expect(played.calls.map(({ name }) => name)).toEqual(['read_file', 'exec_command']);
+  });
+
+  test('thinking that drafts another call than is made does not make it', () => {
+    const played = play(
+      eventsOf(
+        [{ reasoning: [LEAK] }, { call: 'read_file', args: ['{"path":"a"}'] }],
+        'tool-calls',
+      ),
+    );
+    expect(played.calls.map(({ name }) => name)).toEqual(['read_file']);
+  });
+
+  test('a call in the thinking and again in the answer is one call', () => {
+    const played = play(eventsOf([{ reasoning: [LEAK] }, { text: [LEAK] }]));
+    expect(played.calls).toEqual([CALL]);
+  });
+});
+
+describe('refusals', () => {
+  test('a finish that says refused stays', () => {
+    expect(play(eventsOf([{ text: [LEAK] }], 'content-filter')).finish).toBe('content-filter');
+  });
+});

@@ -1,0 +1,258 @@
+/** The same facts for clients of Messages and Responses, and on those vendors' own endpoints. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { PROFILES } from '../../../src/config/profiles.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
+
+const messages = (more: JsonObject = {}): JsonObject => ({
+  model: 'claude',
+  max_tokens: 4096,
+  messages: [{ role: 'user', content: 'Hi' }],
+  ...more,
+});
+const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+
+describe('a Messages client on another vendor', () => {
+  test('forces a tool where the model would think', () => {
+    const asked = messages({ tools, tool_choice: { type: 'any' } });
+    const seen = seenBy(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
+    expect(seen.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
+    expect(seen.notes).toContain('parameter_mapped reasoning');
+  });
+
+  test('gets reasoning onto its answers, one message a run', () => {
+    const asked = messages({
+      messages: [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] },
+      ],
+      tools,
+    });
+    const seen = seenBy(targetOf('kimi', 'kimi-k2.5'), asked, 'anthropic-messages');
+    const [, assistant] = seen.body.messages as JsonObject[];
+    expect(assistant!.reasoning_content).toBe(' ');
+  });
+
+  test('results and words of one turn are parted for Mistral', () => {
+    const asked = messages({
+      messages: [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' },
+            { type: 'text', text: 'And?' },
+          ],
+        },
+      ],
+      tools,
+    });
+    const seen = seenBy(targetOf('mistral', 'm'), asked, 'anthropic-messages');
+    const roles = (seen.body.messages as JsonObject[]).map(({ role }) => role);
+    expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+  });
+});
+
+describe("Anthropic's own models", () => {
+  const sent = (model: string, more: JsonObject) =>
+    seenBy(targetOf('anthropic', model), messages(more), 'anthropic-messages');
+
+  test('the newest ones get no budget and no sampling', () => {
+    const { body, notes } = sent('claude-opus-4-7', {
+      thinking: { type: 'enabled', budget_tokens: 2048 },
+      temperature: 1,
+    });
+    expect(body.thinking).toEqual({ type: 'adaptive' });
+    expect(body.output_config).toEqual({ effort: 'low' });
+    expect('temperature' in body).toBe(false);
+    expect(notes.toSorted()).toEqual([
+      'parameter_dropped temperature',
+      'parameter_mapped thinking',
+    ]);
+  });
+
+  test('the older ones get a budget', () => {
+    const { body, notes } = sent('claude-haiku-4-5', {
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'low' },
+    });
+    expect(body.thinking).toEqual({ type: 'enabled', budget_tokens: 2048 });
+    expect('output_config' in body).toBe(false);
+    expect(notes).toEqual(['parameter_mapped thinking']);
+  });
+
+  test('what they take goes out as it came', () => {
+    const fine = { temperature: 0.5, tools, tool_choice: { type: 'any' }, stop_sequences: ['x'] };
+    expect(sent('claude-sonnet-4-5', fine)).toMatchObject({ same: true, notes: [] });
+    const adaptive = { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } };
+    expect(sent('claude-opus-4-6', adaptive)).toMatchObject({ same: true, notes: [] });
+  });
+
+  test('an effort that a generation lacks goes to the nearest', () => {
+    const { body } = sent('claude-opus-4-6', {
+      thinking: { type: 'adaptive' },
+      output_config: { effort: 'xhigh' },
+    });
+    expect(body.output_config).toEqual({ effort: 'max' });
+  });
+});
+
+describe('endpoints of other vendors in the form of Messages', () => {
+  test('text models get mentions of pictures, in results too', () => {
+    const image = {
+      type: 'image',
+      source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
+    };
+    const asked = messages({
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'Look' }, image] },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'look', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [image] }] },
+      ],
+      tools,
+    });
+    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
+    expect(JSON.stringify(seen.body)).not.toContain('base64');
+    expect(JSON.stringify(seen.body).match(/image not shown/g)?.length).toBe(2);
+    expect(seen.body.tools).toEqual(tools);
+    expect(seen.again).toBe(true);
+  });
+
+  test('system turns in the middle become a user, system at the top stays', () => {
+    const asked = messages({
+      system: 'Be brief.',
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: 'The date is today.' },
+        { role: 'user', content: 'So?' },
+      ],
+    });
+    const seen = seenBy(targetOf('kimi-anthropic', 'kimi-k2.5'), asked, 'anthropic-messages');
+    expect(seen.body.system).toBe('Be brief.');
+    expect((seen.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
+    expect(seen.notes).toEqual(['content_bridged /messages']);
+  });
+});
+
+describe('Responses', () => {
+  test('reasoning models lose sampling, others keep it', () => {
+    const asked = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
+    const seen = seenBy(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
+    expect(['temperature' in seen.body, 'top_p' in seen.body]).toEqual([false, false]);
+    const other = seenBy(
+      targetOf('openai', 'gpt-4o', 'openai-responses'),
+      asked,
+      'openai-responses',
+    );
+    expect(other).toMatchObject({ same: true, notes: [] });
+  });
+});
+
+describe('laws', () => {
+  const values: Record<string, fc.Arbitrary<unknown>> = {
+    temperature: fc.double({ min: -1, max: 3, noNaN: true }),
+    top_p: fc.double({ min: 0, max: 1, noNaN: true }),
+    stop: fc.array(fc.string({ minLength: 1, maxLength: 2 }), { maxLength: 6 }),
+    tool_choice: fc.constantFrom('auto', 'none', 'required', {
+      type: 'function',
+      function: { name: 'look' },
+    }),
+    reasoning_effort: fc.constantFrom('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+    thinking: fc.constantFrom({ type: 'enabled' }, { type: 'disabled' }),
+    max_completion_tokens: fc.integer({ min: 1, max: 9999 }),
+    stream_options: fc.constant({ include_usage: true }),
+    parallel_tool_calls: fc.boolean(),
+    seed: fc.integer(),
+    response_format: fc.constant({
+      type: 'json_schema',
+      json_schema: { name: 'x', schema: { type: 'object' } },
+    }),
+  };
+  const extras = fc.record(values, { requiredKeys: [] });
+  const turn = fc.constantFrom<JsonObject[]>(
+    [{ role: 'system', content: 'S' }],
+    [{ role: 'developer', content: 'D' }],
+    [{ role: 'user', content: 'U' }],
+    [{ role: 'assistant', content: 'A' }],
+    [
+      { role: 'assistant', content: null, tool_calls: [call('call_a'), call('functions.b:0')] },
+      { role: 'tool', tool_call_id: 'call_a', content: 'x' },
+      { role: 'tool', tool_call_id: 'functions.b:0', content: 'y' },
+    ],
+    [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }] }],
+  );
+  const body = fc
+    .tuple(extras, fc.array(turn, { minLength: 1, maxLength: 6 }))
+    .map(([more, turns]) => withTool({ ...(more as JsonObject), messages: turns.flat() }));
+  const names = Object.keys(PROFILES);
+  const models = [
+    'm',
+    'glm-5.3',
+    'deepseek-v4-pro',
+    'deepseek-reasoner',
+    'kimi-k2.5',
+    'gpt-5',
+    'o3',
+    'qwq-plus',
+    'claude-opus-4-7',
+    'MiniMax-M2.5',
+  ];
+  const protocols: readonly ProtocolName[] = [
+    'openai-chat',
+    'openai-responses',
+    'anthropic-messages',
+  ];
+
+  test('idempotent for every vendor, model and protocol; what looks idle is idle', () => {
+    fc.assert(
+      fc.property(
+        body,
+        fc.constantFrom(...names),
+        fc.constantFrom(...models),
+        fc.constantFrom(...protocols),
+        (asked, vendor, model, protocol) => {
+          const seen = seenBy(targetOf(vendor, model, protocol), asked);
+          expect(seen.again).toBe(true);
+          if (seen.idle) expect(seen.same).toBe(true);
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  test('what one pass made, another request through the same vendor leaves alone', () => {
+    fc.assert(
+      fc.property(
+        body,
+        fc.constantFrom(...names),
+        fc.constantFrom(...models),
+        (asked, vendor, model) => {
+          const target = targetOf(vendor, model, 'openai-chat');
+          const first = seenBy(target, asked);
+          const second = seenBy(target, first.body);
+          expect(second.notes).toEqual([]);
+          expect(second.body).toEqual(first.body);
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  test('a plain request is nobody’s business', () => {
+    for (const vendor of names) {
+      const target = targetOf(vendor, 'm', 'openai-chat');
+      expect([vendor, seenBy(target, chat()).idle]).toEqual([vendor, true]);
+    }
+  });
+});

@@ -1,0 +1,93 @@
+/** What a vendor of the built-in table gets to see of a request: the pass, the codec and the shaping of keys. */
+
+import { PROFILES } from '../../../src/config/profiles.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Target } from '../../../src/conversation/target.ts';
+import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
+import type { FeatureContext } from '../../../src/features/feature.ts';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import { shapeBody } from '../../../src/gateway/shape-params.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import { profileFor } from '../../../src/routing/targets.ts';
+
+export const PROTOCOLS = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+} as const;
+
+export function targetOf(profile: string, model: string, protocol?: ProtocolName): Target {
+  const facts = PROFILES[profile];
+  if (facts === undefined) throw new Error(`no profile ${profile}`);
+  const spoken =
+    protocol ??
+    (profile === 'anthropic' || profile.endsWith('-anthropic')
+      ? 'anthropic-messages'
+      : 'openai-chat');
+  return { provider: profile, model, protocol: spoken, profile: profileFor(facts, model) };
+}
+
+export interface Seen {
+  /** The wire body. */
+  readonly body: JsonObject;
+  readonly notes: readonly string[];
+  /** Nothing was changed: the client's own bytes go out. */
+  readonly same: boolean;
+  /** The look at the bytes said that there is nothing to do. */
+  readonly idle: boolean;
+  readonly again: boolean;
+}
+
+/** A request of a client as the vendor gets it. */
+export function seenBy(
+  target: Target,
+  asked: JsonObject,
+  client: ProtocolName = 'openai-chat',
+): Seen {
+  const notes = new Notes();
+  const feature = vendorFit();
+  const context: FeatureContext = { target, client, notes, hop: 1 };
+  const conversation = PROTOCOLS[client].decodeRequest(asked as Json);
+  const bytes = new TextEncoder().encode(JSON.stringify(asked));
+  const sent = feature.request!(conversation, context);
+  const same = sent === conversation && client === target.protocol;
+  const written = same ? asked : encoded(sent, target, notes);
+  const repeated = feature.request!(sent, { ...context, notes: new Notes() });
+  return {
+    body: shapeBody(written, target.profile, notes),
+    notes: notes.all.map(({ name, where }) => `${name} ${where ?? ''}`.trim()),
+    same: sent === conversation,
+    idle: !feature.looksAt!(bytes, context),
+    again: repeated === sent,
+  };
+}
+
+function encoded(conversation: Conversation, target: Target, notes: Notes): JsonObject {
+  const body = PROTOCOLS[target.protocol].encodeRequest(
+    { ...conversation, model: target.model },
+    target,
+    notes,
+  );
+  return JSON.parse(JSON.stringify(body));
+}
+
+const tool = (name = 'look'): JsonObject => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties: {} } },
+});
+
+/** A Chat request with one word of the user and whatever else. */
+export const chat = (more: JsonObject = {}): JsonObject => ({
+  model: 'any',
+  messages: [{ role: 'user', content: 'Hi' }],
+  ...more,
+});
+export const withTool = (more: JsonObject = {}): JsonObject => chat({ tools: [tool()], ...more });
+export const call = (id: string): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name: 'look', arguments: '{}' },
+});

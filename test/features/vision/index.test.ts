@@ -1,0 +1,316 @@
+/** Images for models that cannot see: described once, the same words for ever, and never a bricked session. */
+
+import { afterAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { openDescriptionStore } from '../../../src/features/vision/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { context, dataUrl, eyes, PNG, png, signal } from './support.ts';
+
+const image = (name: string) => ({ type: 'image_url', image_url: { url: dataUrl(name) } });
+const text = (words: string) => ({ type: 'text', text: words });
+const user = (...content: object[]) => ({ role: 'user', content });
+const chat = (...messages: object[]) => ({ model: 'm', messages }) as unknown as Json;
+const described = (words: string) =>
+  `[An image, put into words because this model cannot see:\n${words}\n]`;
+
+describe('what goes out', () => {
+  test('Chat: a description in the place of the image, and the user question with it', async () => {
+    const { send, asked } = eyes();
+    const { wire, notes } = await send('openai-chat', chat(user(text('What is it?'), image('a'))));
+    expect(JSON.stringify(wire)).not.toContain('image_url');
+    expect(wire.messages).toEqual([
+      { role: 'user', content: [text('What is it?'), text(described('seen 1'))] },
+    ]);
+    expect(notes).toEqual(['image as a description']);
+    const { target, conversation } = asked[0]!;
+    expect(target).toBe('v/eyes');
+    expect(conversation).toMatchObject({ tools: [], system: [], settings: { stream: false } });
+    const [words, shown] = conversation.turns[0]!.blocks;
+    expect(words).toMatchObject({ text: expect.stringContaining('What is it?') });
+    expect(shown).toEqual({
+      type: 'media',
+      media: 'image',
+      source: { type: 'base64', mediaType: 'image/png', data: png('a') },
+    });
+  });
+
+  test('Messages: images of users and of tool results, cache marks kept', async () => {
+    const source = { type: 'base64', media_type: 'image/jpeg', data: PNG };
+    const cached = { type: 'image', source, cache_control: { type: 'ephemeral' } };
+    const other = { type: 'image', source: { ...source, data: png('b') } };
+    const body = {
+      model: 'm',
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: [text('Look'), cached] },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'shot', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [other] }] },
+      ],
+    };
+    const { send, asked } = eyes();
+    const { wire } = await send('anthropic-messages', body as unknown as Json);
+    const [first, , third] = wire.messages as unknown as { content: JsonObject[] }[];
+    expect(first!.content[1]).toEqual({
+      type: 'text',
+      text: expect.stringMatching(/seen [12]/),
+      cache_control: { type: 'ephemeral' },
+    } as never);
+    expect(JSON.stringify(third)).toContain('seen');
+    expect(JSON.stringify(wire)).not.toContain('base64');
+    // The type is what the bytes say, not what the client called them.
+    const types = asked.map(({ conversation }) => conversation.turns[0]!.blocks[1]);
+    expect(types[0]).toMatchObject({ source: { mediaType: 'image/png' } });
+  });
+
+  test('Responses: images of messages and of function outputs', async () => {
+    const body = {
+      model: 'm',
+      input: [
+        { role: 'user', content: [{ type: 'input_image', image_url: dataUrl('a') }] },
+        { role: 'user', content: [{ type: 'input_text', text: 'And this?' }] },
+        { type: 'function_call', call_id: 'c', name: 'shot', arguments: '{}' },
+        {
+          type: 'function_call_output',
+          call_id: 'c',
+          output: [{ type: 'input_image', image_url: dataUrl('b') }],
+        },
+      ],
+    };
+    const { send, asked } = eyes();
+    const { wire, notes } = await send('openai-responses', body as unknown as Json);
+    expect(JSON.stringify(wire)).not.toContain('input_image');
+    expect(JSON.stringify(wire)).toContain('seen 1');
+    expect(notes).toHaveLength(2);
+    // The image came before its words.
+    const question = asked[0]!.conversation.turns[0]!.blocks[0];
+    expect(question).toMatchObject({ text: expect.stringContaining('And this?') });
+  });
+
+  test('a target that sees, and a request without images, are left alone', async () => {
+    const { send, asked, feature } = eyes();
+    const body = chat(user(text('hi'), image('a')));
+    for (const images of [true, undefined]) {
+      const { sent, conversation } = await send(
+        'openai-chat',
+        body,
+        context('openai-chat', { images }),
+      );
+      expect(sent).toBe(conversation);
+    }
+    const plain = await send('openai-chat', chat(user(text('hi'))));
+    expect(plain.sent).toBe(plain.conversation);
+    expect(asked).toEqual([]);
+    const looks = (value: unknown, images?: boolean) =>
+      feature.looksAt!(
+        new TextEncoder().encode(JSON.stringify(value)),
+        context('openai-chat', { images }),
+      );
+    expect(looks(body, false)).toBe(true);
+    expect(looks(body, true)).toBe(false);
+    expect(looks(chat(user(text('hi'))), false)).toBe(false);
+    expect(looks({ input: 'x', previous_response_id: 'resp_1' }, false)).toBe(true);
+    expect(looks({ source: { type: 'base64' }, type: 'image' }, false)).toBe(true);
+    expect(looks({ type: 'input_image' }, false)).toBe(true);
+  });
+
+  test('passing twice changes nothing more', async () => {
+    const { send, feature } = eyes();
+    const { sent } = await send('openai-chat', chat(user(image('a'))));
+    expect(feature.request!(sent, context())).toBe(sent);
+  });
+});
+
+describe('once and for all', () => {
+  test('each image is described once, whatever is asked about it later and in what order', async () => {
+    const turn = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 5 }), async (turns) => {
+        const { send, asked } = eyes();
+        const messages: object[] = [];
+        let before: readonly Json[] = [];
+        for (const [index, names] of turns.entries()) {
+          messages.push(user(text(`question ${index}`), ...names.map(image)));
+          const { wire } = await send('openai-chat', chat(...messages));
+          const now = wire.messages as readonly Json[];
+          // What was sent stays as it was sent, byte for byte.
+          expect(JSON.stringify(now.slice(0, before.length))).toBe(JSON.stringify(before));
+          before = now;
+          messages.push({ role: 'assistant', content: `answer ${index}` });
+        }
+        expect(asked).toHaveLength(new Set(turns.flat()).size);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('requests at the same time share one look', async () => {
+    const { send, asked } = eyes({}, async () => {
+      await Bun.sleep(30);
+      return 'slowly';
+    });
+    const body = chat(user(image('a'), image('a')));
+    const all = await Promise.all([1, 2, 3].map(() => send('openai-chat', body)));
+    expect(asked).toHaveLength(1);
+    expect(new Set(all.map(({ wire }) => JSON.stringify(wire))).size).toBe(1);
+  });
+
+  test('no more than a few looks run at the same time', async () => {
+    let now = 0;
+    let most = 0;
+    const { send, asked } = eyes({ parallel: 3 }, async () => {
+      most = Math.max(most, ++now);
+      await Bun.sleep(5);
+      now--;
+      return 'x';
+    });
+    await send('openai-chat', chat(user(...Array.from({ length: 20 }, (_, i) => image(`${i}`)))));
+    expect([asked.length, most]).toEqual([20, 3]);
+  });
+});
+
+describe('trouble', () => {
+  const body = chat(user(text('What?'), image('a'), image('b')));
+
+  test('without a vision model the place is marked, and noted', async () => {
+    const { send, asked } = eyes({ settings: () => undefined });
+    const { wire, notes } = await send('openai-chat', body);
+    expect(wire.messages).toEqual([
+      {
+        role: 'user',
+        content: [text('What?'), text('[image not shown]'), text('[image not shown]')],
+      },
+    ]);
+    expect(notes).toEqual(['image as a mention', 'image as a mention']);
+    expect(asked).toEqual([]);
+  });
+
+  test.each([
+    ['rejects', () => Promise.reject(new Error('no credit'))],
+    ['says nothing', () => Promise.resolve(' \n')],
+    ['hangs', () => new Promise<string>(() => {})],
+  ])(
+    'a model that %s costs the image, not the session, and is no description',
+    async (_what, answer) => {
+      const store = openDescriptionStore();
+      const settings = () => ({ target: 'v/eyes', timeoutMs: 50 });
+      const failing = eyes({ store, settings }, answer);
+      const { wire } = await failing.send('openai-chat', body);
+      expect(JSON.stringify(wire)).toContain('[image not shown]');
+      expect(failing.events).toHaveLength(2);
+      expect(failing.events[0]).toStartWith('vision.failed: ');
+      // The next try of the same request does not wait for it again.
+      await failing.send('openai-chat', body);
+      expect(failing.asked).toHaveLength(2);
+      // A model that works finds nothing in its way.
+      const { notes } = await eyes({ store }).send('openai-chat', body);
+      expect(notes).toEqual(['image as a description', 'image as a description']);
+    },
+  );
+
+  test('one that fails does not take the others with it', async () => {
+    const { send } = eyes({}, async (_target, { turns }) => {
+      const shown = JSON.stringify(turns);
+      if (shown.includes(png('a'))) throw new Error('no');
+      return 'seen';
+    });
+    const { notes } = await send('openai-chat', body);
+    expect(notes).toEqual(['image as a mention', 'image as a description']);
+  });
+
+  test('a client that leaves ends the wait; the look goes on for its next try', async () => {
+    let done: (text: string) => void = () => {};
+    const { feature, send, asked } = eyes({}, () => new Promise((resolve) => (done = resolve)));
+    const { openaiChat } = await import('../../../src/protocols/openai-chat/index.ts');
+    const abort = new AbortController();
+    const one = chat(user(image('a')));
+    const waiting = feature.before!(openaiChat.decodeRequest(one), context(), abort.signal);
+    await Bun.sleep(5);
+    abort.abort(new Error('gone'));
+    await expect(waiting).rejects.toThrow('gone');
+    done('late but seen');
+    await Bun.sleep(5);
+    const { wire } = await send('openai-chat', one);
+    expect(JSON.stringify(wire)).toContain('late but seen');
+    expect(asked).toHaveLength(1);
+  });
+
+  test('a text model that is named as its own eyes is not asked', async () => {
+    const { send, asked } = eyes({ settings: () => ({ target: 'p/text', timeoutMs: 100 }) });
+    const { notes } = await send('openai-chat', body);
+    expect([asked.length, notes[0]]).toEqual([0, 'image as a mention']);
+  });
+
+  test('a file that only a vendor can open is a mention', async () => {
+    const { send, asked } = eyes();
+    const input = [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }];
+    const { notes } = await send('openai-responses', { model: 'm', input });
+    expect([asked.length, notes]).toEqual([0, ['image as a mention']]);
+  });
+});
+
+describe('images by address', () => {
+  let hits: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      hits.push(pathname);
+      if (pathname === '/page')
+        return new Response('<p>', { headers: { 'content-type': 'text/html' } });
+      if (pathname === '/inside') return Response.redirect('http://169.254.169.254/', 302);
+      return new Response(Buffer.from(PNG, 'base64'), {
+        headers: { 'content-type': 'image/jpeg' },
+      });
+    },
+  });
+  afterAll(() => server.stop(true));
+  const at = (path: string, host = '127.0.0.1') =>
+    chat(user({ type: 'image_url', image_url: { url: `http://${host}:${server.port}${path}` } }));
+  const allow = [`127.0.0.1:${server.port}`];
+
+  test('are fetched here and shown as bytes, once', async () => {
+    const { send, asked } = eyes({ allow });
+    await send('openai-chat', at('/pic'));
+    await send('openai-chat', at('/pic'));
+    expect(hits).toEqual(['/pic']);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]!.conversation.turns[0]!.blocks[1]).toMatchObject({
+      source: { type: 'base64', mediaType: 'image/png', data: PNG },
+    });
+  });
+
+  test.each(['/pic', '/inside', '/page'])(
+    '%s inside, or no image, is not handed on',
+    async (path) => {
+      hits = [];
+      const listed = path === '/pic' ? [] : allow;
+      const { send, asked, events } = eyes({ allow: listed });
+      const { notes } = await send('openai-chat', at(path));
+      expect([asked.length, notes]).toEqual([0, ['image as a mention']]);
+      expect(events[0]).toStartWith('vision.failed: ');
+      if (path === '/pic') expect(hits).toEqual([]);
+    },
+  );
+
+  test.each(['localhost', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'rebind.test'])(
+    'no request goes to %s',
+    async (host) => {
+      hits = [];
+      const { send, asked } = eyes({ resolve: async () => ['127.0.0.1'] });
+      await send('openai-chat', at('/pic', host));
+      expect([hits, asked]).toEqual([[], []]);
+    },
+  );
+});
+
+test('before never rejects for what is in a conversation', async () => {
+  const { feature } = eyes({}, async () => {
+    throw 'a string';
+  });
+  const { openaiChat } = await import('../../../src/protocols/openai-chat/index.ts');
+  const conversation = openaiChat.decodeRequest(
+    chat(user({ type: 'image_url', image_url: { url: 'not a url' } }, image('x'))),
+  );
+  await feature.before!(conversation, context(), signal());
+});

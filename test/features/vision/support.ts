@@ -1,0 +1,70 @@
+/** Conversations with images, and a vision model that answers by rule. */
+
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Profile } from '../../../src/conversation/target.ts';
+import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
+import type { FeatureContext } from '../../../src/features/feature.ts';
+import {
+  type AskModel,
+  openDescriptionStore,
+  type VisionOptions,
+  visionFeature,
+} from '../../../src/features/vision/index.ts';
+import type { Json } from '../../../src/lib/json.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+
+export const PROTOCOLS = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+};
+
+export const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** Another image for every name. */
+export const png = (name: string) => Buffer.from(`${PNG}${name}`).toString('base64');
+export const dataUrl = (name: string) => `data:image/png;base64,${png(name)}`;
+
+export function context(
+  client: ProtocolName = 'openai-chat',
+  profile: Partial<Profile> = { images: false },
+  model = 'text',
+): FeatureContext & { readonly notes: Notes } {
+  const target = { provider: 'p', model, protocol: client, profile: { name: 'none', ...profile } };
+  return { target, client, notes: new Notes(), hop: 1 };
+}
+
+export const signal = () => new AbortController().signal;
+
+/** A feature whose model answers `seen <n>` to its n-th question; `asked` is what it was shown. */
+export function eyes(more: Partial<VisionOptions> = {}, answer?: AskModel) {
+  const asked: { target: string; conversation: Conversation }[] = [];
+  const events: string[] = [];
+  const ask: AskModel = async (target, conversation, abort) => {
+    asked.push({ target, conversation });
+    return answer === undefined ? `seen ${asked.length}` : answer(target, conversation, abort);
+  };
+  const feature = visionFeature({
+    settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),
+    store: openDescriptionStore(),
+    ask,
+    log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
+    ...more,
+  });
+  /** Both passes, then the body that goes out. */
+  const send = async (client: ProtocolName, body: Json, where = context(client)) => {
+    const conversation = PROTOCOLS[client].decodeRequest(body);
+    await feature.before!(conversation, where, signal());
+    const sent = feature.request!(conversation, where);
+    return {
+      sent,
+      conversation,
+      notes: where.notes.all.map(({ what }) => what),
+      wire: PROTOCOLS[client].encodeRequest(sent, where.target, where.notes),
+    };
+  };
+  return { feature, asked, events, send };
+}
