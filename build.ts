@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import manifest from './package.json' with { type: 'json' };
 
-const TARGETS = [
+export const TARGETS = [
   'linux-x64',
   'linux-arm64',
   'linux-x64-musl',
@@ -13,11 +13,12 @@ const TARGETS = [
   'darwin-x64',
   'darwin-arm64',
 ] as const;
-type Target = (typeof TARGETS)[number];
+export type Target = (typeof TARGETS)[number];
 
 const root = import.meta.dir;
 
-function hostTarget(): string {
+/** `linux-x64` and so on: what this process runs on. */
+export function hostTarget(): string {
   const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } };
   const musl = process.platform === 'linux' && report?.header?.glibcVersionRuntime === undefined;
   return `${process.platform}-${process.arch}${musl ? '-musl' : ''}`;
@@ -28,8 +29,19 @@ function commit(): string {
   return success ? stdout.toString().trim() : '';
 }
 
-/** Into `dist/<target>/hopgate`. The file's name is embedded in it: always `hopgate`, so that builds are reproducible. */
-async function build(target: Target, isHost: boolean): Promise<string> {
+export interface Built {
+  /** `dist/<target>/hopgate` */
+  readonly outfile: string;
+  /** What was bundled, as paths from the root. */
+  readonly inputs: readonly string[];
+}
+
+/**
+ * Builds one executable. Its file's name is embedded in it: always `hopgate`, so that builds are
+ * reproducible. `runtime` is a bun for the target; left out, Bun fetches it (the host's is at hand).
+ * @throws AggregateError with what the bundler says
+ */
+export async function build(target: Target, runtime?: string): Promise<Built> {
   const outfile = join(root, 'dist', target, 'hopgate');
   mkdirSync(dirname(outfile), { recursive: true });
   rmSync(outfile, { force: true });
@@ -41,6 +53,7 @@ async function build(target: Target, isHost: boolean): Promise<string> {
     bytecode: true,
     format: 'esm',
     sourcemap: 'linked',
+    metafile: true,
     // Without it NODE_ENV is baked as "development".
     define: {
       'process.env.NODE_ENV': '"production"',
@@ -49,7 +62,8 @@ async function build(target: Target, isHost: boolean): Promise<string> {
     },
     compile: {
       // The host's own runtime needs no download.
-      ...(isHost ? {} : { target: `bun-${target}` as Bun.Build.CompileTarget }),
+      ...(target === hostTarget() ? {} : { target: `bun-${target}` as Bun.Build.CompileTarget }),
+      ...(runtime === undefined ? {} : { executablePath: runtime }),
       outfile,
       // Neither the working directory's .env nor its bunfig.toml (whose preload is code) is read.
       autoloadDotenv: false,
@@ -57,25 +71,29 @@ async function build(target: Target, isHost: boolean): Promise<string> {
     },
   });
   if (!result.success) throw new AggregateError(result.logs, `building ${target} failed`);
-  return outfile;
+  return { outfile, inputs: Object.keys(result.metafile?.inputs ?? {}) };
 }
 
-const { values } = parseArgs({
-  options: { target: { type: 'string', multiple: true }, all: { type: 'boolean' } },
-});
-const host = hostTarget();
-const wanted = values.all ? [...TARGETS] : (values.target ?? [host]);
-for (const target of wanted) {
-  if (!TARGETS.includes(target as Target)) {
-    console.error(`Unknown target ${target}; known are ${TARGETS.join(', ')}.`);
-    process.exit(2);
+/** The host's binary also goes to `dist/hopgate`, by way of a rename: the file that is there may be running. */
+export function publish(outfile: string): void {
+  copyFileSync(outfile, join(root, 'dist', 'hopgate.new'));
+  renameSync(join(root, 'dist', 'hopgate.new'), join(root, 'dist', 'hopgate'));
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { target: { type: 'string', multiple: true }, all: { type: 'boolean' } },
+  });
+  const host = hostTarget();
+  const wanted = values.all ? [...TARGETS] : (values.target ?? [host]);
+  for (const target of wanted) {
+    if (!TARGETS.includes(target as Target)) {
+      console.error(`Unknown target ${target}; known are ${TARGETS.join(', ')}.`);
+      process.exit(2);
+    }
+    const { outfile } = await build(target as Target);
+    if (target === host) publish(outfile);
+    const size = (Bun.file(outfile).size / 1024 / 1024).toFixed(1);
+    console.log(`${outfile.slice(root.length + 1)}  ${size} MB`);
   }
-  const outfile = await build(target as Target, target === host);
-  if (target === host) {
-    // By way of a rename: the file that is there may be running.
-    copyFileSync(outfile, join(root, 'dist', 'hopgate.new'));
-    renameSync(join(root, 'dist', 'hopgate.new'), join(root, 'dist', 'hopgate'));
-  }
-  const size = (Bun.file(outfile).size / 1024 / 1024).toFixed(1);
-  console.log(`${outfile.slice(root.length + 1)}  ${size} MB`);
 }

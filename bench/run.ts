@@ -105,6 +105,12 @@ async function main(): Promise<number> {
   return run.verdicts.some((verdict) => verdict.pass === false) ? 1 : 0;
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    void stopChildren().finally(() => process.exit(130));
+  });
+}
+
 if (values.help) {
   console.log(HELP);
 } else {

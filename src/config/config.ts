@@ -1,5 +1,6 @@
 /** The configuration as the program uses it: validated, defaults filled, times in ms, secrets wrapped, frozen. */
 
+import type { JsonObject } from '../lib/json.ts';
 import type { ProfileFacts } from './profile-schema.ts';
 import type { Secret } from './secret.ts';
 
@@ -260,7 +261,7 @@ export interface HttpToolConfig {
   /** `{name}` behind the host stands for that argument. */
   readonly url: string;
   /** JSON Schema of the arguments, with `x-in` and `x-name` on its properties. */
-  readonly schema: Readonly<Record<string, unknown>>;
+  readonly schema: JsonObject;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, Secret>>;
   readonly query: Readonly<Record<string, Secret>>;

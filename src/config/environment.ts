@@ -18,7 +18,7 @@ export interface Environment {
   readonly configPath: string | undefined;
   /** `$XDG_CONFIG_HOME`, default `~/.config`. */
   readonly configHome: string;
-  /** `$RCC_TOOL_TEXT_LIMIT`, characters; undefined when unset or not a whole number above 0. */
+  /** `$RCC_TOOL_TEXT_LIMIT`, characters, 0 = none; undefined when unset or not a whole number. */
   readonly toolTextLimit: number | undefined;
   /** Colours are welcome: no `NO_COLOR`, `TERM` is not `dumb`; `FORCE_COLOR` wins. */
   readonly color: boolean;
@@ -39,7 +39,7 @@ export function environmentFrom(
     home: expandHome(variable('HOPGATE_HOME') ?? '~/.hopgate', userHome),
     configPath: variable('HOPGATE_CONFIG'),
     configHome: variable('XDG_CONFIG_HOME') ?? join(userHome, '.config'),
-    toolTextLimit: /^[1-9]\d{0,8}$/.test(limit) ? Number(limit) : undefined,
+    toolTextLimit: /^\d{1,9}$/.test(limit) ? Number(limit) : undefined,
     color:
       force === undefined
         ? variable('NO_COLOR') === undefined && variable('TERM') !== 'dumb'

@@ -1,5 +1,6 @@
 /** The file's web_fetch, HTTP tools and MCP servers as the program uses them. */
 
+import type { JsonObject } from '../lib/json.ts';
 import type {
   HttpToolConfig,
   McpServerConfig,
@@ -67,7 +68,7 @@ function resolveHttpTool(name: string, written: FileHttpTool, findings: Findings
     description: written.description,
     method: written.method,
     url: written.url,
-    schema,
+    schema: schema as JsonObject,
     headers: secrets(written.headers, lower),
     query: secrets(written.query),
     timeoutMs: ms(written.timeout),

@@ -133,12 +133,12 @@ function connect(
   options: PublicFetch,
   signal: AbortSignal,
 ): Promise<Response> {
+  // What is no address would be resolved once more, by somebody else.
+  if (parseAddress(address) === undefined) throw new RefusedAddress(`${address} is no address`);
   const url = new URL(place.url);
   url.hash = '';
   url.hostname = address.includes(':') ? `[${address}]` : address;
   const named = parseAddress(place.host) === undefined;
-  // `url.hostname = …` silently keeps the old host when it does not like the new one.
-  if (url.hostname === place.url.hostname && named) throw new RefusedAddress('bad address');
   return fetch(url, {
     method: 'GET',
     redirect: 'manual',

@@ -2,7 +2,16 @@
 
 import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
+import type { HttpToolConfig, McpServerConfig, WebFetchConfig } from '../../src/config/config.ts';
+import type { HttpToolOptions } from '../../src/features/servertool/tools/http-tool.ts';
+import type { McpToolsServer } from '../../src/features/servertool/tools/mcp.ts';
+import type { WebFetchOptions } from '../../src/features/servertool/tools/web-fetch.ts';
 import { bad, good, PROVIDER } from './support.ts';
+
+// At compile time: what the file says is what the tools take, without a translation in between.
+const takesFetch = (config: WebFetchConfig): WebFetchOptions => config;
+const takesHttp = (config: HttpToolConfig): HttpToolOptions => config;
+const takesMcp = (config: McpServerConfig): McpToolsServer => config;
 
 const tools = (yaml: string) => `${PROVIDER}server_tools:\n${yaml.replace(/^/gm, '  ')}`;
 const http = (yaml: string) => tools(`http:\n  t:\n${yaml.replace(/^/gm, '    ')}`);
@@ -33,6 +42,21 @@ describe('web_fetch', () => {
       allow: [],
     });
     expect(good(tools('web_fetch:')).serverTools.webFetch?.allow).toEqual([]);
+  });
+
+  test('is what the tool takes, as the others are', () => {
+    const {
+      webFetch,
+      http: offered,
+      mcp,
+    } = good(
+      tools(
+        'web_fetch: {}\nhttp: { t: { description: d, url: "http://a.test" } }\nmcp: { m: { command: x } }',
+      ),
+    ).serverTools;
+    expect(takesFetch(webFetch!)).toBe(webFetch!);
+    expect(takesHttp(offered[0]!)).toBe(offered[0]!);
+    expect(takesMcp(mcp[0]!)).toBe(mcp[0]!);
   });
 
   test('unknown keys are problems', () => {

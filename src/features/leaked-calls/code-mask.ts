@@ -7,20 +7,20 @@ const QUOTE = 0x22;
 const LESS = 0x3c;
 const GREATER = 0x3e;
 
-/** Characters by which markup, JSON calls or a stripped Harmony header may begin. */
-const SUSPECT = new Uint8Array(128);
-for (const char of '<[]{ca') SUSPECT[char.charCodeAt(0)] = 1;
-/** Characters that matter for quoting. */
-const SPECIAL = new Uint8Array(128);
-for (const char of '`~"<>\n') SPECIAL[char.charCodeAt(0)] = 1;
+/** What a character may be: the start of a leak, part of a quotation, the start of a stripped header. */
+const SUSPECT = 1;
+const SPECIAL = 2;
+const HEADER = 4;
+const KIND = new Uint8Array(128);
+for (const char of '<[]{') KIND[char.charCodeAt(0)]! |= SUSPECT;
+for (const char of '`~"<>\n') KIND[char.charCodeAt(0)]! |= SPECIAL;
+// `commentary to=`, `assistantcommentary to=`
+for (const char of 'ca') KIND[char.charCodeAt(0)]! |= HEADER;
+/** What may stand in front of a stripped header: the start of a line, the end of a sentence or tag. */
+const BEFORE_HEADER = new Uint8Array(128);
+for (const char of '\0\n.!?>:)') BEFORE_HEADER[char.charCodeAt(0)] = 1;
 
-const LOWER_A = 0x61;
 const TRIANGLE = 0x25c1;
-const isWord = (code: number) =>
-  (code >= 0x61 && code <= 0x7a) ||
-  (code >= 0x41 && code <= 0x5a) ||
-  (code >= 0x30 && code <= 0x39);
-
 /** A heredoc's head within one line; only quoted and capital tags, since `a << b` is arithmetic. */
 const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
 const LONGEST_LINE = 1000;
@@ -40,6 +40,8 @@ export class CodeMask {
   #inline = 0;
   #blockQuote = false;
   #quoted = false;
+  /** More than the next character that begins something has to be looked at. */
+  #watchful = true;
   /** The line so far, kept only where it matters: a heredoc's head, or a line of one. */
   #line: string | undefined;
   #heredoc: string | undefined;
@@ -61,26 +63,48 @@ export class CodeMask {
    */
   advance(text: string, from: number, past: boolean): number {
     const { length } = text;
-    for (let i = from; i < length; i++) {
-      const code = text.charCodeAt(i);
-      if (this.#run !== 0 && code !== this.#runChar) this.#endRun();
-      if (code < 128 ? SUSPECT[code] === 1 : code === TRIANGLE) {
-        const word = code >= LOWER_A && code < 128;
-        if ((i > from || !past) && !(word && isWord(this.previous)) && !this.masked) return i;
+    let i = from;
+    while (i < length) {
+      let code = text.charCodeAt(i);
+      if (!this.#watchful) {
+        // The way of nearly every character.
+        let before = this.previous;
+        while (
+          code < 128
+            ? KIND[code] === 0 ||
+              (KIND[code] === HEADER && (before > 127 || !BEFORE_HEADER[before]))
+            : code !== TRIANGLE
+        ) {
+          before = code;
+          if (++i === length) break;
+          code = text.charCodeAt(i);
+        }
+        this.previous = before;
+        if (i === length) return length;
+      } else if (this.#run !== 0 && code !== this.#runChar) this.#endRun();
+      const kind = code < 128 ? KIND[code]! : code === TRIANGLE ? SUSPECT : 0;
+      if (kind !== 0 && kind !== SPECIAL && (i > from || !past) && !this.masked) {
+        const { previous } = this;
+        if (kind !== HEADER || (previous < 128 && BEFORE_HEADER[previous] === 1)) return i;
       }
-      if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
-        this.#line += text[i];
-      }
-      if (code < 128 && SPECIAL[code] === 1) this.#special(code);
-      else if (this.lineStart && code !== 0x20 && code !== 0x09) {
-        this.lineStart = false;
-        this.#closing = false;
-      } else if (this.#closing && code !== 0x20 && code !== 0x09 && code !== 0x0d) {
-        this.#closing = false;
-      }
-      this.previous = code;
+      this.#read(code, kind);
+      i++;
     }
     return length;
+  }
+
+  /** One character, with everything that it may mean for quoting. */
+  #read(code: number, kind: number): void {
+    if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
+      this.#line += String.fromCharCode(code);
+    }
+    if ((kind & SPECIAL) !== 0) this.#special(code);
+    else if (code !== 0x20 && code !== 0x09 && code !== 0x0d) {
+      this.lineStart = false;
+      this.#closing = false;
+    }
+    this.previous = code;
+    this.#watchful = this.lineStart || this.#closing || this.#run !== 0 || this.#line !== undefined;
   }
 
   /** Markup has been read past in place of text. */

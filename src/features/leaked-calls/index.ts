@@ -97,6 +97,7 @@ export function leakedCalls(report: (leak: LeakReport) => void): Feature {
         text: { ...rules, lexicon: grammar.text },
         reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
         native: { tools: toolIndex(sent.tools), all: EVERYTHING, provider: target.provider },
+        signed: target.protocol === 'anthropic-messages',
         notes,
         report: (family, outcome) => report({ family, outcome, target }),
       });

@@ -19,12 +19,21 @@ export interface InterceptRules {
   readonly text: ScanRules;
   readonly reasoning: ScanRules;
   readonly native: NativeRules;
+  /**
+   * Reasoning passes as it came, whatever is found in it: its signature holds for the very text, and
+   * who signs it wants both back.
+   */
+  readonly signed: boolean;
   readonly notes: Notes;
   report(family: string, outcome: Leak['outcome']): void;
 }
 
+const NOTHING: readonly StreamEvent[] = [];
+
 interface Found extends Leak {
   readonly channel: Channel;
+  /** Its markup was not taken out. */
+  readonly stays: boolean;
 }
 
 /** An interceptor for one hop. Recovered calls come out in front of the finish. */
@@ -42,6 +51,8 @@ class LeakInterceptor implements Interceptor {
   #held: StreamEvent[] = [];
   /** Text of the block being scanned was replaced. */
   #altered = false;
+  /** The block being scanned passes whatever is found. */
+  #watches = false;
   /** The block that is open for the client. */
   #open: Channel | 'other' | undefined;
   #next = 0;
@@ -58,10 +69,15 @@ class LeakInterceptor implements Interceptor {
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     if (event.type === 'delta') {
       const scanner = this.#scanner;
+      if (scanner === undefined && !this.#native.holding) {
+        return this.#native.passes(event) ? this.#placed(event) : NOTHING;
+      }
       // The way of nearly every event: nothing held, nothing found, nothing moved.
       if (scanner !== undefined && this.#held.length === 0 && this.#open === scanner.channel) {
         const verdict = scanner.push(event.text);
-        if (verdict === 'same') return this.#placed(event);
+        if (verdict === 'same' || this.#watches) {
+          return event.index === this.#next - 1 ? event : this.#placed(event);
+        }
         this.#held.push(event);
         if (verdict === 'changed') this.#replace(scanner);
         return this.#take();
@@ -134,6 +150,7 @@ class LeakInterceptor implements Interceptor {
       this.#start = event;
       this.#held = [event];
       this.#altered = false;
+      this.#watches = head.type === 'reasoning' && this.#rules.signed;
       return;
     }
     this.#scanner = undefined;
@@ -149,7 +166,7 @@ class LeakInterceptor implements Interceptor {
     }
     this.#held.push(event);
     const verdict = scanner.push(event.text);
-    if (verdict === 'same') this.#release(scanner);
+    if (verdict === 'same' || this.#watches) this.#release(scanner);
     else if (verdict === 'changed') this.#replace(scanner);
   }
 
@@ -158,7 +175,7 @@ class LeakInterceptor implements Interceptor {
     const held = this.#held;
     this.#held = [];
     for (const event of held) {
-      if (event.type === 'delta') this.#openFor(scanner.channel);
+      if (event.type === 'delta') this.#openFor(this.#watches ? 'reasoning' : scanner.channel);
       this.#emit(event);
     }
   }
@@ -212,7 +229,7 @@ class LeakInterceptor implements Interceptor {
     this.#scanner = undefined;
     const verdict = scanner.finish();
     this.#leaks(scanner);
-    if (verdict === 'changed') this.#replace(scanner);
+    if (verdict === 'changed' && !this.#watches) this.#replace(scanner);
     else if (this.#isBlank() && this.#found.some(({ calls }) => calls.length > 0)) this.#held = [];
     else this.#release(scanner);
     if (this.#open === undefined) return;
@@ -234,7 +251,8 @@ class LeakInterceptor implements Interceptor {
   }
 
   #leak(leak: Leak): void {
-    this.#found.push({ ...leak, channel: this.#channel });
+    if (this.#watches && leak.calls.length === 0) return;
+    this.#found.push({ ...leak, channel: this.#channel, stays: this.#watches });
     if (leak.calls.length > 0) return;
     this.#rules.report(leak.family, leak.outcome);
     if (leak.outcome === 'left') return;
@@ -271,7 +289,7 @@ class LeakInterceptor implements Interceptor {
       ),
     );
     let count = 0;
-    for (const { channel, calls, family } of found) {
+    for (const { channel, calls, family, stays } of found) {
       // Thinking that drafts a call which is then made is no second call.
       const kept = calls.filter(({ name, input }) => {
         const key = callKey(name, input);
@@ -280,6 +298,7 @@ class LeakInterceptor implements Interceptor {
       });
       for (const call of kept) this.#emitCall(call);
       count += kept.length;
+      if (kept.length === 0 && stays) continue;
       this.#rules.report(family, kept.length > 0 ? 'recovered' : 'removed');
       const { notes } = this.#rules;
       if (kept.length === 0) notes.add('leaked_markup_removed', undefined, `${family}: a copy`);

@@ -61,6 +61,7 @@ export class JsonCheck {
   #inString(text: string, from: number): number {
     for (let i = from; i < text.length; i++) {
       const code = text.charCodeAt(i);
+      if (this.#escape === 0 && code !== 0x22 && code !== 0x5c && code >= 0x20) continue;
       if (this.#escape > 1) {
         if (!/[0-9a-fA-F]/.test(text[i]!)) this.#valid = false;
         this.#escape--;

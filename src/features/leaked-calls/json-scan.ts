@@ -3,6 +3,7 @@
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
 const BACKSLASH = 0x5c;
+const LESS = 0x3c;
 
 /** Feed it from the opening bracket on. */
 export class BracketScan {
@@ -13,8 +14,15 @@ export class BracketScan {
   /** @param singleQuotes strings may stand in single quotes too (Python) */
   constructor(readonly singleQuotes = false) {}
 
-  /** Index behind the bracket that closes the first one, or -1: all of the text belongs to the value. */
+  /** The last `feed` ended at a `<` outside strings, which no JSON has. */
+  halted = false;
+
+  /**
+   * Index behind the bracket that closes the first one, or -1: all of the text belongs to the value; or
+   * the index of a `<` outside strings, with `halted`.
+   */
   feed(text: string, from = 0): number {
+    this.halted = false;
     for (let i = from; i < text.length; i++) {
       const code = text.charCodeAt(i);
       if (this.#quote !== 0) {
@@ -28,6 +36,10 @@ export class BracketScan {
           if (!this.singleQuotes) break;
           this.#quote = code;
           break;
+        case LESS:
+          if (this.singleQuotes) break;
+          this.halted = true;
+          return i;
         case QUOTE:
           this.#quote = code;
           break;

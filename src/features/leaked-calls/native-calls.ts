@@ -59,6 +59,13 @@ export class NativeCalls {
     return this.#call?.held ? this.#hold(event) : pass(event);
   }
 
+  /** The short way while nothing is held: true, the piece passes; false, it is held. */
+  passes(event: DeltaEvent): boolean {
+    if (this.#call === undefined || this.#call.push(event.text)) return true;
+    this.#held.push(event);
+    return false;
+  }
+
   delta(event: DeltaEvent): NativeOutput {
     if (this.#call === undefined) return pass(event);
     if (!this.#call.push(event.text)) return this.#hold(event);

@@ -9,6 +9,9 @@ import type { RawCall } from './raw-call.ts';
 import { finishCall, lexHere, type Reading, settle, skipSpace } from './reading.ts';
 import { repairJson } from './repair-json.ts';
 
+/** Markup that stands behind JSON, never in it. */
+const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
+
 const NO_CALL: RawCall = {
   name: undefined,
   family: '',
@@ -23,7 +26,19 @@ export function startJson(b: Reading): void {
 }
 
 export function readJson(b: Reading): boolean {
-  const end = b.scan!.feed(b.text, b.at);
+  const scan = b.scan!;
+  let end = scan.feed(b.text, b.at);
+  while (scan.halted) {
+    // Broken JSON ends at the markup that follows it; what looks like none belongs to it.
+    const found = lex(b.text, end, b.lexicon);
+    if (found !== undefined && found !== 'partial' && ENDS_JSON.has(found.word.role)) break;
+    if (found === 'partial' && !b.final) {
+      b.parts.push(b.text.slice(b.at, end));
+      b.at = end;
+      return false;
+    }
+    end = scan.feed(b.text, end + 1);
+  }
   b.parts.push(b.text.slice(b.at, end < 0 ? undefined : end));
   b.at = end < 0 ? b.text.length : end;
   if (end < 0) return false;

@@ -29,8 +29,9 @@ export function readOuter(b: Reading): boolean {
     startJson(b);
     return true;
   }
-  // Between JSON calls: Llama's `;`, and commas.
-  if ((code === 0x3b || code === 0x2c) && b.calls.length > 0) {
+  // Between JSON calls: Llama's `;`, and commas; behind them a bracket too many.
+  const stray = (code === 0x7d || code === 0x5d) && (b.boxed || b.depth > 0);
+  if ((code === 0x3b || code === 0x2c || stray) && b.calls.length > 0) {
     b.at++;
     return true;
   }

@@ -4,12 +4,15 @@ import { jsonrepair } from 'jsonrepair';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import { jsonValue } from './coerce-value.ts';
 
+// A number, a key or a list that breaks off may have gone on; closing brackets add nothing.
+const WHOLE_VALUE = /(?:["'}\]]|[Tt]rue|[Ff]alse|null|None)\s*$/;
+
 /**
  * The text of the object that the broken JSON means, or undefined where it cannot be told. A text that
- * ends inside a string is not repaired: the rest of that string would be made up.
+ * ends inside a value is not repaired: the rest of it would be made up.
  */
 export function repairedText(text: string): string | undefined {
-  if (!/^\s*\{/.test(text) || endsInString(text)) return undefined;
+  if (!/^\s*\{/.test(text) || endsInString(text) || !WHOLE_VALUE.test(text)) return undefined;
   try {
     const fixed = jsonrepair(text);
     return isObject(jsonValue(fixed)) ? fixed : undefined;

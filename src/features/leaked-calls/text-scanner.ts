@@ -292,9 +292,15 @@ export class TextScanner {
     }
     if (this.#base === 'reasoning') return false;
     if (this.#behindBlock && before.trim() === '') return cut();
-    // `a </think> b` speaks of the tag.
-    if (this.#mask.previous === 0x20) return false;
-    if (this.#spoken) return cut();
+    // `a </think> b` and `<think>a</think>` within a text speak of the tag.
+    if (this.#spoken) {
+      if (!this.#mask.lineStart) return false;
+      cut();
+      this.#leak('removed', [], 'think-tags', false);
+      return true;
+    }
+    const thought = this.#clear + before;
+    if (this.#mask.previous === 0x20 || thought.includes('<think')) return false;
     // Everything so far was thinking whose opener stood in the prompt.
     this.#approve(before);
     this.#dirty = true;
@@ -349,8 +355,9 @@ export class TextScanner {
   /** Whitespace waits for what comes behind it: in front of a call it is dropped. */
   #holds(text: string): boolean {
     if (this.#unopened) return true;
-    if (text.length > MOST_SPACE) return false;
-    return text.charCodeAt(text.length - 1) === 0x0a || text.trim() === '';
+    const last = text.charCodeAt(text.length - 1);
+    if (last > 0x20 || text.length > MOST_SPACE) return false;
+    return last === 0x0a || text.trim() === '';
   }
 
   /** Lets the clear text go in place of what came, its end's whitespace kept back. */

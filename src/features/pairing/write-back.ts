@@ -350,8 +350,11 @@ class Writer {
     for (const piece of pieces) {
       const { host, role, blocks } = piece;
       if (host !== undefined && !piece.rest && isSame(piece)) this.out.push(host);
-      else if (blocks.length === 0) continue;
-      else if (host === undefined) this.out.push({ role, blocks });
+      else if (blocks.length === 0) {
+        // Its border stays: a Messages turn of nothing is filled later, where it is alone.
+        const stays = this.#plan.rules.own && this.#plan.rules.shared && !piece.rest;
+        if (stays && host !== undefined) this.out.push(edited(host, { blocks }));
+      } else if (host === undefined) this.out.push({ role, blocks });
       else if (piece.rest) this.out.push(madeTurn(host, 'assistant', blocks));
       else this.out.push(edited(host, { blocks }));
     }

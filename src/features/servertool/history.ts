@@ -81,8 +81,9 @@ function findEntry(
       if (block.type === 'tool-call') (block.by === 'client' ? mine : shown).push(block.id);
     }
   }
-  const ids = [...mine, ...shown].map((id) => callKey(owner, id));
-  const keys = mine.length > 0 ? ids : [...ids, ...textKeys(owner, said, textOf(before))];
+  const prior = textOf(before);
+  const ids = [...mine, ...shown].map((id) => callKey(owner, id, said, prior));
+  const keys = mine.length > 0 ? ids : [...ids, ...textKeys(owner, said, prior)];
   const entry = keys.length === 0 ? undefined : ledger.find(keys);
   if (entry === undefined) return undefined;
   // Every call of the client's must be there again, and no call of its own come out of nowhere.

@@ -29,7 +29,10 @@ export interface LedgerOptions {
   /** Made 0600, its directory 0700. */
   readonly path: string;
   readonly limits?: Partial<LedgerLimits>;
-  /** Milliseconds between a write and its way to the file. Default 200. */
+  /**
+   * Milliseconds between a write and its way to the file. Default 20: another process may get the
+   * client's next request, and a tool of the client's can be that quick.
+   */
   readonly flushAfter?: number;
   /** Told of trouble with the file, once per kind; the ledger then works from memory. */
   readonly warn?: (message: string) => void;
@@ -117,7 +120,7 @@ export function openHopLedger(options: LedgerOptions): HopLedger {
       if (row === null) return undefined;
       if (row.used < now() - TOUCH_AFTER) {
         touched.set(row.id, now());
-        schedule(options.flushAfter ?? 200);
+        schedule(options.flushAfter ?? 20);
       }
       return decode(row.body);
     } catch (thrown) {
@@ -147,7 +150,7 @@ export function openHopLedger(options: LedgerOptions): HopLedger {
       const item = { keys, entry };
       waiting.push(item);
       for (const key of keys) byKey.set(key, item);
-      schedule(options.flushAfter ?? 200);
+      schedule(options.flushAfter ?? 20);
     },
     flush: write,
     close() {

@@ -76,7 +76,8 @@ export function hopInterceptor(options: HopOptions): Interceptor {
       const offered = offer.byName(head.name);
       if (offered !== undefined) {
         open = HELD;
-        held.push({ at: folded, call: { id: head.id, offered, input: '' } });
+        const id = head.id === '' ? prefixedId('call_') : head.id;
+        held.push({ at: folded, call: { id, offered, input: '' } });
         return [];
       }
     }
@@ -155,15 +156,15 @@ export function hopInterceptor(options: HopOptions): Interceptor {
 
   const commit = () => session.commit({ base: options.base, blocks, said, clientCalls, usage });
 
-  /** The turn as the upstream knows it; client's calls under the ids that the client has. */
+  /** The turn as the upstream knows it; calls under the ids that their results will name. */
   function turnBlocks(withHeld: boolean): readonly Block[] {
-    const skipped = new Set(withHeld ? [] : held.map(({ at }) => at));
-    let call = 0;
-    const mine = new Set(held.map(({ at }) => at));
+    const serverIds = new Map(held.map(({ at, call }) => [at, call.id]));
+    let mine = 0;
     return fold.reply.blocks.flatMap((block, at) => {
-      if (skipped.has(at)) return [];
-      if (block.type !== 'tool-call' || block.by !== 'client' || mine.has(at)) return [block];
-      const id = clientCalls[call++];
+      if (block.type !== 'tool-call' || block.by !== 'client') return [block];
+      const serverId = serverIds.get(at);
+      if (serverId !== undefined && !withHeld) return [];
+      const id = serverId ?? clientCalls[mine++];
       return id === undefined || id === block.id ? [block] : [{ ...block, id }];
     });
   }

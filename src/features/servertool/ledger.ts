@@ -33,8 +33,17 @@ const sha = (text: string) =>
 /** White space is what clients trim, join and re-wrap. */
 const bare = (text: string) => text.replace(/\s+/g, '');
 
-/** The key of a call that the client saw, its own or a shown one. */
-export const callKey = (owner: string, id: string): string => sha(`call\0${owner}\0${id}`);
+// What only chance can have made: 16 letters and digits in a row, both among them, or many digits.
+const RANDOM = /(?=[0-9a-z]*\d)(?=[0-9a-z]*[a-z])[0-9a-z]{16,}|\d{12,}/i;
+
+/**
+ * The key of a call that the client saw, its own or a shown one. Some vendors count (`call_0`,
+ * `functions.Bash:0`): such an id says which call it is only together with the words around it.
+ */
+export function callKey(owner: string, id: string, said: string, before: string): string {
+  const around = RANDOM.test(id) ? '' : `\0${bare(said)}\0${bare(before)}`;
+  return sha(`call\0${owner}\0${id}${around}`);
+}
 
 /**
  * Keys of an answer by its visible text. A short one ("Done.") is known only together with the words

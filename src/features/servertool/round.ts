@@ -131,16 +131,11 @@ export function remember(session: Session): void {
   const { base, delta, options } = session;
   if (base === undefined || delta.length === 0) return;
   const { owner } = options;
-  const ids = [...session.clientCalls, ...session.shown].map((id) => callKey(owner, id));
-  const said =
-    session.clientCalls.length > 0 ? [] : textKeys(owner, session.said, textOf(base.turns.at(-1)));
+  const { said: told, clientCalls } = session;
+  const before = textOf(base.turns.at(-1));
+  const ids = [...clientCalls, ...session.shown].map((id) => callKey(owner, id, told, before));
+  const said = clientCalls.length > 0 ? [] : textKeys(owner, told, before);
   const keys = [...ids, ...said];
   if (keys.length === 0) return;
-  const told = new Set<number>();
-  const sources = [];
-  for (let n = 1; n < session.sources.next; n++) {
-    const source = session.sources.get(n);
-    if (source !== undefined && !told.has(n)) sources.push({ ...source, text: undefined });
-  }
-  options.ledger.put(keys, { turns: delta, sources, clientCalls: session.clientCalls });
+  options.ledger.put(keys, { turns: delta, sources: session.sources.all, clientCalls });
 }

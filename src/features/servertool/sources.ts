@@ -67,6 +67,13 @@ export class Sources {
     return this.#byNumber.get(n);
   }
 
+  /** All of them, by number, quotations cut to what a citation needs. */
+  get all(): readonly NumberedSource[] {
+    return [...this.#byNumber.values()].map(({ text, ...source }) =>
+      text === undefined ? source : { ...source, text: text.slice(0, 150) },
+    );
+  }
+
   /** Numbers them through, in order. */
   add(sources: readonly Source[]): readonly NumberedSource[] {
     return sources.map((source) => {

@@ -202,6 +202,8 @@ function lintMessage(message: Json, i: number, last: boolean, report: Report): v
   }
   for (const key of Object.keys(message)) {
     if (key === 'role' || key === 'content') continue;
+    // Instructions in mid-conversation may set the effort from there on.
+    if (key === 'output_config' && message.role === 'system') continue;
     report(`${at}/${key}`, 'extra-input', `${path}.${key}: Extra inputs are not permitted`);
   }
   const { role, content } = message;

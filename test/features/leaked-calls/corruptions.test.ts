@@ -38,7 +38,9 @@ describe('recovered', () => {
     'no closer at the end (Hermes)': `<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}}`,
     'python in place of JSON (Hermes)': `<tool_call>\n{'name': 'exec_command', 'arguments': {'cmd': 'pwd'}}\n</tool_call>`,
     'a trailing comma (Hermes)': `<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd",}}\n</tool_call>`,
-    'a string that is not closed before the closer': `<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>`,
+    'a brace too many (Hermes)': `<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}}}\n</tool_call>`,
+    'a brace too few (Hermes)': `<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>`,
+    'a brace too few (Kimi)': `<|tool_calls_section_begin|><|tool_call_begin|>functions.exec_command:0<|tool_call_argument_begin|>{"cmd": "pwd"<|tool_call_end|><|tool_calls_section_end|>`,
     'no closer of the parameter (Qwen)': `<tool_call>\n<function=exec_command>\n<parameter=cmd>\npwd\n</function>\n</tool_call>`,
     'quotes in the tag (Qwen)': `<function="exec_command">\n<parameter="cmd">\npwd\n</parameter>\n</function>`,
     'glued to the sentence (Kimi)': `<|tool_calls_section_begin|><|tool_call_begin|>functions.exec_command:12<|tool_call_argument_begin|> {"cmd": "pwd"} <|tool_call_end|><|tool_calls_section_end|><|im_end|>`,
@@ -53,6 +55,13 @@ describe('recovered', () => {
       expect([shown, finish]).toEqual(['Now.', 'tool-calls']);
     });
   }
+});
+
+test('a brace too few does not swallow the next call', () => {
+  const first = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>';
+  const second = '<tool_call>\n{"name": "list_mailboxes", "arguments": {}}\n</tool_call>';
+  const { calls, text } = said(`${first}\n${second}\nSo.`);
+  expect([calls, text]).toEqual([[PWD, { name: 'list_mailboxes', arguments: {} }], 'So.']);
 });
 
 describe('removed, never called', () => {
@@ -117,8 +126,9 @@ describe('channels', () => {
   });
 
   test('on Messages thinking in tags stays text: it has no signature', () => {
-    const text = '<thinking>Hm.</thinking>Done.';
-    expect(said(text).text).toBe(text);
+    for (const text of ['<thinking>Hm.</thinking>Done.', '<think>Hm.</think>Done.']) {
+      expect(said(text, { protocol: 'anthropic-messages' }).text).toBe(text);
+    }
   });
 });
 

@@ -92,7 +92,14 @@ describe('broken JSON', () => {
   });
 
   test('a string that breaks off is never completed: the turn fails and says why', () => {
-    for (const args of ['{"cmd": "rm -rf /tm', 'no JSON at all', '[1, 2']) {
+    for (const args of [
+      '{"cmd": "rm -rf /tm',
+      'no JSON at all',
+      '[1, 2',
+      '{"timeout_ms": 50',
+      '{"cmd":',
+      '{"cmd": "ls",',
+    ]) {
       expect(() => call('exec_command', [args])).toThrow(
         /Provider vendor .* exec_command .* not JSON and cannot be repaired/,
       );

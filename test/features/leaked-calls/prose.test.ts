@@ -35,6 +35,8 @@ const PROSE: readonly string[] = [
   'assistant, assistants, analysis, commentary',
   'the </think> tag closes thinking, <think> opens it.',
   'I think <think> is odd.',
+  'Wrap it in <think>...</think> tags.',
+  'Between <think> and\nthe end: a</think>.',
   '   \n\n  ',
   '',
   'Ein Pfeil → und <3, 写代码 ｜ ok ▁',

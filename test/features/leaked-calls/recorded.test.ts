@@ -92,6 +92,7 @@ function changed(row: Row): string | undefined {
     tools: sent.tools as readonly Tool[],
     turns: sent.turns,
     settings: sent.settings,
+    protocol: PROTOCOLS[row.protocol]!.name,
   });
   if (played.same) return undefined;
   const at = played.events.findIndex((event, i) => event !== events[i]);

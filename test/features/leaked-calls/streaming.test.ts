@@ -123,6 +123,21 @@ describe('order', () => {
     expect(played.events.some(({ type }) => type === 'sealed')).toBe(false);
   });
 
+  test('on Messages reasoning keeps its text and its signature; the call is made all the same', () => {
+    const events = eventsOf([{ reasoning: ['Hm. ', LEAK] }]);
+    const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
+    events.splice(4, 0, { type: 'sealed', index: 0, sealed });
+    const played = play(events, { protocol: 'anthropic-messages' });
+    expect([played.reasoning, played.calls]).toEqual([`Hm. ${LEAK}`, [CALL]]);
+    expect(played.events.slice(0, 6).every((event, at) => event === events[at])).toBe(true);
+  });
+
+  test('on Messages a draft of a call in signed reasoning changes nothing', () => {
+    const native = { call: 'read_file', args: ['{"path":"a"}'] };
+    const events = eventsOf([{ reasoning: ['Hm. ', LEAK, ' No.'] }, native], 'tool-calls');
+    expect(play(events, { protocol: 'anthropic-messages' }).same).toBe(true);
+  });
+
   test('a stream that is cut gives its text and no finish', () => {
     const events = eventsOf([{ text: ['One.\n', LEAK] }]).slice(0, -3);
     const { calls, text, events: out } = play(events);

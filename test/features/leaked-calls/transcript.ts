@@ -6,6 +6,7 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile, Target } from '../../../src/conversation/target.ts';
 import type {
   Conversation,
+  ProtocolName,
   Settings,
   Tool,
   ToolCallBlock,
@@ -40,6 +41,7 @@ export interface Playing {
   readonly tools?: readonly Tool[];
   readonly settings?: Partial<Settings>;
   readonly profile?: Partial<Profile>;
+  readonly protocol?: ProtocolName;
   readonly turns?: Conversation['turns'];
 }
 

@@ -91,7 +91,10 @@ describe('never false where the pass would change something', () => {
             const dice = new Dice(seed);
             for (const kind of some) DAMAGE[protocol][kind]!(list, dice);
             if (looks(body, protocol, spaces)) return;
-            expect(run(body, protocol)).toMatchObject({ same: true, names: [] });
+            const { names, same } = run(body, protocol);
+            // What no decoder reads never gets as far as the pass.
+            if (names.includes('malformed_content_mended')) return;
+            expect({ names, same }).toEqual({ names: [], same: true });
           },
         ),
         { numRuns: 1500 },

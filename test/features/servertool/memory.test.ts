@@ -124,20 +124,21 @@ describe('a turn with calls of both', () => {
     for (const agent of ['x', 'y']) {
       await exchange({
         client: 'openai-chat',
-        body: ask,
+        body: { ...ask, messages: [user(`You are ${agent}.`)] },
         tools,
         ledger,
-        hops: [{ say: [search(`s-${agent}`, agent), bash(`b-${agent}`)] }],
+        hops: [{ say: [search('s0', agent), bash('b0')] }],
       });
     }
     for (const agent of ['y', 'x']) {
-      const id = `b-${agent}`;
+      // A vendor that counts gives every agent the same ids.
+      const id = 'b0';
       const again = await exchange({
         client: 'openai-chat',
         body: {
           ...ask,
           messages: [
-            user('Look and list.'),
+            user(`You are ${agent}.`),
             {
               role: 'assistant',
               content: null,
@@ -164,7 +165,7 @@ describe('a turn with calls of both', () => {
       hops: [{ say: [search('s1'), bash('')] }],
     });
     const id = /"id":"(call_[0-9a-f]{24})"/.exec(told.sse)?.[1];
-    expect(ledger.find([callKey('', id ?? '')])?.clientCalls).toEqual([id!]);
+    expect(ledger.find([callKey('', id ?? '', '', '')])?.clientCalls).toEqual([id!]);
   });
 });
 

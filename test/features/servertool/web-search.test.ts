@@ -1,7 +1,14 @@
 /** web_search: the order in which engines are asked, what is filtered, and what is told. */
 
 import { describe, expect, test } from 'bun:test';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { ServerTool, ToolContext } from '../../../src/features/servertool/tool.ts';
+import {
+  modelAnswer,
+  modelFindings,
+  searchConversation,
+} from '../../../src/features/servertool/tools/web-search/ask-model.ts';
 import {
   answerCodexSearch,
   readCodexSearch,
@@ -15,6 +22,7 @@ import { webSearch } from '../../../src/features/servertool/tools/web-search/ind
 import type { EngineNeeds } from '../../../src/features/servertool/tools/web-search/run-engine.ts';
 import { wantsSearch } from '../../../src/features/servertool/tools/web-search/wanted.ts';
 import { isObject, type Json } from '../../../src/lib/json.ts';
+import { PROTOCOLS, target } from './script.ts';
 
 const NOW = '2026-08-01T12:00:00.000Z';
 
@@ -146,6 +154,54 @@ describe('the order of engines', () => {
       summary: 'asked: Search the web for: q',
       hits: [{ title: 'M', url: 'https://m.example', snippet: 'quote' }],
     });
+  });
+
+  test('such a model is asked with its own tool, whatever protocol it speaks', () => {
+    const asked = searchConversation('p', 'm');
+    const bodyAt = (protocol: ProtocolName) =>
+      JSON.stringify(
+        PROTOCOLS[protocol].encodeRequest(
+          asked,
+          target(protocol, { hostedTools: ['web_search'] }),
+          new Notes(),
+        ).tools,
+      );
+    expect(bodyAt('anthropic-messages')).toContain('web_search_20250305');
+    expect(bodyAt('openai-responses')).toContain('{"type":"web_search"}');
+    expect(bodyAt('openai-chat')).toContain('"web_search":{"enable":true');
+    const answer = modelAnswer({
+      id: '',
+      model: 'm',
+      finish: 'stop',
+      blocks: [
+        {
+          type: 'tool-result',
+          callId: 's',
+          kind: 'function',
+          isError: false,
+          by: 'provider',
+          content: [
+            {
+              type: 'opaque',
+              name: 'web_search_result',
+              wire: { protocol: 'anthropic-messages', value: { url: 'https://f', title: 'F' } },
+            },
+          ],
+        },
+        { type: 'text', text: 'Said.', citations: [{ url: 'https://c', citedText: 'q' }] },
+      ],
+    });
+    expect(modelFindings(answer)).toEqual({
+      summary: 'Said.',
+      hits: [
+        { url: 'https://c', title: 'https://c', snippet: 'q' },
+        { url: 'https://f', title: 'F', snippet: '' },
+      ],
+    });
+    const links = { text: 'See [Bun](https://bun.sh).', citations: [] };
+    expect(modelFindings(links).hits).toEqual([
+      { url: 'https://bun.sh', title: 'Bun', snippet: '' },
+    ]);
   });
 
   test("the client's domains hold for every engine", async () => {

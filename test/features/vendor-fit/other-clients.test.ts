@@ -143,6 +143,20 @@ describe('endpoints of other vendors in the form of Messages', () => {
     expect((seen.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
     expect(seen.notes).toEqual(['content_bridged /messages']);
   });
+
+  test('settings on such a turn do not land on a user message', () => {
+    const asked = messages({
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: 'Think less.', output_config: { effort: 'low' } },
+      ],
+    });
+    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
+    expect(JSON.stringify(seen.body)).toContain('Think less.');
+    expect(JSON.stringify(seen.body.messages)).not.toContain('output_config');
+    expect(seen.notes).toContain('parameter_dropped /messages/output_config');
+    expect(seen.again).toBe(true);
+  });
 });
 
 describe('Responses', () => {

@@ -245,6 +245,10 @@ describe('taken', () => {
       'the body of Vertex',
       { ...body({ anthropic_version: 'vertex-2023-10-16' }), model: undefined },
     ],
+    [
+      'an effort from a system message on',
+      talk({ role: 'system', content: 'x', output_config: { effort: 'low' } }),
+    ],
     ['a prefill of an older model', talk(assistant(text('So')))],
   ];
   for (const [what, sent] of fine) test(what, () => expect(lintRequest(sent)).toEqual([]));

@@ -11,11 +11,7 @@ import {
 } from '../tool.ts';
 import { buildRequest, type HttpToolRequest, schemaForModel } from './http-tool-request.ts';
 import { offeredFor } from './keywords.ts';
-
-/** A value that is written nowhere but on the wire. */
-export interface Revealable {
-  reveal(): string;
-}
+import { type Revealable, revealed } from './revealable.ts';
 
 export interface HttpToolOptions {
   readonly name: string;
@@ -56,8 +52,8 @@ async function run(
   options: HttpToolOptions,
 ): Promise<ToolOutcome> {
   const request = buildRequest(options, args);
-  for (const [name, value] of Object.entries(options.query)) {
-    request.url.searchParams.set(name, value.reveal());
+  for (const [name, value] of Object.entries(revealed(options.query))) {
+    request.url.searchParams.set(name, value);
   }
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(options.timeoutMs)]);
   try {
@@ -86,9 +82,7 @@ async function send(
   signal: AbortSignal,
 ): Promise<Response> {
   const { origin } = request.url;
-  const headers = Object.fromEntries(
-    Object.entries(options.headers).map(([name, value]) => [name, value.reveal()]),
-  );
+  const headers = revealed(options.headers);
   let { url } = request;
   let method = options.method;
   let payload = request.body === undefined ? undefined : bodyOf(request.body, headers);

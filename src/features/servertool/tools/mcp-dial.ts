@@ -3,11 +3,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type JsonObject } from '../../../lib/json.ts';
 import type { McpTool } from './mcp-result.ts';
-
-/** A value that is written nowhere but on the wire. */
-export interface Revealable {
-  reveal(): string;
-}
+import { type Revealable, revealed } from './revealable.ts';
 
 /** How a server is reached: by a program or by an address. */
 export interface McpServerOptions {
@@ -56,9 +52,6 @@ export const dialer =
   (version: string): Dial =>
   async (server, listeners, signal) =>
     openSession(await transportOf(server, listeners), server, listeners, signal, version);
-
-const revealed = (values: Readonly<Record<string, Revealable>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.reveal()]));
 
 async function transportOf(server: McpServerOptions, listeners: McpListeners): Promise<Transport> {
   if (server.command === undefined) {

@@ -44,6 +44,8 @@ const PATIENCE = 15_000;
 export function mcpTools(options: McpToolsOptions): McpTools {
   const dial = options.dial ?? dialer(options.version);
   let known: readonly ServerTool[] | undefined;
+  /** Until when anybody waits for first starts: one patience for all requests, not one for each. */
+  let deadline: number | undefined;
   const onTools = () => {
     known = undefined;
   };
@@ -71,20 +73,33 @@ export function mcpTools(options: McpToolsOptions): McpTools {
       return servers.some(({ running }) => !running.met);
     },
     async ready(signal) {
+      const first: Promise<void>[] = [];
       for (const { running } of servers) {
-        if (running.met && running.startable) running.start(signal).catch(() => {});
+        if (running.met && !running.startable) continue;
+        const start = running.start(signal).catch(() => {});
+        if (!running.met) first.push(start);
       }
-      const unmet = servers.filter(({ running }) => !running.met);
-      if (unmet.length === 0) return;
-      const patience = AbortSignal.timeout(options.patienceMs ?? PATIENCE);
-      const both = AbortSignal.any([signal, patience]);
-      // Starting goes on when nobody waits any more; the next request finds it done.
-      await Promise.allSettled(unmet.map(({ running }) => running.start(both)));
+      if (first.length === 0) return;
+      deadline ??= performance.now() + (options.patienceMs ?? PATIENCE);
+      const rest = deadline - performance.now();
+      // Starting goes on when nobody waits any more; a later request finds it done.
+      if (rest > 0) await within(rest, Promise.all(first));
     },
     async close() {
       await Promise.allSettled(servers.map(({ running }) => running.close()));
     },
   };
+}
+
+/** Resolves with the work, or when the time is over. */
+function within(ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    void work.finally(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 function serverTool(server: McpToolsServer, running: McpServer, tool: McpTool): ServerTool {

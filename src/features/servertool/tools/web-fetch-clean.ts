@@ -32,6 +32,7 @@ export function cleanPage(html: string, url: string, pieceLength: number): Clean
   const [open, close] = [`<!--${mark}<-->`, `<!--${mark}>-->`];
   let base = url;
   let title = '';
+  let titles = 0;
   let whole = 0;
   let depth = 0;
   const absolute = (name: string) => ({
@@ -52,9 +53,13 @@ export function cleanPage(html: string, url: string, pieceLength: number): Clean
         if (URL.canParse(value, url)) base = new URL(value, url).href;
       },
     })
-    .on('head title', {
+    .on('title', {
+      element() {
+        titles++;
+      },
       text(chunk) {
-        title += chunk.text;
+        // Pictures have titles of their own, and pages leave out their head.
+        if (titles === 1) title += chunk.text;
       },
     })
     .on('head', {

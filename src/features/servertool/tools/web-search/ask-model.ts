@@ -1,5 +1,8 @@
 /** A model that can search as an engine: it is asked, and what it cites are the hits. */
 
+import type { Reply } from '../../../../conversation/events.ts';
+import type { Conversation } from '../../../../conversation/types.ts';
+import { isObject, type Json } from '../../../../lib/json.ts';
 import type { Found, Hit, SearchQuery } from './engine.ts';
 
 /** What such a model said. */
@@ -35,6 +38,38 @@ export function searchPrompt({
     `Report what you find in a few sentences, from at most ${count} sources, and cite each of them.`,
     ...rules,
   ].join('\n');
+}
+
+/** The request to such a model: the prompt, and its own search tool in canonical form. */
+export function searchConversation(prompt: string, model: string): Conversation {
+  return {
+    model,
+    system: [],
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: prompt }] }],
+    tools: [{ type: 'hosted', name: 'web_search', kind: 'web_search', options: {} }],
+    settings: { stream: false },
+  };
+}
+
+/** What its reply says and cites; results of its search that it did not cite stand behind. */
+export function modelAnswer(reply: Reply): ModelAnswer {
+  const text: string[] = [];
+  const citations: ModelAnswer['citations'][number][] = [];
+  const found: ModelAnswer['citations'][number][] = [];
+  for (const block of reply.blocks) {
+    if (block.type === 'text') {
+      text.push(block.text);
+      citations.push(...(block.citations ?? []));
+    } else if (block.type === 'tool-result') {
+      for (const part of block.content) found.push(...pageOf(part.wire?.value));
+    }
+  }
+  return { text: text.join(''), citations: [...citations, ...found] };
+}
+
+function pageOf(value: Json | undefined) {
+  if (!isObject(value) || typeof value.url !== 'string') return [];
+  return [{ url: value.url, ...(typeof value.title === 'string' ? { title: value.title } : {}) }];
 }
 
 /** Links in the text of a model that cites in Markdown. */

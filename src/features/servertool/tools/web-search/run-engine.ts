@@ -18,6 +18,8 @@ export interface EngineConfig {
   readonly name: string;
   readonly type: string;
   readonly baseUrl?: string;
+  /** `type: model`: the `provider/model` that is asked. */
+  readonly target?: string;
   /** Used in turn. */
   readonly keys: readonly string[];
   readonly options: JsonObject;

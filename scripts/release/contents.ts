@@ -1,0 +1,64 @@
+/** What is in an archive beside the executable: papers, completions, the manual page, the service's file. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Target } from '../../build.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMPLETIONS } from '../../src/cli/completions/index.ts';
+import { launchdPlist } from '../../src/cli/daemon/launchd-plist.ts';
+import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
+import { manPage } from '../../src/cli/man.ts';
+import { type Entry, file } from './tar.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+
+/** A file of the repository. */
+export const source = (path: string): Uint8Array => readFileSync(join(ROOT, path));
+
+/** The completion files by where an archive has them. */
+export const completions = () => ({
+  'completions/hopgate.bash': COMPLETIONS.bash!(COMMANDS),
+  'completions/_hopgate': COMPLETIONS.zsh!(COMMANDS),
+  'completions/hopgate.fish': COMPLETIONS.fish!(COMMANDS),
+});
+
+export const manual = (version: string) => manPage(COMMANDS, version);
+
+/** `hopgate-0.1.0-linux-x64` */
+export const archiveName = (version: string, target: Target) => `hopgate-${version}-${target}`;
+
+/** The entries of an archive, all in one folder. */
+export function archiveContents(options: {
+  readonly target: Target;
+  readonly version: string;
+  readonly binary: Uint8Array;
+  readonly notices: string;
+}): Entry[] {
+  const { target, version, binary } = options;
+  const folder = archiveName(version, target);
+  const unit = { scope: 'system', drain: DRAIN_SECONDS } as const;
+  const service = target.startsWith('darwin')
+    ? file(
+        'service/hopgate.plist',
+        launchdPlist({
+          ...unit,
+          program: ['/usr/local/bin/hopgate'],
+          log: '/var/log/hopgate.log',
+          home: '/var/lib/hopgate',
+        }),
+      )
+    : file(
+        'service/hopgate.service',
+        systemdUnit({ ...unit, program: ['/usr/local/bin/hopgate'] }),
+      );
+  return [
+    file('hopgate', binary, 0o755),
+    file('LICENSE', source('LICENSE')),
+    file('README.md', source('README.md')),
+    file('CHANGELOG.md', source('CHANGELOG.md')),
+    file('THIRD-PARTY-NOTICES.txt', options.notices),
+    ...Object.entries(completions()).map(([path, text]) => file(path, text)),
+    file('man/hopgate.1', manual(version)),
+    service,
+  ].map((entry) => ({ ...entry, path: `${folder}/${entry.path}` }));
+}

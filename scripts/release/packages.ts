@@ -1,0 +1,124 @@
+/** Which packages are inside the executable: for the bill of materials and the notices that licences ask for. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dir, '../..');
+
+export interface Bundled {
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license: string;
+  /** The licence file's text, '' where the package has none. */
+  readonly text: string;
+}
+
+/** The packages that bundled files belong to, sorted. `inputs` are paths from the root. */
+export function bundledPackages(inputs: readonly string[]): readonly Bundled[] {
+  const folders = new Set<string>();
+  for (const input of inputs) {
+    const found = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input);
+    if (found) folders.add(found[0]);
+  }
+  return [...folders]
+    .map(read)
+    .sort((a, b) => (`${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1));
+}
+
+function read(folder: string): Bundled {
+  const path = join(ROOT, folder);
+  const { name, version, license } = JSON.parse(
+    readFileSync(join(path, 'package.json'), 'utf8'),
+  ) as {
+    name: string;
+    version: string;
+    license?: string;
+  };
+  if (license === undefined) throw new Error(`${name} names no licence`);
+  const licence = readdirSync(path).find((entry) => /^(licen[cs]e|copying)(\.|-|$)/i.test(entry));
+  return {
+    name,
+    version,
+    license,
+    text: licence === undefined ? '' : readFileSync(join(path, licence), 'utf8').trim(),
+  };
+}
+
+/** The licence texts of everything bundled, and of the runtime. */
+export function notices(packages: readonly Bundled[]): string {
+  const line = '-'.repeat(80);
+  const parts = packages.map(
+    ({ name, version, license, text }) =>
+      `${line}\n${name} ${version} (${license})\n\n${text || 'The package carries no licence text.'}\n`,
+  );
+  return `hopgate contains these packages. The runtime, Bun ${Bun.version}, is under the MIT licence and links
+JavaScriptCore (LGPL-2.1); its own notices are published with it.
+
+${parts.join('\n')}`;
+}
+
+/** A CycloneDX 1.6 bill of materials. `seconds`: the commit's time; `commit` may be ''. */
+export function billOfMaterials(
+  packages: readonly Bundled[],
+  product: { readonly version: string; readonly license: string; readonly commit: string },
+  seconds: number,
+): string {
+  const component = ({ name, version, license }: Omit<Bundled, 'text'>, type = 'library') => {
+    // %40 is how a package URL spells the @ of a scope.
+    const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+    return { type, 'bom-ref': purl, name, version, licenses: [licenseOf(license)], purl };
+  };
+  const parts = [...packages, { name: 'bun', version: Bun.version, license: 'MIT' }].map((one) =>
+    component(one, one.name === 'bun' ? 'platform' : 'library'),
+  );
+  const root = {
+    type: 'application',
+    'bom-ref': `hopgate@${product.version}`,
+    name: 'hopgate',
+    version: product.version,
+    licenses: [licenseOf(product.license)],
+  };
+  return `${JSON.stringify(
+    {
+      bomFormat: 'CycloneDX',
+      specVersion: '1.6',
+      version: 1,
+      metadata: {
+        timestamp: new Date(seconds * 1000).toISOString(),
+        component: root,
+        ...(product.commit === ''
+          ? {}
+          : { properties: [{ name: 'commit', value: product.commit }] }),
+      },
+      components: parts,
+      dependencies: [{ ref: root['bom-ref'], dependsOn: parts.map((part) => part['bom-ref']) }],
+    },
+    null,
+    2,
+  )}\n`;
+}
+
+const licenseOf = (license: string) =>
+  /\s/.test(license) ? { expression: license } : { license: { id: license } };
+
+/** The version that package.json says, the licence, and where the sources come from. */
+export function product(): { version: string; license: string; commit: string; seconds: number } {
+  const { version, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    version: string;
+    license: string;
+  };
+  const git = (...args: string[]) => {
+    const { success, stdout } = Bun.spawnSync(['git', ...args], { cwd: ROOT });
+    return success ? stdout.toString().trim() : '';
+  };
+  const given = process.env.SOURCE_DATE_EPOCH;
+  const seconds = Number(given ?? git('log', '-1', '--format=%ct'));
+  if (!(seconds > 0)) throw new Error('not in a git checkout: set SOURCE_DATE_EPOCH');
+  return {
+    version,
+    license,
+    commit: existsSync(join(ROOT, '.git')) ? git('rev-parse', 'HEAD') : '',
+    seconds,
+  };
+}
