@@ -37,7 +37,7 @@ machine() {
   fi
   libc=
   if [ "$os" = linux ]; then
-    case $( (ldd --version 2>&1 || true) | tr 'A-Z' 'a-z') in
+    case $( (ldd --version 2>&1 || true) | tr '[:upper:]' '[:lower:]') in
       *musl*) libc=-musl ;;
       *glibc* | *'gnu libc'*) ;;
       *) for loader in /lib/ld-musl-*; do [ ! -e "$loader" ] || libc=-musl; done ;;

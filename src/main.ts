@@ -1,13 +1,9 @@
-/** The entry: lifts a limit that only a fresh process can lift, then hands the command line to cli/. */
+/** The entry: lifts a limit that only a fresh process can lift, then loads the program and hands over. */
 
-import { processIo, run } from './cli/index.ts';
-import { PAIRING, PROTOCOLS } from './compose.ts';
-import { LINT } from './compose-lint.ts';
-import { processEnvironment } from './config/environment.ts';
-import { serve } from './serve.ts';
+import type * as Start from './start.ts';
 
 // Bun allows 256 outgoing requests at a time, open streams included, and reads the setting only when
-// the process starts: so the process replaces itself once, with the same pid.
+// the process starts: so the process replaces itself once, with the same pid, before anything is loaded.
 const LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
@@ -20,19 +16,7 @@ if (serving && process.env[LIMIT] === undefined && process.execve !== undefined)
   process.execve(process.execPath, [...program, ...args], variables);
 }
 
-const environment = processEnvironment();
-process.exitCode = await run(args, processIo(environment), {
-  protocols: PROTOCOLS,
-  pairing: PAIRING,
-  program,
-  lint: LINT,
-  serve: (options) =>
-    serve({
-      ...options,
-      variables: process.env,
-      isWorker: process.env.HOPGATE_WORKER === '1',
-      command: [...program, ...args],
-    }),
-});
+const { start }: typeof Start = await import('./start.ts');
+process.exitCode = await start(program, args, process.env);
 // A server leaves handles behind; anything else ends by itself once its output is through the pipe.
 if (serving) process.exit();

@@ -17,7 +17,6 @@ export interface FormulaOptions {
 
 /** @throws Error when a sum is missing */
 export function formula({ version, baseUrl, sums }: FormulaOptions): string {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Ruby's interpolation, not ours
   const base = baseUrl?.replace(/\/+$/, '') ?? 'file://#{__dir__}';
   return new TextDecoder()
     .decode(source('packaging/hopgate.rb'))

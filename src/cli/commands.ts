@@ -50,6 +50,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         range: [0, 86_400],
       },
       {
+        name: 'workers',
+        value: 'N',
+        summary: 'processes that share the port',
+        default: 'workers of the configuration, else 1',
+        range: [1, 64],
+      },
+      {
         name: 'log-level',
         value: 'LEVEL',
         summary: 'what is logged',

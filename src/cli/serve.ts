@@ -6,11 +6,12 @@ import { load, loadOptions, tell } from './load-config.ts';
 
 type Flags = Pick<Invocation, 'text' | 'number'>;
 
-/** `--host`, `--port`, `--drain` and the log's flags win over the file. */
+/** `--host`, `--port`, `--drain`, `--workers` and the log's flags win over the file. */
 export function withFlags(config: Config, { text, number }: Flags): Config {
   const level = text('log-level');
   const format = text('log-format');
   const drain = number('drain');
+  const workers = number('workers');
   return {
     ...config,
     listen: {
@@ -18,6 +19,7 @@ export function withFlags(config: Config, { text, number }: Flags): Config {
       port: number('port') ?? config.listen.port,
     },
     limits: drain === undefined ? config.limits : { ...config.limits, drainMs: drain * 1000 },
+    workers: workers ?? config.workers,
     log: {
       level: (level ?? config.log.level) as Config['log']['level'],
       format: (format ?? config.log.format) as Config['log']['format'],

@@ -302,7 +302,7 @@ export interface LimitsConfig {
   /** Follow-up hops of server tools. */
   readonly toolRounds: number;
   readonly bodyBytes: number;
-  /** Characters of a tool result's text, for vendors that want it short. */
+  /** Characters of a tool result's text, for vendors that want it short; 0 = no limit. */
   readonly toolText: number;
   /** Requests at the same time over all providers; 0 = no limit. */
   readonly concurrency: number;

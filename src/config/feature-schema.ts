@@ -135,7 +135,7 @@ export const limits = closed(
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
     tool_text: optional(
-      count("Characters of a tool result's text, for vendors that need it short.", 1),
+      count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
       `$RCC_TOOL_TEXT_LIMIT, else ${DEFAULT_TOOL_TEXT}`,
     ),
     concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),

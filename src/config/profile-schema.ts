@@ -11,7 +11,7 @@ const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** Meanings of an error, as the program names them. */
-export const ERROR_KINDS = [
+const ERROR_KINDS = [
   'invalid_request',
   'authentication',
   'permission',

@@ -15,6 +15,8 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     systemTurns: true,
     defaultMaxTokens: 32_000,
     temperature: { min: 0, max: 1 },
+    // Its models know no other markup.
+    leakFamilies: ['anthropic-xml'],
     hostedTools: [
       'web_search',
       'web_fetch',

@@ -41,6 +41,8 @@ const chat = {
   reasoningParam: 'reasoning_effort',
   temperature: { min: 0, max: 2 },
   maxStops: 4,
+  // Stripped channel marks, and calls glued into prose as JSON.
+  leakFamilies: ['harmony', 'json'],
   errors: OPENAI_ERRORS,
   models,
 } as const;

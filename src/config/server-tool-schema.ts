@@ -1,16 +1,10 @@
 /** The schema of tools that reach out for a model: web_fetch, the operator's HTTP tools, MCP servers. */
 
 import { Type } from '@sinclair/typebox';
-import {
-  byDefault,
-  choice,
-  closed,
-  count,
-  named,
-  optional,
-  seconds,
-  text,
-} from './schema-words.ts';
+import { byDefault, choice, closed, count, named, optional, text } from './schema-words.ts';
+
+/** A limit that cannot be switched off: somebody waits for the answer. */
+const wait = (description: string) => Type.Number({ minimum: 0.1, maximum: 3600, description });
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -31,7 +25,7 @@ export const webFetch = closed(
       ),
       'declared',
     ),
-    timeout: byDefault(seconds('Seconds for one page, redirects included.'), 20),
+    timeout: byDefault(wait('Seconds for one page, redirects included.'), 20),
     max_bytes: byDefault(count('Bytes read of one page.', 1024), 5_000_000),
     max_text: byDefault(count('Characters handed to the model at a time.', 100), 40_000),
     max_redirects: byDefault(count('Redirects followed.'), 5),
@@ -64,7 +58,7 @@ const httpTool = closed(
     headers: byDefault(named(Type.String(), 'Headers; may hold keys.'), {}),
     query: byDefault(named(Type.String(), 'Query parameters of every call; may hold keys.'), {}),
     keywords,
-    timeout: byDefault(seconds('Seconds for one call.'), 30),
+    timeout: byDefault(wait('Seconds for one call.'), 30),
     max_bytes: byDefault(count('Bytes of the answer that the model gets.', 1), 262_144),
   },
   'A tool that is one HTTP request.',
@@ -93,7 +87,7 @@ const mcpServer = closed(
       'all of them',
     ),
     keywords,
-    timeout: byDefault(seconds('Seconds for one call, and for its start.'), 60),
+    timeout: byDefault(wait('Seconds for one call, and for its start.'), 60),
   },
   'An MCP server.',
 );

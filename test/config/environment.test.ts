@@ -31,7 +31,7 @@ describe('environment', () => {
   test.each([
     ['4096', 4096],
     [' 10 ', 10],
-    ['0', undefined],
+    ['0', 0],
     ['-5', undefined],
     ['1e3', undefined],
     ['', undefined],

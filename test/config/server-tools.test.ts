@@ -59,6 +59,10 @@ describe('web_fetch', () => {
     expect(takesMcp(mcp[0]!)).toBe(mcp[0]!);
   });
 
+  test('a time limit cannot be switched off', () => {
+    expect(problem(tools('web_fetch: { timeout: 0 }'))).toContain('must be 0.1 or more');
+  });
+
   test('unknown keys are problems', () => {
     expect(problem(tools('web_fetch: { allowed: [x] }'))).toContain('unknown key');
   });

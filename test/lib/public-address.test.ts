@@ -202,7 +202,7 @@ describe('URLs', () => {
     'http://256.256.256.256/',
     'http://1.2.3.4.5/',
     'http://exa mple.com/',
-      ])('%s is refused before anything is looked up', (text) => {
+  ])('%s is refused before anything is looked up', (text) => {
     expect(() => placeOf(text)).toThrow(RefusedAddress);
   });
 

@@ -39,6 +39,7 @@ ProtectKernelTunables=yes
 ProtectProc=invisible
 ProcSubset=pid
 PrivateDevices=yes
+PrivateMounts=yes
 PrivateTmp=yes
 PrivateUsers=yes
 RemoveIPC=yes

@@ -4,7 +4,7 @@ import { edited } from '../../conversation/edit.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import type { Rules } from './rules.ts';
 import { isAside, runsOf } from './runs.ts';
-import { NO_CONTENT } from './words.ts';
+import { isBlank, NO_CONTENT } from './words.ts';
 
 /**
  * "all messages must have non-empty content except for the optional final assistant message". An
@@ -38,16 +38,21 @@ export function fillEmpty(turns: readonly Turn[], rules: Rules, note: () => void
   return changed ? out : turns;
 }
 
-// The same set as in words.ts: what an upstream strips.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
-const TAIL = /[\s\x1c-\x1f\x85]+$/;
-
 /** "final assistant content cannot end with trailing whitespace". */
 export function trimPrefill(turns: readonly Turn[], note: () => void): readonly Turn[] {
   const turn = turns.at(-1);
   const block: Block | undefined = turn?.blocks.at(-1);
-  if (turn?.role !== 'assistant' || block?.type !== 'text' || !TAIL.test(block.text)) return turns;
+  if (turn?.role !== 'assistant' || block?.type !== 'text') return turns;
+  const text = withoutTail(block.text);
+  if (text === block.text) return turns;
   note();
-  const blocks = turn.blocks.with(-1, edited(block, { text: block.text.replace(TAIL, '') }));
+  const blocks = turn.blocks.with(-1, edited(block, { text }));
   return turns.with(-1, edited(turn, { blocks }));
+}
+
+/** Without white space at the end; a loop, since a pattern would try every run of spaces anew. */
+function withoutTail(text: string): string {
+  let end = text.length;
+  while (end > 0 && isBlank(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
 }

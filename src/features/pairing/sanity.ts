@@ -56,7 +56,6 @@ function answers(
   const next = runs[run.index + 1];
   if (rules.results === 'lead' && next?.side !== 'input') return ids;
   const to = rules.results === 'lead' ? next!.to : turns.length;
-  // Responses: the output may stand among the items of the very run, behind its call.
   for (let i = run.to; i < to; i++) {
     if (isAside(turns[i]!, rules)) continue;
     for (const block of turns[i]!.blocks) {

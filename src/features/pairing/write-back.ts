@@ -4,6 +4,15 @@ import { edited } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import type { Call, Result, Table } from './index-calls.ts';
+import {
+  callsLast,
+  isLoneResult,
+  isSame,
+  keptEmpty,
+  type Piece,
+  resultsAhead,
+  sourceOf,
+} from './pieces.ts';
 import type { Rules } from './rules.ts';
 import { isAside, type Run } from './runs.ts';
 import { madeTurn } from './split-roles.ts';
@@ -17,15 +26,6 @@ export interface Plan {
   readonly ids: ReadonlyMap<Call, string>;
   readonly rules: Rules;
   readonly notes: Notes;
-}
-
-/** Blocks that come from one turn, or from none. */
-interface Piece {
-  readonly host: Turn | undefined;
-  readonly role: Turn['role'];
-  blocks: Block[];
-  /** A later part of a turn that was split. */
-  readonly rest?: boolean;
 }
 
 /** The turns as they go out; untouched ones are the same references, in the same list if all are. */
@@ -227,7 +227,7 @@ class Writer {
         }
       }
       // A tool message that holds no result any more is a user's message like any.
-      const host = became && result1(turn) && !rules.shared ? undefined : turn;
+      const host = became && isLoneResult(turn) && !rules.shared ? undefined : turn;
       pieces.push({ host, role: turn.role, blocks });
     }
     return pieces;
@@ -360,44 +360,3 @@ class Writer {
     }
   }
 }
-
-/** How many results stand at the front. */
-function resultsAhead(blocks: readonly Block[]): number {
-  const end = blocks.findIndex((block) => block.type !== 'tool-result');
-  return end < 0 ? blocks.length : end;
-}
-
-const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block =>
-  origin.get(block) ?? block;
-
-const isSame = ({ host, blocks }: Piece): boolean =>
-  host !== undefined &&
-  host.blocks.length === blocks.length &&
-  host.blocks.every((block, i) => block === blocks[i]);
-
-const keptEmpty = ({ host }: Piece): boolean => host !== undefined && host.blocks.length === 0;
-
-/** A turn that is one result and nothing else, as Chat and Responses write them. */
-const result1 = (turn: Turn): boolean =>
-  turn.blocks.length === 1 && turn.blocks[0]!.type === 'tool-result';
-
-/**
- * Text behind the last call moves before the calls it follows; the same list where there is none.
- * What the vendor's own tools do may stand there.
- */
-function callsLast(blocks: Block[], isCall: (block: Block) => boolean): Block[] {
-  const last = blocks.findLastIndex(isCall);
-  if (last < 0) return blocks;
-  const behind = blocks.slice(last + 1);
-  if (!behind.some(speaks)) return blocks;
-  let first = last;
-  while (first > 0 && isCall(blocks[first - 1]!)) first--;
-  return [
-    ...blocks.slice(0, first),
-    ...behind.filter((block) => block.type !== 'reasoning'),
-    ...blocks.slice(first, last + 1),
-  ];
-}
-
-const speaks = (block: Block): boolean =>
-  block.type !== 'reasoning' && block.type !== 'tool-call' && block.type !== 'tool-result';

@@ -103,19 +103,14 @@ function fromResult(result: JsonObject, depth: number): Outcome {
     : nested !== undefined
       ? nested.ok
       : words(result.error) === '';
+  // A record within is said by its own words, wherever it stands.
+  const say = (value: Json | undefined) => nestedOutcome(value, depth)?.words ?? words(value);
   if (ok) {
-    if (nested !== undefined) return { ok, words: nested.words };
-    const output = words(result.output);
-    const printed = [words(result.stdout), words(result.stderr)].filter((text) => text !== '');
+    const output = say(result.output);
+    const printed = [say(result.stdout), say(result.stderr)].filter((text) => text !== '');
     return { ok, words: output === '' ? printed.join('\n') : output };
   }
-  const sources = [
-    words(result.stderr),
-    words(result.error),
-    nested === undefined ? '' : nested.words,
-    nested === undefined ? words(result.output) : '',
-    words(result.stdout),
-  ];
+  const sources = [result.stderr, result.error, result.output, result.stdout].map(say);
   const reason = firstLines(sources.find((text) => text.trim() !== '') ?? '');
   if (reason !== '') return { ok, words: reason };
   return { ok, words: code === undefined ? '' : `exit code ${code}` };

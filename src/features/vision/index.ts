@@ -6,7 +6,7 @@ import { type DescriberOptions, describer, type VisionSettings } from './describ
 import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
 
 export type { AskModel, VisionSettings } from './describe.ts';
-export { type DescriptionStore, openDescriptionStore } from './description-store.ts';
+export { openDescriptionStore } from './description-store.ts';
 
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
   /** What is configured now; undefined: nobody looks at images, words take their place. */

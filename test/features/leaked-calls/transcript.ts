@@ -98,7 +98,7 @@ export function play(events: readonly StreamEvent[], playing: Playing = {}): Pla
     settings: { stream: true, ...playing.settings },
   };
   const context = {
-    target: targetWith(playing.profile),
+    target: { ...targetWith(playing.profile), protocol: playing.protocol ?? 'openai-chat' },
     client: 'openai-chat',
     notes,
     hop: 1,

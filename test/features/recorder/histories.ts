@@ -1,6 +1,7 @@
 /** Agents' histories in each protocol, with one thing in them that a vendor cannot take. */
 
 import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { encryptedFor } from '../../support/fake-upstream/seals.ts';
 
 /** What an old gateway wrapped results in; GLM answered such ones with 500 Operation failed. */
 export const envelope = (bytes: number): string => {
@@ -113,9 +114,7 @@ export function responsesHistory(rounds: number, last: string): JsonObject {
     input.push({
       type: 'reasoning',
       id: `rs_${i}`,
-      summary: [],
-      encrypted_content: 'x'.repeat(100),
-    });
+      summary: [], encrypted_content: encryptedFor(`step ${i}`) });
     input.push({
       type: 'function_call',
       call_id: `call_${i}`,

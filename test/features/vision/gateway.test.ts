@@ -59,7 +59,10 @@ const HISTORIES: Readonly<Record<ProtocolName, (turns: number) => JsonObject>> =
         call_id: `c${turn}`,
         output: [{ type: 'input_image', image_url: dataUrl(`${turn}`) }],
       },
-    ]).flat(),
+      { role: 'assistant', content: [{ type: 'output_text', text: `done ${turn}` }] },
+    ])
+      .flat()
+      .slice(0, -1),
   }),
   'anthropic-messages': (turns) => ({
     model: 'm',

@@ -1,0 +1,25 @@
+/** `hopgate samples`: looks through recorded exchanges, while a gateway records or not. */
+
+import { type Invocation, UsageError } from '../command.ts';
+import { exportSamples, importSamples } from './carry.ts';
+import { runDiff } from './diff.ts';
+import { bookOf } from './folder.ts';
+import { runList } from './list.ts';
+import { runShow } from './show.ts';
+
+const ACTIONS = { list: runList, show: runShow, diff: runDiff, export: exportSamples, import: importSamples };
+
+export const SAMPLE_ACTIONS = Object.keys(ACTIONS);
+
+/** Exit 0; 1 when the configuration or a file cannot be used. */
+export async function runSamples(invocation: Invocation): Promise<number> {
+  const [action = 'list', ...rest] = invocation.arguments;
+  if (!Object.hasOwn(ACTIONS, action)) throw new UsageError(`There is no "samples ${action}".`);
+  const book = await bookOf(invocation);
+  if (book === undefined) return 1;
+  try {
+    return await ACTIONS[action as keyof typeof ACTIONS](book, rest, invocation);
+  } finally {
+    book.close();
+  }
+}

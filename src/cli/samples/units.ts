@@ -1,0 +1,25 @@
+/** Times and sizes in few characters. */
+
+/** `11-22 00:31:07` of a time since 1970, where this machine is. */
+export function clock(ms: number): string {
+  const date = new Date(ms);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** `812 ms`, `4.3 s`; '' when it is not known. */
+export function millis(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '';
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** `312 B`, `41 KB`. */
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const [value, unit] = count < 1e6 ? [count / 1e3, 'KB'] : [count / 1e6, 'MB'];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/** `62 %`. */
+export const percent = (rate: number) => `${Math.round(rate * 100)} %`;

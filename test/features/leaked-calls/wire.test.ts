@@ -1,0 +1,138 @@
+/** On the wire: recorded streams keep every byte with the feature armed, leaked ones come out as real calls. */
+
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { TranslateLane } from '../../../src/gateway/translate-lane.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/lib/json.ts';
+import { SseParser } from '../../../src/lib/sse.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../../src/protocols/protocol.ts';
+import { characters, TOOLS, targetWith } from './transcript.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
+const THERE = existsSync(`${FIXTURES}index.json`);
+const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  messages: anthropicMessages,
+  chat: openaiChat,
+  responses: openaiResponses,
+};
+
+const SENT: Conversation = {
+  model: 'm',
+  system: [],
+  turns: [],
+  tools: TOOLS,
+  settings: { stream: true, streamUsage: true },
+};
+
+function through(from: Protocol, to: Protocol, chunks: readonly Uint8Array[]): Uint8Array {
+  const notes = new Notes();
+  const target = { ...targetWith(), protocol: from.name };
+  const context = { target, client: to.name, notes, hop: 1 };
+  const clientContext = { asked: SENT, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const lane = new TranslateLane({
+    decoder: from.decodeStream({ sent: SENT, target, notes }),
+    interceptors: [leakedCalls(() => {}).intercept!(SENT, context)!],
+    client: { encoder: to.encodeStream(clientContext), context: clientContext, fold: undefined },
+    keepsBytes: from === to,
+    continues: false,
+  });
+  const out = [...chunks.map((chunk) => lane.push(chunk)), lane.end()];
+  return Buffer.concat(out.map((part) => Buffer.from(part as Uint8Array)));
+}
+
+const rows = THERE
+  ? (
+      JSON.parse(readFileSync(`${FIXTURES}index.json`, 'utf8')) as {
+        readonly file: string;
+        readonly protocol: string;
+        readonly kind: string;
+        readonly anomalies: readonly string[];
+      }[]
+    ).filter(({ protocol, kind, anomalies }) => {
+      return (
+        protocol in PROTOCOLS && kind === 'sse' && !anomalies.some((each) => /start/.test(each))
+      );
+    })
+  : [];
+
+(THERE ? describe : describe.skip)(
+  THERE ? 'recorded streams' : 'SKIPPED: the recordings are not beside this checkout',
+  () => {
+    test('every byte stays, in pieces of any size', () => {
+      const wrong: string[] = [];
+      for (const { file, protocol } of rows) {
+        const bytes = new Uint8Array(readFileSync(FIXTURES + file));
+        if (/(?:<|\\u003c)think/.test(new TextDecoder().decode(bytes))) continue;
+        const size = 1 + (file.length % 700);
+        const chunks: Uint8Array[] = [];
+        for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
+        const codec = PROTOCOLS[protocol]!;
+        if (!Buffer.from(bytes).equals(through(codec, codec, chunks))) wrong.push(file);
+      }
+      expect(rows.length).toBeGreaterThan(300);
+      expect(wrong).toEqual([]);
+    });
+  },
+);
+
+const LEAK =
+  'Looking.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="exec_command">\n<｜DSML｜parameter name="cmd" string="true">ls "a"</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>';
+
+function chatStream(text: string): Uint8Array[] {
+  const chunk = (delta: Json, reason: string | null) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
+  const frames = characters(text).map((content) => chunk({ content }, null));
+  frames.unshift(chunk({ role: 'assistant', content: '' }, null));
+  frames.push(chunk({}, 'stop'), 'data: [DONE]\n\n');
+  return frames.map((frame) => new TextEncoder().encode(frame));
+}
+
+function framesOf(bytes: Uint8Array): JsonObject[] {
+  const parser = new SseParser();
+  return [...parser.push(bytes), ...parser.end()].flatMap(({ data }) => {
+    const value: unknown = data === undefined || data === '[DONE]' ? undefined : JSON.parse(data);
+    return isObject(value) ? [value] : [];
+  });
+}
+
+describe('a leaking Chat stream', () => {
+  test('is a call for a Chat client', () => {
+    const frames = framesOf(through(openaiChat, openaiChat, chatStream(LEAK)));
+    const choices = frames.map((frame) => (frame.choices as readonly JsonObject[])[0]!);
+    const deltas = choices.map(({ delta }) => delta as JsonObject);
+    expect(deltas.map(({ content }) => content ?? '').join('')).toBe('Looking.');
+    const calls = deltas.flatMap((delta) => (delta.tool_calls ?? []) as readonly JsonObject[]);
+    expect(calls[0]!.id).toMatch(/^call_[0-9a-f]{24}$/);
+    const functions = calls.map((call) => call.function as JsonObject);
+    expect(functions[0]!.name).toBe('exec_command');
+    const args = functions.map((each) => each.arguments ?? '').join('');
+    expect(JSON.parse(args)).toEqual({ cmd: 'ls "a"' });
+    expect(choices.at(-1)!.finish_reason).toBe('tool_calls');
+  });
+
+  test('is a tool_use for a Messages client', () => {
+    const frames = framesOf(through(openaiChat, anthropicMessages, chatStream(LEAK)));
+    const starts = frames.filter(({ type }) => type === 'content_block_start');
+    expect(starts.map(({ content_block: block }) => (block as JsonObject).type)).toEqual([
+      'text',
+      'tool_use',
+    ]);
+    const stop = frames.find(({ type }) => type === 'message_delta')!;
+    expect((stop.delta as JsonObject).stop_reason).toBe('tool_use');
+  });
+
+  test('is a function_call for a Responses client', () => {
+    const frames = framesOf(through(openaiChat, openaiResponses, chatStream(LEAK)));
+    const last = frames.find(({ type }) => type === 'response.completed')!.response as JsonObject;
+    const items = last.output as readonly JsonObject[];
+    expect(items.map(({ type }) => type)).toEqual(['message', 'function_call']);
+    expect(items[1]!.name).toBe('exec_command');
+  });
+});

@@ -1,0 +1,109 @@
+/** Whole sessions: what was sent once is sent again as it was, so that a vendor's prompt cache holds. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { sentShortInMemory } from '../../../src/features/tool-results/index.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+import { assistant, pass, record, result, user } from './support.ts';
+
+const output = fc.oneof(
+  fc.string({ maxLength: 40 }),
+  fc.string({ unit: 'grapheme', maxLength: 30 }),
+  fc.constantFrom('', '执行成功', 'x...(truncated)', '{"a":1}'),
+);
+const content = fc.oneof(
+  output,
+  fc
+    .record({ ok: fc.boolean(), text: output, nested: fc.boolean() })
+    .map(({ ok, text, nested }) => {
+      const said = nested ? record({ exit_code: 0, output: text }) : text;
+      return record(
+        ok
+          ? { success: true, exit_code: 0, output: said }
+          : { exit_code: 2, stdout: said, stderr: text },
+      );
+    }),
+);
+/** One round: its calls with their results, and perhaps words of the user behind it. */
+const round = fc.record({
+  results: fc.array(content, { minLength: 1, maxLength: 3 }),
+  words: fc.option(fc.string({ minLength: 1, maxLength: 5 }), { nil: undefined }),
+  residue: fc.boolean(),
+});
+const session = fc.array(round, { minLength: 1, maxLength: 6 });
+const limits = fc.constantFrom(0, 5, 12, 8192);
+
+const messagesOf = (rounds: readonly { results: string[]; words?: string; residue: boolean }[]) => {
+  const messages: JsonObject[] = [user('go')];
+  rounds.forEach(({ results, words, residue }, r) => {
+    const ids = results.map((_, i) => `call_${r}_${i}`);
+    const said = residue ? `I ran it. ${record({ exit_code: 0 })}` : null;
+    messages.push({ ...assistant(...ids), content: said });
+    results.forEach((text, i) => {
+      messages.push(result(ids[i]!, text));
+    });
+    if (words !== undefined) messages.push({ role: 'assistant', content: 'So.' }, user(words));
+  });
+  return messages;
+};
+
+describe('over a session', () => {
+  test('each request begins with the one before it, byte for byte', () => {
+    fc.assert(
+      fc.property(session, limits, (rounds, limit) => {
+        const ledger = sentShortInMemory();
+        let before: readonly JsonObject[] = [];
+        for (let count = 1; count <= rounds.length; count++) {
+          const { messages } = pass(messagesOf(rounds.slice(0, count)), { limit, ledger });
+          expect(JSON.stringify(messages.slice(0, before.length))).toBe(JSON.stringify(before));
+          before = messages;
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('nothing but texts changes, and a second pass changes nothing', () => {
+    fc.assert(
+      fc.property(session, limits, (rounds, limit) => {
+        const asked = messagesOf(rounds);
+        const { messages, again, conversation } = pass(asked, { limit });
+        const bare = (list: readonly JsonObject[]) =>
+          list.map(({ content: _, ...rest }) => JSON.stringify(rest));
+        expect(bare(messages)).toEqual(bare(asked));
+        expect(again).toBe(conversation);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('the last round keeps to the limit, counted in characters, the mark on top', () => {
+    fc.assert(
+      fc.property(session, fc.constantFrom(5, 12, 100), (rounds, limit) => {
+        const { messages } = pass(messagesOf(rounds), { limit });
+        const last = messages.findLastIndex(({ tool_calls: calls }) => calls !== undefined);
+        for (const { role, content: text } of messages.slice(last)) {
+          if (role !== 'tool') continue;
+          const said = String(text);
+          const body = said.endsWith('...(truncated)') ? said.slice(0, -14) : said;
+          expect([...body].length).toBeLessThanOrEqual(limit);
+          expect(said.isWellFormed()).toBe(true);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('no record reaches the vendor in the last round or in what the model said', () => {
+    fc.assert(
+      fc.property(session, (rounds) => {
+        const { messages } = pass(messagesOf(rounds), { limit: 0 });
+        const last = messages.findLastIndex(({ tool_calls: calls }) => calls !== undefined);
+        messages.forEach(({ role, content: text }, i) => {
+          if (role === 'assistant' || i > last) expect(String(text)).not.toContain('rcc.tool.v1');
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
