@@ -2,6 +2,9 @@
 
 import { join } from 'node:path';
 import { Elysia } from 'elysia';
+import { askThrough } from './compose-ask.ts';
+import { composeFeatures } from './compose-features.ts';
+import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
@@ -10,8 +13,10 @@ import type { ProtocolName } from './conversation/types.ts';
 import { exchangeRecord, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
+import type { Failed } from './gateway/answer.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
+import type { Summary } from './gateway/exchange.ts';
 import { createGateway, type Snapshot } from './gateway/gateway.ts';
 import { type Access, createAccess, isLoopback } from './http/access.ts';
 import { commonRoutes } from './http/app.ts';
@@ -46,6 +51,8 @@ export interface ComposeOptions {
   readonly environment: Environment;
   readonly log: Log;
   readonly version: string;
+  /** False: no feature sees what the client said or what is answered. */
+  readonly repair?: boolean;
 }
 
 export interface Composed {
@@ -55,7 +62,7 @@ export interface Composed {
   /** From now on `/readyz` says that this process is leaving. */
   drain(): void;
   /** Writes down what is still in memory. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Everything that depends on the configuration, made anew by a reload. */
@@ -103,20 +110,42 @@ export function compose(options: ComposeOptions): Composed {
     warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
   });
   const state = responseState(store);
+  const recorder = recorderFor(options.config, log);
 
-  const gateway = createGateway({
+  const shared = {
     protocols: PROTOCOLS,
     features: [],
-    extras: state.extras,
     snapshot: () => settings.snapshot,
-    record: () => undefined,
-    onRetry: ({ target, error }) => metrics.retries.add(1, target?.provider ?? '', error.kind),
-    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
-    onEnd: (summary) => {
+    onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) =>
+      metrics.retries.add(1, target?.provider ?? '', error.kind),
+    onEnd: (summary: Summary) => {
       const record = exchangeRecord(summary);
       countExchange(metrics, record);
       logExchange(log, record);
     },
+  };
+  // What the gateway itself asks of a model passes no features: nothing it says could call for more.
+  const bare = createGateway({
+    ...shared,
+    extras: () => undefined,
+    record: () => undefined,
+    onStream: () => {},
+  });
+  const features = composeFeatures(
+    { environment, log, metrics, version: options.version, ask: askThrough(bare) },
+    options.config,
+  );
+  const gateway = createGateway({
+    ...shared,
+    extras(exchange, ask) {
+      const own = state.extras(exchange, ask);
+      const all = options.repair === false ? [] : features.of(exchange, ask);
+      return own === undefined
+        ? { features: all }
+        : { ...own, features: [...own.features, ...all] };
+    },
+    record: (exchange) => recorder.begin(exchange),
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
   const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot: () => settings.snapshot });
 
@@ -181,12 +210,18 @@ export function compose(options: ComposeOptions): Composed {
   return {
     app: app as unknown as Elysia,
     reload: (config) => {
+      features.configure(config);
+      recorder.configure(recorderSettings(config));
       settings = settingsOf(config);
     },
     drain: () => {
       draining = true;
     },
-    close: () => store.close(),
+    close: async () => {
+      await recorder.close();
+      store.close();
+      features.close();
+    },
   };
 }
 

@@ -47,7 +47,7 @@ export async function serve(how: ServeHow): Promise<number> {
     });
   } catch (thrown) {
     process.stderr.write(`hopgate: ${thrown instanceof Error ? thrown.message : thrown}\n`);
-    composed.close();
+    await composed.close();
     return 1;
   }
   const workers =

@@ -3,6 +3,7 @@
 import { processIo, run } from './cli/index.ts';
 import { PAIRING, PROTOCOLS } from './compose.ts';
 import { LINT } from './compose-lint.ts';
+import { SAMPLES } from './compose-samples.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './serve.ts';
 
@@ -17,6 +18,7 @@ export function start(
     pairing: PAIRING,
     program,
     lint: LINT,
+    ...SAMPLES,
     serve: (options) =>
       serve({
         ...options,

@@ -30,7 +30,10 @@ function isMessages(body: JsonObject): boolean {
     body.stop_sequences !== undefined ||
     objects(body.tools).some((tool) => tool.input_schema !== undefined) ||
     objects(body.messages).some(({ content }) =>
-      objects(content).some((block) => MESSAGES_BLOCKS.test(String(block.type))),
+      objects(content).some(
+        // Mistral's Chat has `thinking` parts too, but they hold a list.
+        (block) => MESSAGES_BLOCKS.test(String(block.type)) && !Array.isArray(block.thinking),
+      ),
     )
   );
 }

@@ -9,6 +9,7 @@ import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json.ts';
 import type { Finding, Linter } from '../protocols/lint.ts';
 import type { Protocol } from '../protocols/protocol.ts';
+import type { SampleDeps } from './sample-deps.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -102,7 +103,7 @@ export interface ServeOptions {
 }
 
 /** What only `main.ts` can bring along. */
-export interface Deps {
+export interface Deps extends SampleDeps {
   /** Runs the server until it is told to stop; the exit code. */
   serve(options: ServeOptions): Promise<number>;
   /** The three protocols, by name. */

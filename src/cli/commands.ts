@@ -10,6 +10,7 @@ import { runLint, SHORT_NAMES } from './lint.ts';
 import { runMan } from './man.ts';
 import { runModels } from './models.ts';
 import { runRepair } from './repair.ts';
+import { SAMPLE_COMMANDS } from './sample-commands.ts';
 import { runServe } from './serve.ts';
 import { CLIENT_NAMES, runSetup } from './setup/index.ts';
 import { runVersion } from './version.ts';
@@ -400,6 +401,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     exits: [[0, 'printed']],
     run: (invocation) => runMan(invocation, COMMANDS),
   },
+  ...SAMPLE_COMMANDS,
   {
     name: 'version',
     group: 'Look',

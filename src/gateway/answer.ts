@@ -35,7 +35,12 @@ export interface Whole extends FromTarget {
   readonly body: Output;
   readonly digest: Digest;
   /** The answer goes on with another hop; `events` are what the client is to get of all so far. */
-  readonly continuation?: { readonly next: Next; readonly events: readonly StreamEvent[] };
+  readonly continuation?: {
+    readonly next: Next;
+    readonly events: readonly StreamEvent[];
+    /** The reply that these events amount to, when no hop follows (`next.last`). */
+    readonly finish: (events: readonly StreamEvent[]) => Whole;
+  };
 }
 
 export interface Failed {

@@ -13,6 +13,7 @@ import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import type { Sent, Upstream } from '../upstream/upstream.ts';
+import { vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
 import type { Ask } from './ask.ts';
 import { byteSource } from './byte-source.ts';
@@ -171,11 +172,9 @@ async function refusal(
   const { stream, headers } = decoded(response);
   const bytes = await readUpTo(stream(), ERROR_BODY_BYTES);
   recorded?.chunk(bytes);
-  const error = options.protocol.decodeError(
-    response.status,
-    new TextDecoder().decode(bytes),
-    response.headers,
-  );
+  const text = new TextDecoder().decode(bytes);
+  const said = options.protocol.decodeError(response.status, text, response.headers);
+  const error = vendorError(target.profile, said);
   recorded?.end(error);
   const remedy = remedyForStatus(response.status, error, response.headers);
   if (remedy === 'next-key' || response.status === 429) {

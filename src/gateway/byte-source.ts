@@ -15,7 +15,7 @@ export interface ByteSource {
    * All chunks that are there, waiting for at least one; undefined at the end.
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
-  next(): Promise<readonly Uint8Array[] | undefined>;
+  next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
   all(): Promise<Uint8Array>;
   /** Stops the upstream; safe at any time. */
@@ -63,27 +63,31 @@ export function byteSource(body: Body, options: ByteSourceOptions): ByteSource {
           { cause: thrown },
         );
   };
+  const fail = (thrown: unknown): never => {
+    const error = trouble(thrown);
+    finish(error);
+    throw error;
+  };
+  const take = (batch: Batch): readonly Uint8Array[] | undefined => {
+    const { value } = batch;
+    if (value !== undefined && value.length > 0) {
+      if (recording !== undefined) for (const chunk of value) recording.chunk(chunk);
+      return value;
+    }
+    if (!batch.done) return [];
+    finish();
+    return undefined;
+  };
   return {
-    async next() {
+    next() {
       // The time that a slow client took must not count as the upstream's silence.
       watch.touch();
       try {
         reader ??= body.stream().getReader() as Reader;
         const many = reader.readMany();
-        const batch = many instanceof Promise ? await many : many;
-        if (batch.value !== undefined && batch.value.length > 0) {
-          if (recording !== undefined) for (const chunk of batch.value) recording.chunk(chunk);
-          return batch.value;
-        }
-        if (batch.done) {
-          finish();
-          return undefined;
-        }
-        return [];
+        return many instanceof Promise ? many.then(take, fail) : take(many);
       } catch (thrown) {
-        const error = trouble(thrown);
-        finish(error);
-        throw error;
+        return fail(thrown);
       }
     },
     async all() {
@@ -94,9 +98,7 @@ export function byteSource(body: Body, options: ByteSourceOptions): ByteSource {
         finish();
         return bytes;
       } catch (thrown) {
-        const error = trouble(thrown);
-        finish(error);
-        throw error;
+        return fail(thrown);
       }
     },
     cancel() {

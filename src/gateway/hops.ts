@@ -30,9 +30,10 @@ export async function finishWhole(
 ): Promise<Whole | Failed> {
   let answer = first;
   for (let number = 2; answer.continuation !== undefined; number++) {
-    const { next, events } = answer.continuation;
+    const { next, events, finish } = answer.continuation;
     const all = [...events];
     const conversation = await next.run(exchange.signal, (more) => all.push(...more));
+    if (next.last === true) return finish(all);
     const following = await runHop({ number, conversation, events: all });
     if (following.kind === 'failed') {
       // What the vendor said of a request that the client never made is no answer in its own words.

@@ -1,18 +1,24 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
-import { watchSilence } from '../lib/silence.ts';
+import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
 import type { Opened } from './answer.ts';
 import type { Again } from './hops.ts';
-import type { Lane } from './lane.ts';
+import { concat, type Lane } from './lane.ts';
 import { emptyOrCut } from './open-stream.ts';
 
-/** Bun's direct controller: `flush` gives a promise when the client is slow. */
+/**
+ * Bun's direct controller. `write` gives a promise when the client is slow, and only then; what was
+ * written goes out at the end of the turn, or at `flush`.
+ */
 interface Sink {
   write(chunk: Uint8Array | string): unknown;
   flush(): unknown;
   close(): void;
 }
+
+/** Writes to the client; a promise when it is slow. */
+type Put = (out: Uint8Array | string) => Promise<void> | undefined;
 
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
@@ -48,9 +54,12 @@ export interface StreamBodyOptions {
 export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Array> {
   let answer: Opened | undefined;
   let over = false;
+  let keep: SilenceWatch | undefined;
   const end = (result: StreamEnd) => {
     if (over) return;
     over = true;
+    // Here and not behind `pull`: a write to a client that has gone may stay pending for ever.
+    keep?.stop();
     options.onEnd(result);
   };
   const gone = () => {
@@ -62,17 +71,22 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
     async pull(controller: Sink) {
       const sink = tapped(controller, options.tap);
       let blocked = false;
-      const keep = watchSilence(options.keepAliveMs, () => {
+      keep = watchSilence(options.keepAliveMs, () => {
         if (blocked || over || !(answer?.lane.between ?? true)) return;
-        sink.write(answer?.lane.ping() ?? options.early.ping());
+        void put(answer?.lane.ping() ?? options.early.ping());
         sink.flush();
       });
-      const flush = async () => {
-        const flushed = sink.flush();
-        if (!(flushed instanceof Promise)) return;
+      /** Writes; waits, and keeps pings back, while the client is slow. */
+      const put: Put = (out) => {
+        const written = sink.write(out);
+        if (!(written instanceof Promise)) return undefined;
         blocked = true;
-        await flushed;
-        blocked = false;
+        const slow = written.then(() => {
+          blocked = false;
+        });
+        // Whoever does not wait (a ping) must not end the process when the client goes instead.
+        slow.catch(() => {});
+        return slow;
       };
       try {
         const opened = options.opened instanceof Promise ? await options.opened : options.opened;
@@ -83,11 +97,16 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
         for (let hop = opened; ; ) {
           answer = hop;
           if (options.signal.aborted) return gone();
-          for (const out of hop.first) if (out.length > 0) sink.write(out);
+          const first = concat(hop.first);
+          if (first.length > 0) {
+            const slow = put(first);
+            // The headers wait for the first byte: it goes at once.
+            sink.flush();
+            if (slow !== undefined) await slow;
+          }
           options.onFirstByte();
-          await flush();
           const outcome: Opened | GatewayError | undefined =
-            (await pump(hop, sink, flush, keep.touch)) ?? (await onward(hop, sink));
+            (await pump(hop, put, keep.touch)) ?? (await onward(hop, put));
           if (over) return;
           if (outcome === undefined) break;
           if (outcome instanceof GatewayError) {
@@ -105,16 +124,16 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
     cancel: gone,
   };
   /** The next hop, an error in place of it, or undefined when there is none to come. */
-  async function onward(before: Opened, sink: Sink): Promise<Opened | GatewayError | undefined> {
+  async function onward(before: Opened, put: Put): Promise<Opened | GatewayError | undefined> {
     const { next } = before.lane;
     if (next === undefined) return undefined;
     try {
+      let slow: Promise<void> | undefined;
       const conversation = await next.run(options.signal, (events) => {
         const out = before.lane.inject(events);
-        if (out.length === 0 || over) return;
-        sink.write(out);
-        sink.flush();
+        if (out.length > 0 && !over) slow = put(out) ?? slow;
       });
+      if (slow !== undefined) await slow;
       return await options.again(conversation, before);
     } catch (thrown) {
       return asGatewayError(thrown);
@@ -146,40 +165,54 @@ function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
 /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
 async function pump(
   opened: Opened,
-  sink: Sink,
-  flush: () => Promise<void>,
+  put: Put,
   touch: () => void,
 ): Promise<GatewayError | undefined> {
   const { lane, source, same, target } = opened;
   if (source === undefined) return undefined;
   try {
     for (;;) {
-      const chunks = await source.next();
+      const more = source.next();
+      const chunks = more instanceof Promise ? await more : more;
       if (chunks === undefined) break;
       let wrote = false;
+      // Texts of one batch go out in one write; bytes as the very chunks that came.
+      let text = '';
       for (const chunk of chunks) {
         const out = lane.push(chunk);
-        if (out.length === 0) continue;
-        sink.write(out);
+        if (typeof out === 'string') {
+          text += out;
+          continue;
+        }
+        if (text !== '') {
+          const slow = put(text);
+          text = '';
+          if (slow !== undefined) await slow;
+        }
         wrote = true;
+        const slow = put(out);
+        if (slow !== undefined) await slow;
+      }
+      if (text !== '') {
+        wrote = true;
+        const slow = put(text);
+        if (slow !== undefined) await slow;
       }
       if (lane.error !== undefined && !same) {
         source.cancel();
         return lane.error;
       }
-      if (!wrote) continue;
-      touch();
-      await flush();
+      if (wrote) touch();
     }
     const rest = lane.end();
     if (lane.next !== undefined) {
-      if (rest.length > 0) sink.write(rest);
+      if (rest.length > 0) await put(rest);
       return undefined;
     }
     // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
     if (same && lane.error !== undefined) return undefined;
     const cut = emptyOrCut(lane.digest, target.provider);
-    if (cut === undefined && rest.length > 0) sink.write(rest);
+    if (cut === undefined && rest.length > 0) await put(rest);
     return cut;
   } catch (thrown) {
     source.cancel();
@@ -187,7 +220,7 @@ async function pump(
     if (lane.ended) return undefined;
     const rest = lane.end();
     if (!lane.digest.complete) return asGatewayError(thrown);
-    if (rest.length > 0) sink.write(rest);
+    if (rest.length > 0) await put(rest);
     return undefined;
   }
 }

@@ -42,15 +42,18 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   const { events, next } = intercept(before, prepared.interceptors);
   if (next !== undefined) {
     const all = [...(hop.events ?? []), ...events];
-    return { ...asIs, same: false, continuation: { next, events: all } };
+    return { ...asIs, same: false, continuation: { next, events: all, finish } };
   }
   if (direct && events === before) return asIs;
-  const fold = new Fold();
-  for (const event of hop.events ?? []) fold.push(event);
-  for (const event of events) fold.push(event);
-  const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client()));
-  const whole = { ...digest, usage: fold.reply.usage };
-  return { ...asIs, same: false, status: 200, body, digest: whole };
+  return finish([...(hop.events ?? []), ...events]);
+
+  function finish(told: readonly StreamEvent[]): Whole {
+    const fold = new Fold();
+    for (const event of told) fold.push(event);
+    const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client()));
+    const whole = { ...digest, usage: fold.reply.usage };
+    return { ...asIs, same: false, status: 200, body, digest: whole };
+  }
 }
 
 async function collected(source: ByteSource): Promise<Uint8Array> {

@@ -197,6 +197,11 @@ describe('of which protocol a body is', () => {
       'openai-chat',
     ],
     ['words of two', { system: 's', messages: [{ role: 'tool', content: '' }] }, undefined],
+    [
+      'thinking parts of Chat',
+      { messages: [{ role: 'assistant', content: [{ type: 'thinking', thinking: [] }] }] },
+      undefined,
+    ],
     ['neither', {}, undefined],
   ];
   for (const [what, body, protocol] of cases) {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { LINT } from '../../src/compose-lint.ts';
+import { SAMPLES } from '../../src/compose-samples.ts';
 import { environmentFrom } from '../../src/config/index.ts';
 import { mendBody, repair } from '../../src/features/pairing/index.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
@@ -82,6 +83,7 @@ export function createWorld(): World {
         },
         pairing: { mend: mendBody, repair },
         lint: LINT,
+        ...SAMPLES,
       };
       return { code: await run(argv, io, deps), out, err };
     },

@@ -5,8 +5,8 @@ import { type Json, tryParse } from '../../lib/json.ts';
 import { diffJson } from '../../lib/json-diff.ts';
 import { SseParser } from '../../lib/sse.ts';
 import { type Invocation, UsageError } from '../command.ts';
-import { sampleOf } from './folder.ts';
 import { explainChanges } from './explain.ts';
+import { sampleOf } from './folder.ts';
 
 export async function runDiff(
   book: SampleBook,
@@ -15,7 +15,9 @@ export async function runDiff(
 ): Promise<number> {
   const meta = sampleOf(book, id, 'samples diff');
   const from = first ?? 'client-request';
-  const to = second ?? (first === undefined || /request$/.test(first) ? lastRequest(meta) : 'client-response');
+  const to =
+    second ??
+    (first === undefined || /request$/.test(first) ? lastRequest(meta) : 'client-response');
   const [a, b] = [bodyOf(book, meta, from), bodyOf(book, meta, to)];
   const changes = explainChanges(diffJson(a, b), meta.notes);
   const identical = Buffer.from(book.read(meta, from)!).equals(book.read(meta, to)!);
@@ -50,7 +52,10 @@ function bodyOf(book: SampleBook, meta: SampleMeta, stage: string): Json {
     const parser = new SseParser();
     return [...parser.push(bytes), ...parser.end()]
       .filter(({ data }) => data !== undefined)
-      .map(({ event, data }) => ({ ...(event !== '' && { event }), data: tryParse(data!) ?? data! }));
+      .map(({ event, data }) => ({
+        ...(event !== '' && { event }),
+        data: tryParse(data!) ?? data!,
+      }));
   }
   const text = new TextDecoder().decode(bytes);
   return tryParse(text) ?? text;

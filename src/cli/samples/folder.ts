@@ -10,7 +10,8 @@ import { loadOrTell } from '../load-config.ts';
 export async function bookOf(invocation: Invocation): Promise<SampleBook | undefined> {
   const { text, io, deps } = invocation;
   const dir = text('dir');
-  if (dir !== undefined) return deps.samples(resolve(io.cwd, expandHome(dir, io.environment.userHome)));
+  if (dir !== undefined)
+    return deps.samples(resolve(io.cwd, expandHome(dir, io.environment.userHome)));
   const config = await loadOrTell(invocation);
   return config === undefined ? undefined : deps.samples(resolve(io.cwd, config.samples.dir));
 }
@@ -75,7 +76,9 @@ export function filterWhere(where: string, now: number): SampleFilter {
   for (const part of where.split(/[\s&]+/).filter((word) => word !== '')) {
     const [, key, value] = /^([a-z]+)=(.+)$/.exec(part) ?? [];
     if (key === undefined || value === undefined || !(KEYS as readonly string[]).includes(key)) {
-      throw new UsageError(`"${part}" is no condition: write ${KEYS.map((name) => `${name}=…`).join(', ')}.`);
+      throw new UsageError(
+        `"${part}" is no condition: write ${KEYS.map((name) => `${name}=…`).join(', ')}.`,
+      );
     }
     given[key as Key] = value;
   }

@@ -7,7 +7,13 @@ import { bookOf } from './folder.ts';
 import { runList } from './list.ts';
 import { runShow } from './show.ts';
 
-const ACTIONS = { list: runList, show: runShow, diff: runDiff, export: exportSamples, import: importSamples };
+const ACTIONS = {
+  list: runList,
+  show: runShow,
+  diff: runDiff,
+  export: exportSamples,
+  import: importSamples,
+};
 
 export const SAMPLE_ACTIONS = Object.keys(ACTIONS);
 

@@ -22,7 +22,19 @@ export async function runList(
     err.line(`No samples in ${book.root} that fit. samples.mode decides what is kept.`);
     return 0;
   }
-  const head = ['TIME', 'ID', 'STATUS', 'ERROR', 'MODEL', 'TARGET', 'IN', 'OUT', 'TOTAL', 'SIZE', 'NOTES'];
+  const head = [
+    'TIME',
+    'ID',
+    'STATUS',
+    'ERROR',
+    'MODEL',
+    'TARGET',
+    'IN',
+    'OUT',
+    'TOTAL',
+    'SIZE',
+    'NOTES',
+  ];
   const [first, ...lines] = table(rows.map(cells), head);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {

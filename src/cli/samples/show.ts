@@ -35,7 +35,9 @@ export async function runShow(
     out.line();
     out.line(out.paint('bold', 'NOTES'));
     for (const { name, where, what } of meta.notes) {
-      out.line(`  ${name}${where === undefined ? '' : ` at ${where}`}${what === undefined ? '' : `: ${what}`}`);
+      out.line(
+        `  ${name}${where === undefined ? '' : ` at ${where}`}${what === undefined ? '' : `: ${what}`}`,
+      );
     }
   }
   return 0;
@@ -49,7 +51,10 @@ function facts(meta: SampleMeta): readonly (readonly [string, string])[] {
     ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
     ['model', meta.model],
     ['target', meta.target],
-    ['status', meta.state === 'done' ? meta.status?.toString() : `${meta.state}: not all of it is here`],
+    [
+      'status',
+      meta.state === 'done' ? meta.status?.toString() : `${meta.state}: not all of it is here`,
+    ],
     ['error', error === undefined ? undefined : `${error.kind}: ${error.message}`],
     ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
     ['took', millis(meta.total_ms)],

@@ -64,6 +64,7 @@ export class Block {
       scan: undefined,
       tree: [],
       junk: 0,
+      spoiled: false,
     };
     this.#reading = reading;
     if (opener.type === 'tag') applyTag(reading, opener.lexeme);
@@ -95,6 +96,11 @@ export class Block {
   /** The text ended within the block. */
   get truncated(): boolean {
     return this.#truncated;
+  }
+
+  /** Text has been read that belongs to no grammar. */
+  get hasJunk(): boolean {
+    return this.#reading.junk > 0;
   }
 
   push(text: string): BlockState {

@@ -6,7 +6,7 @@ import { pythonLiteral } from './python-literal.ts';
 type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
 
 /** What a vendor's own parser does beyond the common rules. */
-export interface Dialect {
+interface Dialect {
   /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
   readonly nulls?: readonly string[];
   readonly anyCase?: true;
@@ -51,7 +51,7 @@ const ALIASES: readonly [RegExp, Type][] = [
  * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
  * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
  */
-export function typesOf(schema: Json | undefined, root: JsonObject, depth = 0): Set<Type> {
+function typesOf(schema: Json | undefined, root: JsonObject, depth = 0): Set<Type> {
   const types = new Set<Type>();
   if (!isObject(schema) || depth > 8) return types;
   if (typeof schema.$ref === 'string') {

@@ -45,6 +45,8 @@ export interface Word {
    * begins.
    */
   readonly opens?: 'yes' | 'named' | 'start';
+  /** Others' XML uses the word too: alone it proves nothing. */
+  readonly common?: true;
   /** The attribute that holds the name (of the tool, of the argument). */
   readonly nameIn?: string;
   /** `channel`: which one begins. */

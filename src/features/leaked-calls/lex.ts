@@ -17,8 +17,8 @@ export interface Lexeme {
 export type Lexed = Lexeme | 'partial' | undefined;
 
 /** Longer tags are no tags: bounds what is held back, and every scan within a tag. */
-export const LONGEST_TAG = 400;
-export const M3_MARK = ']<]minimax[>[';
+const LONGEST_TAG = 400;
+const M3_MARK = ']<]minimax[>[';
 
 const LESS = 0x3c;
 const GREATER = 0x3e;

@@ -104,7 +104,7 @@ export class NativeCall {
   #recover(markup: string): readonly RecoveredCall[] {
     const lexeme = lex(markup, 0, this.#lexicon);
     if (lexeme === undefined || lexeme === 'partial') return [];
-    const block = new Block({ type: 'tag', lexeme }, this.#lexicon, () => true);
+    const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, () => true);
     const state = block.push(markup.slice(lexeme.end));
     if ((state === 'more' ? block.finish() : state) !== 'done') return [];
     return block.calls.flatMap((call) => buildCalls(call, this.#tools));

@@ -11,6 +11,8 @@ export interface Place {
   readonly start: boolean;
   /** The character before it; 0 at the start. */
   readonly previous: number;
+  /** Nothing but whitespace stands before it on its line. */
+  readonly lineStart: boolean;
 }
 
 export interface OpeningRules {
@@ -73,7 +75,7 @@ function tagAt(lexeme: Lexeme, place: Place): Found {
     default:
       return undefined;
   }
-  return { type: 'opener', opener: { type: 'tag', lexeme } };
+  return { type: 'opener', opener: { type: 'tag', lexeme, lineStart: place.lineStart } };
 }
 
 const NAME = /[\w.:/-]{0,128}/y;

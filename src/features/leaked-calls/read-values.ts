@@ -1,9 +1,12 @@
 /** Reads a call's arguments in a block: its body, values in tags, M3's nested keys. */
 
-import { type Lexeme, lex } from './lex.ts';
+import { attribute, type Lexeme, lex } from './lex.ts';
 import { startJson } from './read-json.ts';
 import { applyTag, closeValue, markup } from './read-tags.ts';
 import { finishCall, lexHere, MOST_JUNK, type Reading, settle, skipSpace } from './reading.ts';
+
+/** A tag with another kind of key is part of the value it stands in. */
+const PLAUSIBLE_KEY = /^[\w.$-]+$/;
 
 export function readBody(b: Reading): boolean {
   const code = skipSpace(b);
@@ -94,7 +97,9 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
   const own = found.closing && role === open.word.role;
   const around =
     (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||
-    (!found.closing && role === (open.word.role === 'value' ? 'key' : 'arg'));
+    (!found.closing &&
+      role === (open.word.role === 'value' ? 'key' : 'arg') &&
+      (role === 'key' || PLAUSIBLE_KEY.test(attribute(found, found.word.nameIn ?? 'name') ?? '')));
   if (!own && !around) return 'no';
   if (setting === open.word.setting) return own ? 'own' : 'around';
   if (open.word.setting === 'xtml' || setting === 'bars') return 'no';

@@ -10,7 +10,7 @@ export type BlockState = 'more' | 'done' | 'fail';
 
 /** What a block begins with: markup, or JSON or Python calls as such (whose text is not consumed). */
 export type Opener =
-  | { readonly type: 'tag'; readonly lexeme: Lexeme }
+  | { readonly type: 'tag'; readonly lexeme: Lexeme; readonly lineStart: boolean }
   | { readonly type: 'json'; readonly kind: 'envelope' | 'bare' | 'result' }
   | { readonly type: 'python' };
 
@@ -77,6 +77,8 @@ export interface Reading {
   tree: TreeNode[];
   /** Characters so far that belong to no grammar. */
   junk: number;
+  /** They stood in a call's name: what follows is none of its arguments. */
+  spoiled: boolean;
 }
 
 /** Text that belongs to no grammar: more than this, and the block is given up. */
@@ -120,7 +122,8 @@ export function finishCall(b: Reading, closed = false): void {
   b.value = undefined;
   if (call === undefined) return;
   const { name, pairs, json } = call;
-  const malformed = call.malformed || (json === undefined && !closed && pairs.length === 0);
+  const malformed =
+    b.spoiled || call.malformed || (json === undefined && !closed && pairs.length === 0);
   b.calls.push({
     name,
     family: b.family,
@@ -132,10 +135,19 @@ export function finishCall(b: Reading, closed = false): void {
 /** Text where the grammar has none: behind complete calls it is the answer's, else this is no leak. */
 export function unexpected(b: Reading): boolean {
   if (b.calls.length > 0) settle(b, 'done');
-  else if (b.committed && ++b.junk < MOST_JUNK) b.at++;
-  else settle(b, 'fail');
+  else if ((b.committed || onItsOwn(b.opener)) && ++b.junk < MOST_JUNK) {
+    b.spoiled ||= b.state === 'name';
+    b.at++;
+  } else settle(b, 'fail');
   return true;
 }
+
+/** On a line of its own an opener waits for its closer, whatever stands between: nobody's prose. */
+const onItsOwn = (opener: Opener): boolean =>
+  opener.type === 'tag' &&
+  opener.lineStart &&
+  opener.lexeme.word.common === undefined &&
+  (opener.lexeme.word.role === 'box' || opener.lexeme.word.role === 'wrap');
 
 export function giveUp(b: Reading): false {
   settle(b, 'fail');

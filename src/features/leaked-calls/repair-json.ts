@@ -29,7 +29,7 @@ export function repairJson(text: string): JsonObject | undefined {
 }
 
 /** Does the text break off within a double-quoted string? */
-export function endsInString(text: string): boolean {
+function endsInString(text: string): boolean {
   let inside = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -59,7 +59,6 @@ export class TextScanner {
   #hasSwitched = false;
   #block: Block | undefined;
   #opener: Opener | undefined;
-  #openedAtLineStart = false;
   /** The block's text as it came, should it turn out to be none. */
   #raw: string[] = [];
   /** Text from a place on where a leak may begin. */
@@ -176,13 +175,13 @@ export class TextScanner {
 
   #found(buffer: string, at: number, before: string): Found {
     if (this.#failures > MOST_FAILURES) return undefined;
+    const { previous, lineStart } = this.#mask;
     const start = !this.#spoken && this.#clear.trim() === '' && before.trim() === '';
-    return openingAt(buffer, at, { start, previous: this.#mask.previous }, this.#rules);
+    return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
   }
 
   #openBlock(opener: Opener, buffer: string, at: number): void {
     this.#opener = opener;
-    this.#openedAtLineStart = this.#mask.lineStart;
     this.#raw = [buffer.slice(at)];
     const block = new Block(
       opener,
@@ -211,7 +210,7 @@ export class TextScanner {
     const raw = this.#raw;
     this.#raw = [];
     if (state === 'fail') {
-      if (final && this.#isLoneOpener(opener, raw)) {
+      if (final && !block.hasJunk && this.#isLoneOpener(opener, raw)) {
         this.#cutHere();
         this.#leak('removed', [], block.family, true);
         return;
@@ -252,7 +251,7 @@ export class TextScanner {
     if (opener.type !== 'tag') return false;
     const text = raw.join('');
     if (opener.lexeme.word.setting === 'bare') return text.includes('to=functions.');
-    return opener.lexeme.word.setting !== 'plain' || this.#openedAtLineStart;
+    return opener.lexeme.word.setting !== 'plain' || opener.lineStart;
   }
 
   /** The beginning of an opener, where the reply ends. */

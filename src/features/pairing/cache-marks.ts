@@ -1,4 +1,4 @@
-/** At most four cache marks a request: "A maximum of 4 blocks with cache_control may be provided. Found 5." */
+/** At most four cache marks a request, which is all that the Messages API takes. */
 
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../conversation/types.ts';
@@ -6,6 +6,7 @@ import { isObject } from '../../lib/json.ts';
 import type { Tally } from './messages-blocks.ts';
 import { unmarked } from './messages-blocks.ts';
 
+// A maximum of 4 blocks with cache_control may be provided. Found 5.
 const MOST = 4;
 
 /**

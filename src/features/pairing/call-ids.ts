@@ -32,9 +32,9 @@ export function newIds(
       continue;
     }
     taken ??= new Set(table.calls.map(({ block }) => block.id));
-    let made = hashed(rules.idPrefix, call.ordinal === 0 ? id : `${id}\0${call.ordinal}`);
+    let made = rules.makeId(call.ordinal === 0 ? id : `${id}\0${call.ordinal}`);
     for (let i = 1; taken.has(made); i++) {
-      made = hashed(rules.idPrefix, `${id}\0${call.ordinal}\0${i}`);
+      made = rules.makeId(`${id}\0${call.ordinal}\0${i}`);
     }
     taken.add(made);
     out.set(call, made);
@@ -47,9 +47,4 @@ function answeredBefore(earlier: Call, call: Call): boolean {
   if (earlier.run === call.run) return false;
   const { result } = earlier;
   return result === undefined || result.position < call.position;
-}
-
-/** 16 hex digits behind the prefix: 22 characters at most, which every vendor takes. */
-function hashed(prefix: string, id: string): string {
-  return prefix + Bun.hash.xxHash64(id).toString(16).padStart(16, '0');
 }

@@ -23,6 +23,11 @@ export function fillEmpty(turns: readonly Turn[], rules: Rules, note: () => void
     let filled = said;
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
+      if (turn.role === 'system' && turn.blocks.length === 0) {
+        changed = true;
+        note();
+        continue;
+      }
       const prefill = i === turns.length - 1 && turn.role === 'assistant';
       if (turn.blocks.length > 0 || isAside(turn, rules) || (prefill && turn.wire !== undefined)) {
         out.push(turn);

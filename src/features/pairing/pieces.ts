@@ -46,11 +46,7 @@ export function callsLast(blocks: Block[], isCall: (block: Block) => boolean): B
   if (!behind.some(speaks)) return blocks;
   let first = last;
   while (first > 0 && isCall(blocks[first - 1]!)) first--;
-  return [
-    ...blocks.slice(0, first),
-    ...behind.filter((block) => block.type !== 'reasoning'),
-    ...blocks.slice(first, last + 1),
-  ];
+  return [...blocks.slice(0, first), ...behind, ...blocks.slice(first, last + 1)];
 }
 
 const speaks = (block: Block): boolean =>

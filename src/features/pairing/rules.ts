@@ -23,8 +23,8 @@ export interface Rules {
   /** `request`: an id names one call in the whole request; `open`: one of those not yet answered. */
   readonly unique: 'request' | 'open';
   readonly legalId: (id: string) => boolean;
-  /** What ids made here begin with. */
-  readonly idPrefix: string;
+  /** A legal id that depends on nothing but the text. */
+  readonly makeId: (from: string) => string;
   /** Where the history stands in the body, as a JSON pointer. */
   readonly where: '/messages' | '/input';
 }
@@ -36,8 +36,24 @@ const MESSAGES_ID = /^[a-zA-Z0-9_-]+$/;
 const OPENAI_ID_LIMIT = 64;
 const openaiId = (id: string): boolean => id !== '' && id.length <= OPENAI_ID_LIMIT;
 
+/** 16 hex digits behind the prefix: 22 characters at most, which nearly every vendor takes. */
+const hashed = (prefix: string) => (from: string) =>
+  prefix + Bun.hash.xxHash64(from).toString(16).padStart(16, '0');
+
+/** Mistral: nine letters and digits, nothing else. */
+const NINE = /^[a-zA-Z0-9]{9}$/;
+const nine = (from: string): string =>
+  Bun.hash.xxHash64(from).toString(36).padStart(9, '0').slice(-9);
+
 /** The rules for this conversation at this target. */
 export function rulesFor(conversation: Conversation, target: Target): Rules {
+  const rules = ofProtocol(conversation, target);
+  return target.profile.callIds === 'nine-alphanumeric'
+    ? { ...rules, legalId: (id) => NINE.test(id), makeId: nine }
+    : rules;
+}
+
+function ofProtocol(conversation: Conversation, target: Target): Rules {
   const { protocol } = target;
   const own = conversation.origin?.protocol === protocol;
   switch (protocol) {
@@ -52,7 +68,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         callsLast: true,
         unique: 'request',
         legalId: (id) => MESSAGES_ID.test(id),
-        idPrefix: 'toolu_',
+        makeId: hashed('toolu_'),
         where: '/messages',
       };
     case 'openai-chat':
@@ -67,7 +83,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         callsLast: false,
         unique: 'open',
         legalId: openaiId,
-        idPrefix: 'call_',
+        makeId: hashed('call_'),
         where: '/messages',
       };
     case 'openai-responses':
@@ -81,7 +97,7 @@ export function rulesFor(conversation: Conversation, target: Target): Rules {
         callsLast: false,
         unique: 'open',
         legalId: openaiId,
-        idPrefix: 'call_',
+        makeId: hashed('call_'),
         where: '/input',
       };
   }

@@ -1,5 +1,6 @@
 /** Recorded exchanges: written behind the gateway's back, read by commands. */
 
+export { bisect } from './bisect/bisect.ts';
 export { openSampleBook } from './book.ts';
 export {
   openRecorder,

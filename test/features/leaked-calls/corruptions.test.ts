@@ -74,6 +74,8 @@ describe('removed, never called', () => {
     'a lone closer (Kimi)': `<|tool_calls_section_end|>`,
     'an invoke without a name': `<${D}function_calls><${D}invoke></${D}invoke></${D}function_calls>`,
     'key and value in one (Qwen)': `<tool_call>\n<function=exec_command>\n<parameter=cmd=create</parameter>\n</function>\n</tool_call>`,
+    'words where a name belongs': '<tool_call>list mailboxes please</tool_call>',
+    'words where calls belong': '<function_calls>\nexec_command pwd\n</function_calls>',
     'a half executed result': `{"version": "rcc.tool.v1", "tool": {"name": "exec_command", "call_id": "c"}, "executed": {"comm`,
   };
   for (const [name, text] of Object.entries(removed)) {
@@ -117,6 +119,11 @@ describe('channels', () => {
       const { text, reasoning } = said(`${open}\nHm.\n\nYes.\n${close}\n\nDone.`);
       expect([reasoning, text]).toEqual(['Hm.\n\nYes.', 'Done.']);
     }
+  });
+
+  test('thinking without its opener in a reply that comes whole', () => {
+    const { text, reasoning } = play(eventsOf([{ text: ['First.\n</think>\n\nDone.'] }]));
+    expect([reasoning.trim(), text.trim()]).toEqual(['First.', 'Done.']);
   });
 
   test('thinking without its opener, where a profile says so', () => {

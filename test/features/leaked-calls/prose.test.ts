@@ -16,6 +16,8 @@ const PROSE: readonly string[] = [
   '<function>not a call</function> and <parameter name="x">html-like</parameter> in a doc.',
   'Array<string>, Map<K, V>, Promise<invoke>, std::function<void()>',
   'An XML file:\n<calls>\n  <call id="1"/>\n</calls>\nThat is all.',
+  '<tool_call>\nis the tag that opens a call; JSON follows it.',
+  '<tool_calls>\n  <tool_call_count>3</tool_call_count>\n</tool_calls>',
   'A WSDL has <invoke> tags, and so does BPEL: <invoke partnerLink="a"/>.',
   '{"name": "Alice", "arguments": [1, 2]}',
   '{"name": "exec_command", "description": "Runs a command"}',

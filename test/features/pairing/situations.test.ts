@@ -233,6 +233,19 @@ describe('ids', () => {
     });
   });
 
+  test('a vendor that takes only nine letters and digits gets such ids, on both sides', () => {
+    const call = { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+    const body = {
+      model: 'm',
+      messages: [user('a'), { role: 'assistant', content: null, tool_calls: [call] }, user('b')],
+    };
+    const profile = { name: 'mistral', callIds: 'nine-alphanumeric' } as const;
+    const { body: sent } = run(body, 'openai-chat', { profile });
+    const messages = sent.messages as { tool_calls?: { id: string }[]; tool_call_id?: string }[];
+    expect(messages[1]!.tool_calls![0]!.id).toMatch(/^[a-z0-9]{9}$/);
+    expect(messages[2]!.tool_call_id).toBe(messages[1]!.tool_calls![0]!.id);
+  });
+
   test('an id depends on nothing behind it', () => {
     const first = [user('a'), assistant(use('x:1')), user([result('x:1')])];
     const one = repair(first);
@@ -500,6 +513,17 @@ describe('the rest of the rules', () => {
     ]);
     expect(blocks(messages[1])[0]).toMatchObject({ caller: { type: 'direct' } });
     expect(blocks(messages[2])[0]).toMatchObject({ cache_control: { type: 'ephemeral' } });
+  });
+
+  test('a system message of nothing goes', () => {
+    const { messages } = repair([
+      user('a'),
+      { role: 'system', content: ' ' },
+      assistant(text('b')),
+      { role: 'system', content: '' },
+      user('c'),
+    ]);
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
   });
 
   test('system messages amid the dialogue part nothing', () => {

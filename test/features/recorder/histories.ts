@@ -114,7 +114,9 @@ export function responsesHistory(rounds: number, last: string): JsonObject {
     input.push({
       type: 'reasoning',
       id: `rs_${i}`,
-      summary: [], encrypted_content: encryptedFor(`step ${i}`) });
+      summary: [],
+      encrypted_content: encryptedFor(`step ${i}`),
+    });
     input.push({
       type: 'function_call',
       call_id: `call_${i}`,

@@ -12,7 +12,7 @@ const dsml: readonly Word[] = [
   { setting: 'dsml', word: 'function', role: 'call', family: 'dsml', opens: 'yes', nameIn: 'name' },
   { setting: 'dsml', word: 'name', role: 'name', family: 'dsml' },
   // Corrupted: the block's tag lost its DSML, its calls did not.
-  { setting: 'plain', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes' },
+  { setting: 'plain', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes', common: true },
   { setting: 'plain', word: 'name', role: 'name', family: 'dsml' },
 ];
 
@@ -32,7 +32,14 @@ const anthropic: readonly Word[] = [
 
 /** M1: JSON lines in `tool_calls`. M2: Claude's tags in a wrapper of its own. M3: marked tags. */
 const minimax: readonly Word[] = [
-  { setting: 'plain', word: 'tool_calls', role: 'wrap', family: 'minimax-m1', opens: 'yes' },
+  {
+    setting: 'plain',
+    word: 'tool_calls',
+    role: 'wrap',
+    family: 'minimax-m1',
+    opens: 'yes',
+    common: true,
+  },
   {
     setting: 'plain',
     word: 'minimax:tool_call',

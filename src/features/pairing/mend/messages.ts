@@ -51,6 +51,8 @@ function mendBlock(block: JsonObject): JsonObject | undefined {
   switch (type) {
     case 'text':
       return mendText(typed);
+    case 'thinking':
+      return withMembers(typed, { thinking: asString(typed.thinking) });
     case 'tool_use':
     case 'server_tool_use':
     case 'mcp_tool_use':

@@ -1,0 +1,104 @@
+/** One release of the host's target, built twice from the same files in two different folders. */
+
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { hostTarget } from '../../build.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+
+/** A program of this machine, or undefined: then tests that need it skip and say so. */
+export const tool = (name: string): string | undefined =>
+  Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) ?? undefined;
+
+/** Why tests skip, for their names; '' when everything is there. */
+export const without = (...names: string[]): string => {
+  const missing = names.filter((name) => tool(name) === undefined);
+  return missing.length === 0 ? '' : ` [SKIPPED: no ${missing.join(', no ')} on this machine]`;
+};
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a program to its end. */
+export async function ran(
+  command: readonly string[],
+  options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
+): Promise<Ran> {
+  const child = Bun.spawn([...command], { ...options, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, out, err };
+}
+
+const scratch: string[] = [];
+process.on('exit', () => {
+  for (const folder of scratch) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A folder that is gone when the tests are. */
+export function scratchFolder(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `hopgate-${name}-`));
+  scratch.push(folder);
+  return folder;
+}
+
+/** The files of this checkout as they are, committed or not, with modules of its own. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const list = await ran(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+  });
+  if (list.code !== 0) throw new Error(list.err);
+  for (const path of list.out.split('\0')) {
+    if (path === '' || /^(samples|test|bench)\//.test(path) || !existsSync(join(from, path))) continue;
+    mkdirSync(dirname(join(to, path)), { recursive: true });
+    cpSync(join(from, path), join(to, path));
+  }
+  // Links cost no space; where they cannot be had (another disk), copies.
+  const modules = [join(ROOT, 'node_modules'), join(to, 'node_modules')];
+  const linked = await ran(['cp', '-al', ...modules]);
+  if (linked.code !== 0) {
+    rmSync(modules[1]!, { recursive: true, force: true });
+    await ran(['cp', '-a', ...modules]);
+  }
+  // So that both know the commit.
+  const git = await ran(['git', 'rev-parse', '--absolute-git-dir'], { cwd: ROOT });
+  writeFileSync(join(to, '.git'), `gitdir: ${git.out.trim()}\n`);
+}
+
+export interface Release {
+  /** What `dist/release` holds, of both builds. */
+  readonly folders: readonly [string, string];
+  readonly target: string;
+}
+
+async function make(): Promise<Release> {
+  const work = scratchFolder('release');
+  const trees = [join(work, 'first'), join(work, 'another/place')] as const;
+  // The second from the first, not from here: somebody may be editing.
+  await copyTree(ROOT, trees[0]);
+  await copyTree(trees[0], trees[1]);
+  const target = hostTarget();
+  for (const tree of trees) {
+    const { code, out, err } = await ran(
+      [process.execPath, 'scripts/release.ts', '--target', target],
+      { cwd: tree },
+    );
+    if (code !== 0) throw new Error(`the release failed:\n${out}${err}`);
+  }
+  return { folders: [join(trees[0], 'dist/release'), join(trees[1], 'dist/release')], target };
+}
+
+let made: Promise<Release> | undefined;
+
+/** Builds on first use. */
+export function releaseOnce(): Promise<Release> {
+  made ??= make();
+  return made;
+}

@@ -1,0 +1,130 @@
+/** The release as a whole: what is in it, that its sums are true, and that a second build gives the same bytes. */
+
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import manifest from '../../package.json' with { type: 'json' };
+import { ar, file, gzip, tar, withFolders } from '../../scripts/release/tar.ts';
+import { type Release, ran, releaseOnce, scratchFolder } from './release-once.ts';
+
+let release: Release;
+beforeAll(async () => {
+  release = await releaseOnce();
+}, 240_000);
+
+const { version } = manifest;
+const read = (folder: string, name: string) => readFileSync(join(folder, name), 'utf8');
+
+describe('a release', () => {
+  test('the same files built in two different folders give the same bytes', () => {
+    const [first, second] = release.folders;
+    expect(readdirSync(first).sort()).toEqual(readdirSync(second).sort());
+    expect(read(first, 'SHA256SUMS')).toBe(read(second, 'SHA256SUMS'));
+    for (const name of readdirSync(first)) {
+      const same = readFileSync(join(first, name)).equals(readFileSync(join(second, name)));
+      expect([name, same]).toEqual([name, true]);
+    }
+  });
+
+  test('sha256sum finds every file as SHA256SUMS says, and no file is left out', async () => {
+    const [folder] = release.folders;
+    const { code, out } = await ran(['sha256sum', '-c', 'SHA256SUMS'], { cwd: folder });
+    expect([code, out]).toEqual([0, expect.not.stringContaining('FAILED')]);
+    const listed = read(folder, 'SHA256SUMS')
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(66));
+    expect([...listed, 'SHA256SUMS'].sort()).toEqual(readdirSync(folder).sort());
+  });
+
+  test('the archive holds what is promised, and its program says its version', async () => {
+    const name = `hopgate-${version}-${release.target}`;
+    const to = scratchFolder('archive');
+    const archive = join(release.folders[0], `${name}.tar.gz`);
+    expect((await ran(['tar', '-xzf', archive, '-C', to])).code).toBe(0);
+    const { out: listing } = await ran(['tar', '-tzvf', archive]);
+    const members = listing.split('\n').flatMap((line) => line.split(' ').at(-1) || []);
+    expect(members.map((path) => path.slice(name.length + 1)).filter((path) => path !== '')).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'THIRD-PARTY-NOTICES.txt',
+      'completions/',
+      'completions/_hopgate',
+      'completions/hopgate.bash',
+      'completions/hopgate.fish',
+      'hopgate',
+      'man/',
+      'man/hopgate.1',
+      'service/',
+      process.platform === 'darwin' ? 'service/hopgate.plist' : 'service/hopgate.service',
+    ]);
+    const { code, out } = await ran([join(to, name, 'hopgate'), 'version', '--json']);
+    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ version })]);
+    const { out: head } = await ran(['git', 'rev-parse', 'HEAD'], { cwd: import.meta.dir });
+    expect(JSON.parse(out).commit).toBe(head.trim());
+  });
+
+  test('the bill of materials names what is bundled and nothing that is only for development', () => {
+    const bill = JSON.parse(read(release.folders[0], 'sbom.cdx.json')) as {
+      bomFormat: string;
+      metadata: { component: { version: string } };
+      components: { name: string; version: string; purl: string; licenses: unknown[] }[];
+      dependencies: { ref: string; dependsOn: string[] }[];
+    };
+    expect(bill.bomFormat).toBe('CycloneDX');
+    expect(bill.metadata.component.version).toBe(version);
+    const names = bill.components.map(({ name }) => name);
+    for (const name of ['elysia', 'yaml', 'pino', 'bun']) expect(names).toContain(name);
+    const development = Object.keys(manifest.devDependencies).filter((name) => name !== 'bun');
+    expect(names.filter((name) => development.includes(name))).toEqual([]);
+    expect(names.filter((name) => name === 'hopgate')).toEqual([]);
+    for (const { name, version: of, licenses, purl } of bill.components) {
+      expect(licenses).toHaveLength(1);
+      expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${of}`);
+    }
+    expect(bill.dependencies[0]!.dependsOn).toHaveLength(bill.components.length);
+  });
+
+  test('every bundled package is in the notices, with its licence', async () => {
+    const [folder] = release.folders;
+    const name = `hopgate-${version}-${release.target}`;
+    const { out } = await ran(['tar', '-xzOf', join(folder, `${name}.tar.gz`), `${name}/THIRD-PARTY-NOTICES.txt`]);
+    const bill = JSON.parse(read(folder, 'sbom.cdx.json')) as {
+      components: { name: string; version: string }[];
+    };
+    for (const part of bill.components) {
+      if (part.name !== 'bun') expect(out).toContain(`\n${part.name} ${part.version} (`);
+    }
+  });
+});
+
+describe('archives made here', () => {
+  const entries = withFolders([
+    file('top/b.txt', 'b\n'),
+    file('top/deep/run', '#!/bin/sh\necho hello\n', 0o755),
+    file('top/a.bin', new Uint8Array(1025).fill(7)),
+  ]);
+
+  test('tar unpacks them with their modes, times and folders', async () => {
+    const to = scratchFolder('tar');
+    await Bun.write(join(to, 'x.tar.gz'), gzip(tar(entries, 1_700_000_000)));
+    const { code, err } = await ran(['tar', '-xzf', 'x.tar.gz'], { cwd: to });
+    expect([code, err]).toEqual([0, '']);
+    expect((await ran([join(to, 'top/deep/run')])).out).toBe('hello\n');
+    expect(readFileSync(join(to, 'top/a.bin'))).toHaveLength(1025);
+    const { out } = await ran(['tar', '-tvzf', 'x.tar.gz', '--utc'], { cwd: to });
+    expect(out.split('\n')[0]).toMatch(/^drwxr-xr-x root\/root +0 2023-11-14 22:13 top\/$/);
+  });
+
+  test('a path that ustar cannot hold is an error, not a cut name', () => {
+    expect(() => tar([file('a'.repeat(101), '')], 0)).toThrow('too long');
+  });
+
+  test('ar pads odd members, so that the next one begins where readers look', () => {
+    const bytes = ar([['odd', new TextEncoder().encode('123')], ['next', new Uint8Array(0)]], 5);
+    const text = new TextDecoder().decode(bytes);
+    expect(text.indexOf('next') % 2).toBe(0);
+    expect(text).toStartWith('!<arch>\nodd             5           0     0     100644  3         `\n123\n');
+  });
+});
