@@ -45,6 +45,8 @@ export async function build(target: Target, runtime?: string): Promise<Built> {
   const outfile = join(root, 'dist', target, 'hopgate');
   mkdirSync(dirname(outfile), { recursive: true });
   rmSync(outfile, { force: true });
+  // The paths in the source map are relative to the working directory.
+  process.chdir(root);
   const result = await Bun.build({
     entrypoints: [join(root, 'src/main.ts')],
     root,
@@ -59,6 +61,9 @@ export async function build(target: Target, runtime?: string): Promise<Built> {
       'process.env.NODE_ENV': '"production"',
       HOPGATE_VERSION: JSON.stringify(manifest.version),
       HOPGATE_COMMIT: JSON.stringify(commit()),
+      // CommonJS packages would have the folder of this checkout baked in.
+      __dirname: '"/"',
+      __filename: '"/index.js"',
     },
     compile: {
       // The host's own runtime needs no download.

@@ -121,8 +121,8 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       // Without any tool the loop has nothing to offer, to hold or to restore.
       const idle = registry.tools.length === 0 && registry.starting !== true;
       const server = idle ? [] : [exchangeTools(exchange, ask)];
-      // Calls are recovered before tools run; what a vendor wants comes when the history stands; repair last.
-      return [leaks, ...server, vision, results, fit, pairing];
+      // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
+      return [leaks, ...server, vision, results, pairing, fit];
     },
     configure(next) {
       const made = makeTools(next);

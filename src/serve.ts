@@ -91,7 +91,7 @@ export async function serve(how: ServeHow): Promise<number> {
   await stopping;
   live.close();
   await workers?.exited;
-  composed.close();
+  await composed.close();
   supervisor.close();
   return 0;
 }

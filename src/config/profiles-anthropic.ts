@@ -28,7 +28,7 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
       'text_editor',
       'mcp',
     ],
-    // Adaptive thinking and system turns came with the generation of Opus 4.6.
+    // Adaptive thinking came with the generation of Opus 4.6, system turns after it.
     models: {
       'claude-*-4-5*': older,
       'claude-*-4-1*': older,
@@ -37,11 +37,12 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
       'claude-3*': { ...older, defaultMaxTokens: 8192 },
       'claude-3-opus*': { defaultMaxTokens: 4096 },
       'claude-3-haiku*': { defaultMaxTokens: 4096 },
-      'claude-*-4-6*': { efforts: ['low', 'medium', 'high', 'max'] },
+      'claude-*-4-6*': { efforts: ['low', 'medium', 'high', 'max'], systemTurns: false },
       'claude-opus-4-7*': newest,
       'claude-opus-4-8*': newest,
       'claude-opus-5*': newest,
       'claude-sonnet-5*': newest,
+      'claude-haiku-5*': newest,
       'claude-fable-*': { ...newest, toolChoices: ['auto', 'none'] },
       'claude-mythos-*': { ...newest, toolChoices: ['auto', 'none'] },
     },

@@ -77,7 +77,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         return streamed(job, opened, (lane, clientGone, error) => {
           options.onStream(false);
           tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
-          if (!clientGone && error === undefined && lane?.said) extras?.onAnswer?.(lane.said);
+          const onAnswer = clientGone || error !== undefined ? undefined : extras?.onAnswer;
+          const said = onAnswer && lane?.said;
+          if (said !== undefined) onAnswer?.(said);
         });
       }
       const answer = first.kind === 'whole' ? await finishWhole(first, runHop, exchange) : first;

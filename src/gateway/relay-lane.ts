@@ -16,10 +16,18 @@ import { Tail } from './tail.ts';
 const LF = 0x0a;
 const CR = 0x0d;
 
+const NO_BYTES = new Uint8Array(0);
+// Frames from before the answer (Messages tells the prompt's tokens there) up to this many characters.
+const HEAD_CHARS = 8 * 1024;
+// The ending of every protocol, usage included, stands in its last few frames.
+const LAST_FRAMES = 4;
+// Whoever finds one of these further back must look there, too.
+const TELLING = [`"usage":{`, `"usage": {`, `"error"`].map((text) => Buffer.from(text));
+
 /**
  * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
- * from then on nothing looks, and the ends that were kept are read when it is over. Should the
- * vendor end naturally before any answer began, its ending is held back: it would pass for success.
+ * from then on nothing looks, and the end that was kept is read when it is over. Should the vendor
+ * end naturally before any answer began, its ending is held back: it would pass for success.
  */
 export class RelayLane implements Lane {
   readonly #protocol: Protocol;
@@ -27,7 +35,9 @@ export class RelayLane implements Lane {
   readonly #tail: Tail;
   readonly #watch = new AnswerWatch();
   #parser: SseParser | undefined = new SseParser();
-  #decoder: StreamDecoder;
+  readonly #decoder: StreamDecoder;
+  readonly #head: SseFrame[] = [];
+  #headChars = 0;
   #digest: Digest | undefined;
   #last: Uint8Array | undefined;
 
@@ -51,40 +61,57 @@ export class RelayLane implements Lane {
   }
 
   push(chunk: Uint8Array): Output {
+    if (this.#parser !== undefined) return this.#look(this.#parser, chunk);
     this.#tail.push(chunk);
-    if (this.#parser === undefined) {
-      this.#last = chunk;
-      return chunk;
-    }
-    return this.#look(this.#parser, chunk);
-  }
-
-  /** Still waiting for an answer: the chunk, without what would end the stream. */
-  #look(parser: SseParser, chunk: Uint8Array): Output {
-    const before = parser.pending?.length ?? 0;
-    // Where the frame under way ends, counted in the bytes of this chunk.
-    let end = -before;
-    for (const frame of parser.push(chunk)) {
-      const start = end;
-      end += frame.raw.length;
-      for (const event of this.#decoder.push(frame)) this.#watch.see(event);
-      if (this.#watch.empty) {
-        this.#last = undefined;
-        return start > 0 ? chunk.subarray(0, start) : '';
-      }
-      if (!this.#watch.answered && this.#watch.error === undefined) continue;
-      this.#parser = undefined;
-      break;
-    }
     if (this.#watch.empty) return '';
     this.#last = chunk;
     return chunk;
   }
 
+  /** Still waiting for an answer: the chunk, without what would end the stream. */
+  #look(parser: SseParser, chunk: Uint8Array): Output {
+    const held = this.#watch.empty;
+    // Where the frame under way ends, counted in the bytes of this chunk.
+    let end = -(parser.pending?.length ?? 0);
+    let cut = 0;
+    parser.pushUntil(chunk, (frame) => {
+      const start = end;
+      end += frame.raw.length;
+      this.#remember(frame);
+      const before = this.#watch.empty;
+      for (const event of this.#decoder.push(frame)) this.#watch.see(event);
+      if (this.#watch.empty && !before) cut = start;
+      return this.#watch.answered || this.#watch.error !== undefined;
+    });
+    if (this.#watch.answered || this.#watch.error !== undefined) {
+      const { pending } = parser;
+      if (pending !== undefined) this.#tail.push(pending);
+      this.#parser = undefined;
+    }
+    if (this.#watch.empty) {
+      this.#last = undefined;
+      return held || cut <= 0 ? '' : chunk.subarray(0, cut);
+    }
+    this.#last = chunk;
+    return chunk;
+  }
+
+  /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
+  #remember({ event, data, raw }: SseFrame): void {
+    if (data === undefined) return;
+    if (this.#headChars >= HEAD_CHARS) this.#tail.push(raw);
+    else {
+      this.#headChars += data.length;
+      this.#head.push({ event, data, raw: NO_BYTES });
+    }
+  }
+
   end(): Output {
     if (this.#parser !== undefined) {
-      const rest = [...this.#parser.end().flatMap((frame) => this.#decoder.push(frame))];
-      for (const event of [...rest, ...this.#decoder.end()]) this.#watch.see(event);
+      const rest = this.#parser.end();
+      for (const frame of rest) this.#remember(frame);
+      const events = rest.flatMap((frame) => this.#decoder.push(frame));
+      for (const event of [...events, ...this.#decoder.end()]) this.#watch.see(event);
     }
     this.#watch.error ??= this.digest.error;
     return '';
@@ -103,22 +130,31 @@ export class RelayLane implements Lane {
   get digest(): Digest {
     if (this.#digest === undefined) {
       const { semantic, answered } = this.#watch;
-      const seen = this.#protocol.digestStream(this.#frames());
+      const seen = this.#lastWords() ?? this.#protocol.digestStream(this.#frames());
       // The middle of a long stream is not among the frames: what the watch saw counts, too.
       this.#digest = { ...seen, semantic: semantic || seen.semantic, answered };
     }
     return this.#digest;
   }
 
+  /** The digest of the first and the last few frames, where those between can add nothing to it. */
+  #lastWords(): Digest | undefined {
+    if (!this.#watch.answered) return undefined;
+    const { bytes } = this.#tail;
+    const at = lastFrames(bytes, LAST_FRAMES);
+    if (at <= 0) return undefined;
+    const before = bytes.subarray(0, at);
+    if (TELLING.some((text) => before.includes(text))) return undefined;
+    const frames = [...this.#head, ...parsed(bytes.subarray(at))];
+    const digest = this.#protocol.digestStream(frames);
+    const known = digest.usage !== undefined || !before.includes('"usage"');
+    return digest.complete && known ? digest : undefined;
+  }
+
   #frames(): readonly SseFrame[] {
-    const frames: SseFrame[] = [];
-    for (const [at, part] of this.#tail.parts.entries()) {
-      const parser = new SseParser();
-      const found = [...parser.push(part), ...parser.end()];
-      // What begins in the middle of a frame begins with a broken one.
-      frames.push(...(at === 0 ? found : found.slice(1)));
-    }
-    return frames;
+    const rest = parsed(this.#tail.bytes);
+    // What begins in the middle of a frame begins with a broken one.
+    return [...this.#head, ...(this.#tail.cut ? rest.slice(1) : rest)];
   }
 
   // A lane without interceptors has nobody who could want another hop.
@@ -138,4 +174,19 @@ export class RelayLane implements Lane {
     const gap = this.between ? '' : '\n\n';
     return gap + this.#protocol.encodeStream(this.#client()).fail(error);
   }
+}
+
+function parsed(bytes: Uint8Array): readonly SseFrame[] {
+  const parser = new SseParser({ raw: false });
+  return [...parser.push(bytes), ...parser.end()];
+}
+
+/** Where the last `count` frames begin; 0 when there are fewer, or lines that do not end in LF. */
+function lastFrames(bytes: Uint8Array, count: number): number {
+  let left = count;
+  // The blank line of the last frame itself is no beginning.
+  for (let i = bytes.length - 3; i > 0; i--) {
+    if (bytes[i] === LF && bytes[i - 1] === LF && --left === 0) return i + 1;
+  }
+  return 0;
 }

@@ -134,6 +134,8 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
         if (out.length > 0 && !over) slow = put(out) ?? slow;
       });
       if (slow !== undefined) await slow;
+      // What was emitted has ended the stream.
+      if (next.last === true) return undefined;
       return await options.again(conversation, before);
     } catch (thrown) {
       return asGatewayError(thrown);

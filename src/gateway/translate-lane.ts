@@ -39,7 +39,7 @@ export class TranslateLane implements Lane {
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
   readonly #keepsBytes: boolean;
-  readonly #parser = new SseParser();
+  readonly #parser: SseParser;
   readonly #watch = new AnswerWatch();
   #originals: Originals | undefined;
   #waiting: StreamEvent[] | undefined;
@@ -53,6 +53,7 @@ export class TranslateLane implements Lane {
     this.#decoder = options.decoder;
     this.#interceptors = options.interceptors;
     this.#keepsBytes = options.keepsBytes;
+    this.#parser = new SseParser(options.keepsBytes ? {} : { raw: false });
     if (options.keepsBytes) this.#originals = new Originals();
     if (options.continues) this.#waiting = [];
   }

@@ -9,6 +9,7 @@ import { type Json, parseJson } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import type { Answer, Whole } from './answer.ts';
+import { AnswerWatch } from './answer-watch.ts';
 import type { Reading } from './attempt.ts';
 import type { ByteSource } from './byte-source.ts';
 import { emptyOrCut, fault, translateLane } from './open-stream.ts';
@@ -26,7 +27,11 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   const streamed = reading.contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes);
   const { digest } = found;
-  const error = digest.error ?? emptyOrCut(digest, common.target.provider);
+  const { provider } = common.target;
+  // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
+  const guarded = prepared.interceptors.length > 0;
+  const sound = guarded ? { ...digest, answered: true } : digest;
+  const error = digest.error ?? emptyOrCut(sound, provider);
   if (error !== undefined) return fault(error, common);
 
   const direct = common.same && !streamed && !ask.stream && hop.number === 1;
@@ -36,6 +41,8 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   if (ask.stream) {
     const lane = translateLane(reading, false);
     const first = [lane.feed([...unfold(reply)]), lane.end()];
+    const empty = lane.next === undefined ? emptyOrCut(lane.digest, provider) : undefined;
+    if (empty !== undefined) return fault(empty, common);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
   const before = [...unfold(reply)];
@@ -44,6 +51,8 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
     const all = [...(hop.events ?? []), ...events];
     return { ...asIs, same: false, continuation: { next, events: all, finish } };
   }
+  const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
+  if (empty !== undefined && hop.events === undefined) return fault(empty, common);
   if (direct && events === before) return asIs;
   return finish([...(hop.events ?? []), ...events]);
 
@@ -54,6 +63,17 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
     const whole = { ...digest, usage: fold.reply.usage };
     return { ...asIs, same: false, status: 200, body, digest: whole };
   }
+}
+
+/** Whether these events hold an answer, and how they end. */
+function heard(events: readonly StreamEvent[]): Pick<Digest, 'answered' | 'finish'> {
+  const watch = new AnswerWatch();
+  let finish: Digest['finish'];
+  for (const event of events) {
+    watch.see(event);
+    if (event.type === 'finish') finish = event.reason;
+  }
+  return { answered: watch.answered, finish };
 }
 
 async function collected(source: ByteSource): Promise<Uint8Array> {

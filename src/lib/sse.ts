@@ -17,29 +17,76 @@ const CR = 0x0d;
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
+const NO_BYTES = new Uint8Array(0);
+
+export interface SseOptions {
+  /** Nobody asks for the frames' bytes (`raw` is empty): text is decoded by the chunk, not by the frame. */
+  readonly raw?: false;
+}
+
 /** Splits a byte stream into frames, whatever the chunk boundaries; LF, CRLF and CR lines. */
 export class SseParser {
+  readonly #raw: boolean;
   #tail: Uint8Array | undefined;
   #searched = 0;
 
+  constructor(options: SseOptions = {}) {
+    this.#raw = options.raw ?? true;
+  }
+
   /** Frames completed by this chunk, in order. The chunk is kept by reference. */
   push(chunk: Uint8Array): SseFrame[] {
-    const tail = this.#tail;
-    const bytes = tail === undefined ? chunk : join(tail, chunk);
     const frames: SseFrame[] = [];
+    const bytes = this.#joined(chunk);
+    const end = this.#raw ? -1 : lastPlainEnd(bytes);
+    if (end > 0) {
+      const text = utf8.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
+      for (let at = 0; at < text.length; ) {
+        const next = text.indexOf('\n\n', at) + 2;
+        frames.push(parseFrame(text, at, next, NO_BYTES));
+        at = next;
+      }
+      this.#keep(bytes, end);
+      return frames;
+    }
+    this.#cut(bytes, (frame) => {
+      frames.push(frame);
+      return false;
+    });
+    return frames;
+  }
+
+  /**
+   * Gives the frames one by one until `stop` says true. What stands behind the last one given, frames
+   * and pieces of one, is then {@link pending}.
+   */
+  pushUntil(chunk: Uint8Array, stop: (frame: SseFrame) => boolean): void {
+    this.#cut(this.#joined(chunk), stop);
+  }
+
+  #joined(chunk: Uint8Array): Uint8Array {
+    return this.#tail === undefined ? chunk : join(this.#tail, chunk);
+  }
+
+  #cut(bytes: Uint8Array, stop: (frame: SseFrame) => boolean): void {
     let start = 0;
     // Two bytes back: a blank line may straddle the border of the chunks.
-    let from = tail === undefined ? 0 : Math.max(0, this.#searched - 3);
+    let from = Math.max(0, this.#searched - 3);
     for (;;) {
       const end = blankLineEnd(bytes, from);
       if (end < 0) break;
-      frames.push(parseFrame(bytes.subarray(start, end)));
+      const raw = bytes.subarray(start, end);
+      const text = utf8.decode(raw);
       start = end;
       from = end;
+      if (stop(parseFrame(text, 0, text.length, this.#raw ? raw : NO_BYTES))) break;
     }
-    this.#tail = start === bytes.length ? undefined : bytes.subarray(start);
+    this.#keep(bytes, start);
+  }
+
+  #keep(bytes: Uint8Array, from: number): void {
+    this.#tail = from === bytes.length ? undefined : from === 0 ? bytes : bytes.subarray(from);
     this.#searched = this.#tail === undefined ? 0 : this.#tail.length;
-    return frames;
   }
 
   /**
@@ -50,7 +97,8 @@ export class SseParser {
     const tail = this.#tail;
     this.#tail = undefined;
     if (tail === undefined) return [];
-    const frame = parseFrame(tail);
+    const text = utf8.decode(tail);
+    const frame = parseFrame(text, 0, text.length, this.#raw ? tail : NO_BYTES);
     return frame.data === undefined && frame.event === '' ? [] : [frame];
   }
 
@@ -81,14 +129,27 @@ function blankLineEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-function parseFrame(raw: Uint8Array): SseFrame {
-  const text = utf8.decode(raw);
+/**
+ * Index behind the last blank line where all lines end in LF, else -1. Without a carriage return a
+ * blank line is two line feeds and nothing else, in bytes as in text.
+ */
+function lastPlainEnd(bytes: Uint8Array): number {
+  if (bytes.indexOf(CR) >= 0) return -1;
+  for (let i = bytes.lastIndexOf(LF); i > 0; i = bytes.lastIndexOf(LF, i - 1)) {
+    if (bytes[i - 1] === LF) return i + 1;
+  }
+  return -1;
+}
+
+/** The frame that stands in `text` from `start` to `stop`. */
+function parseFrame(text: string, start: number, stop: number, raw: Uint8Array): SseFrame {
   // Nearly every frame is `data: …` or `event: …` + `data: …` with LF: cut those without a regex.
   let event = '';
   let data: string | undefined;
-  let at = text.charCodeAt(0) === 0xfeff ? 1 : 0;
-  const crlf = text.includes('\r');
-  while (at < text.length) {
+  let at = text.charCodeAt(start) === 0xfeff ? start + 1 : start;
+  // Without bytes, frames stand in a longer text that is known to hold no carriage return.
+  const crlf = start === 0 && stop === text.length && text.includes('\r');
+  while (at < stop) {
     let end = text.indexOf('\n', at);
     let next: number;
     if (crlf) {
@@ -96,9 +157,9 @@ function parseFrame(raw: Uint8Array): SseFrame {
       if (cr >= 0 && (end < 0 || cr < end)) {
         next = text.charCodeAt(cr + 1) === LF ? cr + 2 : cr + 1;
         end = cr;
-      } else next = end < 0 ? text.length : end + 1;
-    } else next = end < 0 ? text.length : end + 1;
-    if (end < 0) end = text.length;
+      } else next = end < 0 ? stop : end + 1;
+    } else next = end < 0 ? stop : end + 1;
+    if (end < 0) end = stop;
     if (text.startsWith('data:', at)) {
       const value = text.slice(text.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5, end);
       data = data === undefined ? value : `${data}\n${value}`;

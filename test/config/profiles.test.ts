@@ -22,7 +22,12 @@ const MODELS: readonly (readonly [profile: string, model: string, facts: Partial
     { adaptiveThinking: false, budgetThinking: undefined },
   ],
   ['anthropic', 'claude-sonnet-4-20250514', { adaptiveThinking: false, systemTurns: false }],
-  ['anthropic', 'claude-opus-4-6', { adaptiveThinking: true, budgetThinking: undefined }],
+  [
+    'anthropic',
+    'claude-opus-4-6',
+    { adaptiveThinking: true, budgetThinking: undefined, systemTurns: false },
+  ],
+  ['anthropic', 'claude-haiku-5-5', { systemTurns: true, budgetThinking: false }],
   ['anthropic', 'claude-opus-4-7', { adaptiveThinking: true, budgetThinking: false }],
   ['anthropic', 'claude-fable-5', { toolChoices: ['auto', 'none'] }],
   ['glm', 'glm-4.7', { thinkingDefault: 'on', images: false, shortToolResults: true }],

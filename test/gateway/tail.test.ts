@@ -1,4 +1,4 @@
-/** The ends of a stream that goes by are kept, in bounded memory. */
+/** The end of a stream that goes by is kept, in bounded memory. */
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,28 +9,49 @@ const chunksOf = (whole: Buffer, size: number) =>
     whole.subarray(i * size, (i + 1) * size),
   );
 
-function keep(whole: Buffer, size: number, marks: string[] = []): readonly Uint8Array[] {
+function keep(whole: Buffer, size: number, marks: string[] = []): Tail {
   const tail = new Tail(marks);
-  for (const chunk of chunksOf(whole, size)) tail.push(chunk);
-  return tail.parts;
+  for (const chunk of chunksOf(whole, size)) {
+    // What was pushed is free to be used again: a copy is kept, not the chunk.
+    const own = Buffer.from(chunk);
+    tail.push(own);
+    if (marks.length === 0) own.fill(0xff);
+  }
+  return tail;
 }
 
-test('a short stream is kept whole, a long one by its ends, at any chunk size', () => {
+test('a short stream is kept whole, of a long one the last 16 KB, at any chunk size', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 60_000 }),
       fc.integer({ min: 7, max: 20_000 }),
       (length, size) => {
         const whole = Buffer.from(Array.from({ length }, (_, i) => i % 251));
-        const parts = keep(whole, size);
-        const last = Buffer.from(parts.at(-1)!);
-        expect(whole.subarray(0, parts[0]!.length).equals(Buffer.from(parts[0]!))).toBe(true);
-        expect(whole.subarray(whole.length - last.length).equals(last)).toBe(true);
-        if (length > 25_000) expect(last.length).toBeGreaterThanOrEqual(16 * 1024);
-        expect(parts.reduce((sum, part) => sum + part.length, 0)).toBeLessThan(30_000 + 2 * size);
+        const tail = keep(whole, size);
+        const kept = tail.bytes;
+        expect(kept.length).toBe(Math.min(length, 16 * 1024));
+        expect(whole.subarray(whole.length - kept.length).equals(kept)).toBe(true);
+        expect(tail.cut).toBe(length > 16 * 1024);
       },
     ),
-    { numRuns: 50 },
+    { numRuns: 100 },
+  );
+});
+
+test('chunks of every kind of size keep the order of their bytes', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 40_000 }), { maxLength: 12 }), (sizes) => {
+      const tail = new Tail([]);
+      const all: Buffer[] = [];
+      for (const [i, size] of sizes.entries()) {
+        const chunk = Buffer.from(Array.from({ length: size }, (_, at) => (at * 7 + i) % 253));
+        all.push(chunk);
+        tail.push(chunk);
+      }
+      const whole = Buffer.concat(all);
+      expect(tail.bytes.equals(whole.subarray(Math.max(0, whole.length - 16 * 1024)))).toBe(true);
+    }),
+    { numRuns: 60 },
   );
 });
 
@@ -38,8 +59,22 @@ test('from a terminal mark on everything is kept, cut in the middle of the mark 
   const mark = 'event: response.completed';
   const whole = Buffer.from(`${'a'.repeat(30_000)}\n\n${mark}\n${'b'.repeat(100_000)}`);
   for (const size of [1000, 1013, 4096, 5003, 30_010]) {
-    const last = Buffer.from(keep(whole, size, [mark]).at(-1)!).toString();
-    expect(last).toContain(`${'b'.repeat(100_000)}`);
-    expect(last.includes(mark) || last.startsWith(mark.slice(-5))).toBe(true);
+    const tail = keep(whole, size, [mark]);
+    const last = tail.bytes.toString();
+    expect(last).toContain(mark);
+    expect(last).toContain('b'.repeat(100_000));
+    expect(whole.toString().endsWith(last)).toBe(true);
+    expect(last.length).toBeLessThan(100_000 + 16 * 1024 + mark.length + size + 10);
+    expect(tail.cut).toBe(true);
   }
+});
+
+test('of a terminal beyond 16 MB only its end is kept', () => {
+  const mark = 'event: response.completed';
+  const tail = new Tail([mark]);
+  tail.push(Buffer.from(mark));
+  const chunk = Buffer.alloc(1024 * 1024, 'c');
+  for (let i = 0; i < 40; i++) tail.push(chunk);
+  expect(tail.bytes.length).toBeLessThan(18 * 1024 * 1024);
+  expect(tail.cut).toBe(true);
 });

@@ -10,7 +10,7 @@ import type { SentShort } from './sent-short.ts';
 import { shortenResults } from './shorten.ts';
 
 export { type SentShort, sentShortInMemory } from './sent-short.ts';
-export { openSentShort, type SentShortOptions } from './sent-short-store.ts';
+export { openSentShort } from './sent-short-store.ts';
 
 export interface ToolResultsOptions {
   /** Characters of a result's text, 0 = no limit; asked anew for each request, since it may be reloaded. */

@@ -233,7 +233,8 @@ class Machine {
     if (output < this.#output) {
       report(`${at}/output_tokens`, 'usage-shrinks', `${output} behind ${this.#output}`);
     }
-    this.#output = Math.max(this.#output, output);
+    // A start that says 1 only fills the field: the vendor counts at the end.
+    if (!start || output > 1) this.#output = Math.max(this.#output, output);
   }
 
   end(): readonly Finding[] {

@@ -1,7 +1,7 @@
 /** Which rules the linters know, read from their sources, and streams as frames. */
 
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
 import { SseParser } from '../../../src/lib/sse.ts';
 import type { Finding, StreamLinter } from '../../../src/protocols/lint.ts';
 
@@ -41,15 +41,3 @@ export function lintBytes(linter: StreamLinter, bytes: Uint8Array): readonly Fin
 }
 
 export const rulesOf = (found: readonly Finding[]) => [...new Set(found.map(({ rule }) => rule))];
-
-/** What the pointer leads to. */
-export function at(body: Json, pointer: string): Json | undefined {
-  let value: Json | undefined = body;
-  for (const key of pointer.split('/').slice(1)) {
-    value =
-      typeof value === 'object' && value !== null
-        ? (value as Record<string, Json | undefined>)[key]
-        : undefined;
-  }
-  return value;
-}

@@ -280,7 +280,7 @@ const RESPONSES_DAMAGE: readonly Damage[] = [
   ['end-status', ended({ status: 'failed' })],
   ['id-changed', ended({ id: 'resp_2' })],
   ['end-output', ended({ output: [TEXT] })],
-  ['usage-missing', ended({ usage: null })],
+  ['usage-missing', ended({ usage: undefined })],
   ['usage-count', ended({ usage: {} })],
   ['usage-total', ended({ usage: { input_tokens: 5, output_tokens: 3, total_tokens: 9 } })],
   [
