@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
+import { invalid } from './conversation/errors.ts';
 import type { Reply } from './conversation/events.ts';
 import type { Conversation } from './conversation/types.ts';
 import type { Feature } from './features/feature.ts';
@@ -17,13 +18,17 @@ import {
   modelAnswer,
   searchConversation,
 } from './features/servertool/tools/web-search/ask-model.ts';
+import {
+  answerCodexSearch,
+  readCodexSearch,
+} from './features/servertool/tools/web-search/codex-search.ts';
 import { webSearch } from './features/servertool/tools/web-search/index.ts';
 import { openSentShort, toolResults } from './features/tool-results/index.ts';
 import { vendorFit } from './features/vendor-fit/index.ts';
 import { openDescriptionStore, visionFeature } from './features/vision/index.ts';
 import type { Ask } from './gateway/ask.ts';
 import type { Exchange } from './gateway/exchange.ts';
-import type { JsonObject } from './lib/json.ts';
+import type { Json, JsonObject } from './lib/json.ts';
 import type { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
 
@@ -45,6 +50,8 @@ export interface FeaturesOptions {
 export interface Features {
   /** What acts on one exchange, under the configuration that is in force now. */
   of(exchange: Exchange, ask: Ask): readonly Feature[];
+  /** Codex's own search endpoint: `{output}` for its body; undefined when no search is configured. */
+  codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
   /** Takes another configuration over. @throws Error in words when its tools cannot be made */
   configure(config: Config): void;
   close(): void;
@@ -123,6 +130,14 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       const server = idle ? [] : [exchangeTools(exchange, ask)];
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
       return [leaks, ...server, vision, results, pairing, fit];
+    },
+    codexSearch(body, signal) {
+      const tool = tools.registry.named('web_search');
+      const search = readCodexSearch(body);
+      if (tool === undefined) return undefined;
+      if (search === undefined)
+        throw invalid('No search query was given.', 'commands.search_query');
+      return answerCodexSearch(search, tool, { signal, log: told });
     },
     configure(next) {
       const made = makeTools(next);

@@ -1,6 +1,7 @@
 /** The recorder of a configuration: modes, limits, and every secret that must never reach a file. */
 
 import type { Config } from './config/config.ts';
+import { secretsIn } from './config/secret.ts';
 import { openRecorder, type Recorder, type RecorderSettings } from './features/recorder/index.ts';
 import { event, type Log } from './telemetry/log.ts';
 
@@ -21,22 +22,7 @@ export function recorderSettings(config: Config): RecorderSettings {
     mode,
     redact,
     routes: Object.fromEntries(own.map(({ name, samples }) => [name, samples!])),
-    secrets: secretsOf(config),
+    secrets: secretsIn(config),
     retention: { keepDays, keepFailedDays, maxBytes, maxCount },
   };
 }
-
-/** Everything that the configuration holds as a secret, whatever it looks like. */
-function secretsOf(config: Config): readonly string[] {
-  const found = new Set<string>();
-  const walk = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if (isSecret(value)) found.add(value.reveal());
-    else for (const member of Object.values(value)) walk(member);
-  };
-  walk(config);
-  return [...found].filter((secret) => !secret.startsWith('sha256:'));
-}
-
-const isSecret = (value: object): value is { reveal(): string } =>
-  'reveal' in value && typeof value.reveal === 'function';

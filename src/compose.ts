@@ -8,7 +8,7 @@ import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
-import { GatewayError } from './conversation/errors.ts';
+import { GatewayError, invalid } from './conversation/errors.ts';
 import type { ProtocolName } from './conversation/types.ts';
 import { exchangeRecord, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
@@ -22,6 +22,7 @@ import { type Access, createAccess, isLoopback } from './http/access.ts';
 import { commonRoutes } from './http/app.ts';
 import { serveWith } from './http/exchanges.ts';
 import { requestId } from './lib/ids.ts';
+import { tryParse } from './lib/json.ts';
 import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
 import { anthropicMessagesPlugin } from './protocols/anthropic-messages/plugin.ts';
 import { openaiChat } from './protocols/openai-chat/index.ts';
@@ -177,6 +178,13 @@ export function compose(options: ComposeOptions): Composed {
     .use(
       openaiResponsesPlugin({
         serve,
+        search: serveWith(exchanges, async ({ body, signal }) => {
+          const value = tryParse(new TextDecoder().decode(body));
+          if (value === undefined) throw invalid('The request body is not valid JSON.');
+          const answer = features.codexSearch(value, signal);
+          if (answer === undefined) throw new GatewayError('not_found', 'No search is configured.');
+          return Response.json(await answer);
+        }),
         retrieve: stored(state.retrieve),
         remove: stored(state.remove),
         inputItems: stored(state.inputItems),

@@ -4,6 +4,7 @@ import { banner, type ServeOptions, version } from './cli/index.ts';
 import { compose } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { liveConfig, type ReloadResult } from './config/reload.ts';
+import { secretsIn } from './config/secret.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
 import { supervisorOf } from './supervisor.ts';
@@ -23,7 +24,9 @@ export interface ServeHow extends ServeOptions {
 export async function serve(how: ServeHow): Promise<number> {
   const { config } = how;
   const { environment } = how.load;
+  let secrets = secretsIn(config);
   const log = createLog({
+    secrets: () => secrets,
     level: config.log.level,
     format: config.log.format,
     isTTY: process.stderr.isTTY,
@@ -64,7 +67,10 @@ export async function serve(how: ServeHow): Promise<number> {
 
   const supervisor = supervisorOf(how.isWorker ? {} : how.variables, log);
   const live = liveConfig(config, how.load);
-  live.subscribe((next) => composed.reload(how.withFlags(next)));
+  live.subscribe((next) => {
+    secrets = secretsIn(next);
+    composed.reload(how.withFlags(next));
+  });
   live.watch((result) => tellReload(log, result));
   process.on('SIGHUP', () => {
     supervisor.reloading();

@@ -41,3 +41,20 @@ export class Secret {
     return MASK;
   }
 }
+
+// Shorter ones would be found in ordinary words.
+const LEAST_SECRET = 8;
+
+/**
+ * The credentials anywhere in a value, for masks: those that are long enough to be told from words, and
+ * no hashes of keys. They must go nowhere else.
+ */
+export function secretsIn(value: unknown): readonly string[] {
+  const found = new Set<string>();
+  const walk = (part: unknown): void => {
+    if (part instanceof Secret) found.add(part.reveal());
+    else if (typeof part === 'object' && part !== null) Object.values(part).forEach(walk);
+  };
+  walk(value);
+  return [...found].filter((text) => text.length >= LEAST_SECRET && !/^sha256:/i.test(text));
+}

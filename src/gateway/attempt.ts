@@ -48,6 +48,8 @@ export interface Attempt {
   readonly hop: Hop;
   /** Counts the tries of this hop, from 1. */
   readonly number: number;
+  /** The name of the rule that chose the target. */
+  readonly rule: string | undefined;
   readonly recording: Recording | undefined;
   /** Somebody wants the whole answer when it is over. */
   readonly keepsAnswer: boolean;
@@ -93,9 +95,9 @@ export async function attempt(options: Attempt): Promise<Answer> {
       stream: ask.stream,
       abort,
       onSend: (url, headers) => {
-        const { hop, number, recording } = options;
+        const { hop, number, rule, recording } = options;
         const { body } = prepared;
-        recorded = recording?.hop(hop.number, number, { target, url, headers, body });
+        recorded = recording?.hop(hop.number, number, { target, route: rule, url, headers, body });
       },
     });
     const { response } = sent;

@@ -121,6 +121,8 @@ function hopRunner(
       return unrouted(asGatewayError(thrown));
     }
     if (!decision.ok) return unrouted(decision.error);
+    const rule = decision.reason.kind === 'rule' ? decision.reason.name : undefined;
+    tally.routed(rule);
     const { answer, tries } = await runTries({
       targets: decision.targets,
       upstream,
@@ -136,6 +138,7 @@ function hopRunner(
           features,
           hop,
           number,
+          rule,
           recording: tally.recording,
           keepsAnswer: extras?.onAnswer !== undefined,
         }),

@@ -13,6 +13,8 @@ export interface Tally {
   asked(ask: Ask): void;
   /** It is this exchange's turn; `leave` gives its place to the next. */
   entered(leave: () => void): void;
+  /** The name of the rule that chose the targets. */
+  routed(rule: string | undefined): void;
   tried(answer: Answer, tries: number): void;
   firstByte(): void;
   /** Tells the summary; only the first call counts. */
@@ -27,6 +29,7 @@ export function openTally(
   const since = () => performance.now() - exchange.started;
   let ask: Ask | undefined;
   let answer: Answer | undefined;
+  let route: string | undefined;
   let tries = 0;
   let hops = 0;
   const notes: Note[] = [];
@@ -42,6 +45,9 @@ export function openTally(
     entered(release) {
       queue = since();
       leave = release;
+    },
+    routed(rule) {
+      route = rule;
     },
     tried(last, count) {
       answer = last;
@@ -59,6 +65,7 @@ export function openTally(
       const told: Told = {
         model: ask?.model,
         target: answer?.target,
+        route,
         status,
         stream: ask?.stream ?? false,
         firstByte,

@@ -19,6 +19,8 @@ export interface LogOptions {
   /** Is stderr a terminal? */
   readonly isTTY?: boolean;
   readonly colour?: boolean;
+  /** Secrets that need not look like one: masked wherever they stand in a line. */
+  readonly secrets?: () => readonly string[];
   /** Takes finished lines, line break included; stderr, synchronously, when left out. */
   readonly write?: (line: string) => void;
 }
@@ -33,7 +35,10 @@ export function createLog(options: LogOptions = {}): Log {
   const write = options.write ?? batched(pino.destination({ dest: 2, sync: true }));
   const stream = {
     write(line: string): void {
-      const { text } = redactText(line);
+      let { text } = redactText(line);
+      for (const secret of options.secrets?.() ?? []) {
+        if (text.includes(secret)) text = text.replaceAll(secret, '*'.repeat(secret.length));
+      }
       write(pretty ? prettyLine(text, colour) : text);
     },
   };

@@ -126,7 +126,6 @@ describe('the 500 that the old script hunted with curl and jq', () => {
         settings: [{ runs: 1, failed: 1 }],
       });
 
-      upstream.received as unknown[];
       const before = upstream.asked.length;
       const found = await command(gateway, 'bisect', id, '--budget', '40', '--json');
       expect(found.stderr).not.toContain('internal error');

@@ -6,6 +6,8 @@ import { openaiResponses } from './index.ts';
 
 export interface OpenaiResponsesRoutes {
   readonly serve: Serve;
+  /** Codex's code mode searches by `POST /v1/alpha/search`. */
+  readonly search: Serve;
   /** The stored responses: `GET` and `DELETE` by id, and the input items of one. */
   readonly retrieve: (request: Request, id: string) => Promise<Response>;
   readonly remove: (request: Request, id: string) => Promise<Response>;
@@ -19,7 +21,7 @@ export interface OpenaiResponsesRoutes {
  * straight to POST.
  */
 export function openaiResponsesPlugin(routes: OpenaiResponsesRoutes) {
-  const { serve, retrieve, remove, inputItems, refuse } = routes;
+  const { serve, search, retrieve, remove, inputItems, refuse } = routes;
   const answer = ({ request }: { request: Request }) => serve(request, openaiResponses);
   const bare = ({ request }: { request: Request }) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
@@ -28,6 +30,7 @@ export function openaiResponsesPlugin(routes: OpenaiResponsesRoutes) {
   return new Elysia({ name: 'openai-responses', seed: serve })
     .post('/v1/responses', answer, { parse: 'none' })
     .post('/responses', answer, { parse: 'none' })
+    .post('/v1/alpha/search', ({ request }) => search(request, openaiResponses), { parse: 'none' })
     .get('/v1/responses', bare)
     .get('/v1/responses/:id', ({ request, params }) => retrieve(request, params.id))
     .delete('/v1/responses/:id', ({ request, params }) => remove(request, params.id), {
