@@ -129,7 +129,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       const idle = registry.tools.length === 0 && registry.starting !== true;
       const server = idle ? [] : [exchangeTools(exchange, ask)];
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
-      return [leaks, ...server, vision, results, pairing, fit];
+      return [leaks, ...server, vision, pairing, results, fit];
     },
     codexSearch(body, signal) {
       const tool = tools.registry.named('web_search');

@@ -18,11 +18,14 @@ export type Remedy = 'again' | 'next-key' | 'next-target' | 'never';
 export function remedyForStatus(status: number, error: GatewayError, headers: Headers): Remedy {
   if (headers.get('x-should-retry') === 'false' && status < 500) return 'never';
   if (error.kind === 'context_overflow' || error.kind === 'content_filter') return 'never';
-  if (status === 429) return error.kind === 'quota' ? 'next-key' : 'again';
+  // Some vendors say "no balance" with a 429 (Zhipu 1113): waiting does not help, another key may.
+  if (error.kind === 'quota' || error.kind === 'billing') return 'next-key';
+  if (status === 429) return 'again';
   if (status === 401 || status === 402 || status === 403) return 'next-key';
   if (status === 404) return 'next-target';
   if (status === 408 || status === 409 || status >= 500) return 'again';
-  return 'never';
+  // A vendor's profile knows refusals that a second try gets past (Groq's failed tool use is a 400).
+  return error.retryable === true ? 'again' : 'never';
 }
 
 /** The remedy for an error that came inside a 200: an error event, an empty or broken answer. */

@@ -1,6 +1,7 @@
 /** install.sh against a local file server: under several shells, with what can go wrong on the way. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -11,7 +12,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { createHash } from 'node:crypto';
 import { hostTarget } from '../../build.ts';
 import { archiveContents } from '../../scripts/release/contents.ts';
 import { gzip, tar, withFolders } from '../../scripts/release/tar.ts';
@@ -71,7 +71,8 @@ function place(shell: readonly string[], path = process.env.PATH ?? ''): Place {
   const home = scratchFolder('home');
   return {
     home,
-    run: (...args) => ran([...shell, SCRIPT, ...args], { cwd: home, env: { HOME: home, PATH: path } }),
+    run: (...args) =>
+      ran([...shell, SCRIPT, ...args], { cwd: home, env: { HOME: home, PATH: path } }),
   };
 }
 
@@ -80,7 +81,8 @@ const url = () => `http://127.0.0.1:${server.port}`;
 /** A PATH in which only busybox is. */
 function busyboxPath(): string {
   const folder = scratchFolder('busybox');
-  const applets = 'basename cat chmod cp cut dirname grep gzip mkdir mktemp mv rm rmdir sed sh sha256sum tar tr uname wc wget';
+  const applets =
+    'basename cat chmod cp cut dirname grep gzip mkdir mktemp mv rm rmdir sed sh sha256sum tar tr uname wc wget';
   for (const name of applets.split(' ')) symlinkSync(tool('busybox')!, join(folder, name));
   return folder;
 }
@@ -88,7 +90,11 @@ function busyboxPath(): string {
 const SHELLS: readonly (readonly [name: string, needs: string, shell: () => Place])[] = [
   ['dash', 'dash', () => place([tool('dash')!])],
   ['bash as sh', 'bash', () => place([tool('bash')!, '--posix'])],
-  ['busybox alone (its own wget, tar, sha256sum)', 'busybox', () => place([tool('busybox')!, 'sh'], busyboxPath())],
+  [
+    'busybox alone (its own wget, tar, sha256sum)',
+    'busybox',
+    () => place([tool('busybox')!, 'sh'], busyboxPath()),
+  ],
 ];
 
 for (const [name, needs, make] of SHELLS) {
@@ -103,7 +109,9 @@ for (const [name, needs, make] of SHELLS) {
       expect(first.out).toContain(`${home}/.local/bin is not in your PATH`);
       const local = join(home, '.local');
       expect((await ran([join(local, 'bin/hopgate')])).out).toBe('hopgate 1.0.0, small\n');
-      expect(readFileSync(join(local, 'share/man/man1/hopgate.1'), 'utf8')).toContain('.TH HOPGATE');
+      expect(readFileSync(join(local, 'share/man/man1/hopgate.1'), 'utf8')).toContain(
+        '.TH HOPGATE',
+      );
 
       writeFileSync(join(local, 'bin/mine'), 'not yours\n');
       publish('1.1.0');
@@ -134,7 +142,11 @@ for (const [name, needs, make] of SHELLS) {
         },
         'is not what SHA256SUMS says',
       ],
-      ['without sums', (file, bytes) => (file === 'SHA256SUMS' ? bytes.slice(0, 0) : bytes), 'has no archive for'],
+      [
+        'without sums',
+        (file, bytes) => (file === 'SHA256SUMS' ? bytes.slice(0, 0) : bytes),
+        'has no archive for',
+      ],
       [
         'with a cut line of sums',
         (file, bytes) => (file === 'SHA256SUMS' ? bytes.subarray(0, 40) : bytes),
@@ -170,17 +182,35 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
   });
 
   test('picks its own machine out of all, and none that only looks alike', async () => {
-    const all = ['linux-x64', 'linux-arm64', 'linux-x64-musl', 'linux-arm64-musl', 'darwin-x64', 'darwin-arm64'];
+    const all = [
+      'linux-x64',
+      'linux-arm64',
+      'linux-x64-musl',
+      'linux-arm64-musl',
+      'darwin-x64',
+      'darwin-arm64',
+    ];
     publish('2.0.0-rc.1', all);
     const { run } = sh();
     const { out, code } = await run('--base-url', url());
     expect([code, out.split('\n')[0]]).toEqual([0, `Fetching hopgate-2.0.0-rc.1-${target}.tar.gz`]);
-    publish('2.0.0', all.filter((one) => one !== target));
+    publish(
+      '2.0.0',
+      all.filter((one) => one !== target),
+    );
     const other = await sh().run('--base-url', url());
-    expect([other.code, other.err]).toEqual([1, expect.stringContaining(`no archive for ${target}`)]);
+    expect([other.code, other.err]).toEqual([
+      1,
+      expect.stringContaining(`no archive for ${target}`),
+    ]);
   });
 
-  const machines: readonly (readonly [system: string, hardware: string, ldd: string, is: string])[] = [
+  const machines: readonly (readonly [
+    system: string,
+    hardware: string,
+    ldd: string,
+    is: string,
+  ])[] = [
     ['Linux', 'x86_64', 'ldd (GNU libc) 2.36', 'linux-x64'],
     ['Linux', 'aarch64', 'ldd (Debian GLIBC 2.36-9) 2.36', 'linux-arm64'],
     ['Linux', 'x86_64', 'musl libc (x86_64)', 'linux-x64-musl'],
@@ -202,8 +232,14 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
       fake('codesign', `echo "$@" >>${folder}/signed; [ "$1" != --verify ]`);
       const { run } = place([tool('sh')!], `${folder}:${process.env.PATH}`);
       const { code, out, err } = await run('--base-url', url());
-      expect([code, err, out.split('\n')[0]]).toEqual([0, '', `Fetching hopgate-1.0.0-${is}.tar.gz`]);
-      const signed = existsSync(join(folder, 'signed')) ? readFileSync(join(folder, 'signed'), 'utf8') : '';
+      expect([code, err, out.split('\n')[0]]).toEqual([
+        0,
+        '',
+        `Fetching hopgate-1.0.0-${is}.tar.gz`,
+      ]);
+      const signed = existsSync(join(folder, 'signed'))
+        ? readFileSync(join(folder, 'signed'), 'utf8')
+        : '';
       if (system === 'Darwin') expect(signed).toContain('--force --sign - ');
       else expect(signed).toBe('');
     });
@@ -226,7 +262,10 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     mkdirSync(join(home, '.local/etc'));
     writeFileSync(join(home, '.local/etc/precious'), 'kept\n');
     const list = join(home, '.local/share/hopgate/installed');
-    writeFileSync(list, `${readFileSync(list, 'utf8')}share/../../precious\netc/precious\n/etc/hostname\n`);
+    writeFileSync(
+      list,
+      `${readFileSync(list, 'utf8')}share/../../precious\netc/precious\n/etc/hostname\n`,
+    );
     expect((await run('--uninstall')).code).toBe(0);
     expect(existsSync(join(home, 'precious'))).toBe(true);
     expect(existsSync(join(home, '.local/etc/precious'))).toBe(true);
@@ -238,14 +277,20 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
       const { home } = sh();
       const cut = join(scratchFolder('cut'), 'install.sh');
       writeFileSync(cut, text.slice(0, text.length * part));
-      await ran([tool('sh')!, cut, '--base-url', url()], { cwd: home, env: { HOME: home, PATH: process.env.PATH! } });
+      await ran([tool('sh')!, cut, '--base-url', url()], {
+        cwd: home,
+        env: { HOME: home, PATH: process.env.PATH! },
+      });
       expect(readdirSync(home)).toEqual([]);
     }
   });
 
-  test.skipIf(tool('shellcheck') === undefined)(`shellcheck finds nothing${without('shellcheck')}`, async () => {
-    const scripts = ['postinst', 'prerm', 'postrm'].map((name) => join(SCRIPT, '../deb', name));
-    const { code, out } = await ran([tool('shellcheck')!, '-s', 'sh', SCRIPT, ...scripts]);
-    expect([code, out]).toEqual([0, '']);
-  });
+  test.skipIf(tool('shellcheck') === undefined)(
+    `shellcheck finds nothing${without('shellcheck')}`,
+    async () => {
+      const scripts = ['postinst', 'prerm', 'postrm'].map((name) => join(SCRIPT, '../deb', name));
+      const { code, out } = await ran([tool('shellcheck')!, '-s', 'sh', SCRIPT, ...scripts]);
+      expect([code, out]).toEqual([0, '']);
+    },
+  );
 });

@@ -1,8 +1,16 @@
 /** One release of the host's target, built twice from the same files in two different folders. */
 
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { hostTarget } from '../../build.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -28,7 +36,12 @@ export async function ran(
   command: readonly string[],
   options: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
 ): Promise<Ran> {
-  const child = Bun.spawn([...command], { ...options, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const child = Bun.spawn([...command], {
+    ...options,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -56,7 +69,8 @@ async function copyTree(from: string, to: string): Promise<void> {
   });
   if (list.code !== 0) throw new Error(list.err);
   for (const path of list.out.split('\0')) {
-    if (path === '' || /^(samples|test|bench)\//.test(path) || !existsSync(join(from, path))) continue;
+    if (path === '' || /^(samples|test|bench)\//.test(path) || !existsSync(join(from, path)))
+      continue;
     mkdirSync(dirname(join(to, path)), { recursive: true });
     cpSync(join(from, path), join(to, path));
   }
@@ -67,9 +81,16 @@ async function copyTree(from: string, to: string): Promise<void> {
     rmSync(modules[1]!, { recursive: true, force: true });
     await ran(['cp', '-a', ...modules]);
   }
-  // So that both know the commit.
-  const git = await ran(['git', 'rev-parse', '--absolute-git-dir'], { cwd: ROOT });
-  writeFileSync(join(to, '.git'), `gitdir: ${git.out.trim()}\n`);
+  // So that both know the commit, and the same one: somebody may commit meanwhile.
+  const commit = await ran(['git', 'rev-parse', 'HEAD'], { cwd: ROOT });
+  const objects = await ran(['git', 'rev-parse', '--git-path', 'objects'], { cwd: ROOT });
+  mkdirSync(join(to, '.git/objects/info'), { recursive: true });
+  mkdirSync(join(to, '.git/refs'));
+  writeFileSync(
+    join(to, '.git/HEAD'),
+    from === ROOT ? commit.out : readFileSync(join(from, '.git/HEAD')),
+  );
+  writeFileSync(join(to, '.git/objects/info/alternates'), `${resolve(ROOT, objects.out.trim())}\n`);
 }
 
 export interface Release {

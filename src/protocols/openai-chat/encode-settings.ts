@@ -244,7 +244,11 @@ export function encodeReasoning(
       notes.add('parameter_dropped', 'reasoning');
       return {};
     case 'thinking':
-      return { thinking: { type: off ? 'disabled' : 'enabled' } };
+      // Vendors that take levels beside the switch say so in their profile (DeepSeek V4, GLM 5).
+      return compact({
+        thinking: { type: off ? 'disabled' : 'enabled' },
+        reasoning_effort: profile.efforts !== undefined && !off ? wish.effort : undefined,
+      });
     case 'enable_thinking':
       return compact({ enable_thinking: !off, thinking_budget: off ? undefined : wish.budget });
     case 'reasoning':
