@@ -6,6 +6,7 @@ import { askThrough } from './compose-ask.ts';
 import { composeFeatures } from './compose-features.ts';
 import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
+import { joined, streamValidator } from './compose-validate.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
@@ -129,7 +130,8 @@ export function compose(options: ComposeOptions): Composed {
   const bare = createGateway({
     ...shared,
     extras: () => undefined,
-    record: () => undefined,
+    record: (exchange) =>
+      joined([streamValidator(settings.snapshot.table.config.validate, exchange, log, metrics)]),
     onStream: () => {},
   });
   const features = composeFeatures(

@@ -383,7 +383,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: ['Made from the same table as this help, so it knows every command and option.'],
     arguments: [{ name: 'shell', summary: 'which one', required: true, choices: SHELLS }],
     examples: [
-      { line: 'source <(hopgate completions bash)', summary: 'For this bash or zsh.' },
+      {
+        line: 'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate',
+        summary: 'For every bash from now on; "source" takes it for one.',
+      },
       {
         line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
         summary: 'For every fish from now on.',
@@ -397,7 +400,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     group: 'Look',
     summary: 'print the manual page',
     description: ['In the form that man reads: everything --help tells of every command, in one.'],
-    examples: [{ line: 'hopgate man | man -l -', summary: 'Reads it.' }],
+    examples: [{ line: 'hopgate man > hopgate.1', summary: 'A file; "man ./hopgate.1" shows it.' }],
     exits: [[0, 'printed']],
     run: (invocation) => runMan(invocation, COMMANDS),
   },

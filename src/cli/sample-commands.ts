@@ -47,10 +47,10 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
     arguments: [
       {
         name: 'action',
-        summary: 'what to do',
+        summary: 'what to do, and with which ids, edges or files',
         choices: ['list', 'show', 'diff', 'export', 'import'],
+        many: true,
       },
-      { name: 'what', summary: 'ids, edges or files', many: true },
     ],
     options: [
       { name: 'since', value: 'TIME', summary: 'not older: 30m, 2h, 7d, or a date' },
@@ -163,8 +163,8 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
         summary: 'Does another model take it?',
       },
       {
-        line: 'hopgate replay s7i9w6 --repeat 20 --compare profile.shortToolResults=false profile.shortToolResults=true',
-        summary: 'Does a setting help, or was it luck?',
+        line: 'hopgate replay s7i9w6 --repeat 20 --compare repair=on repair=off',
+        summary: 'Do the repairs help, or was it luck?',
       },
     ],
     exits: [

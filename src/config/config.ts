@@ -34,6 +34,8 @@ export interface Config {
   readonly keepAliveMs: number;
   /** Processes that share the port; 1 = one. */
   readonly workers: number;
+  /** Which streams are checked against their protocol as clients get them. */
+  readonly validate: 'off' | 'sample' | 'all';
   readonly memory: MemoryConfig;
   readonly log: { readonly level: LogLevel; readonly format: 'auto' | 'json' | 'pretty' };
   /** Vendor facts by profile name: the built-in table with the file's overrides laid over it. */

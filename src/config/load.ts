@@ -10,7 +10,7 @@ import { type Environment, expandHome } from './environment.ts';
 import type { Problem } from './problem.ts';
 import { type Issue, type Referenced, resolveReferences } from './references.ts';
 import { resolveConfig } from './resolve.ts';
-import { type FileConfig, fileSchema } from './schema.ts';
+import { CONFIG_VERSION, type FileConfig, fileSchema } from './schema.ts';
 
 export type { Fetch } from './discover.ts';
 
@@ -133,6 +133,8 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
     ...(file === undefined ? {} : { file }),
   });
   if (document.problems.length > 0) return fail(document.problems, []);
+  const newer = newerForm(referenced.value);
+  if (newer !== undefined) return fail([place(newer)], []);
   const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
   const checked = check(fileSchema as Schema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
@@ -146,6 +148,16 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   return findings.problems.length > 0
     ? fail(inOrder(findings.problems.map(place)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
+}
+
+/** A file that a newer program wrote: its other keys may mean anything, so nothing else is said of it. */
+function newerForm(value: unknown): Issue | undefined {
+  const { version } = (value ?? {}) as { version?: unknown };
+  if (typeof version !== 'number' || version <= CONFIG_VERSION) return undefined;
+  return {
+    path: ['version'],
+    message: `this file is written for a newer hopgate (version ${version}, this one reads ${CONFIG_VERSION}): use that one, or bring the file back`,
+  };
 }
 
 /** What was found takes the place of `providers`, and of `routes` where the file has none. */

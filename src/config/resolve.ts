@@ -91,6 +91,7 @@ export function resolveConfig(
     retry: resolveRetry(undefined, file.retry),
     keepAliveMs: ms(file.keep_alive),
     workers: file.workers,
+    validate: file.validate,
     memory: { enabled: file.memory.enabled, path: path(file.memory.path, 'memory.db') },
     log: file.log,
     profiles,

@@ -7,10 +7,17 @@ import { PROVIDER_NAME, provider, retry, timeouts } from './provider-schema.ts';
 import { routeRule } from './route-schema.ts';
 import { byDefault, choice, closed, flag, named, optional, seconds, text } from './schema-words.ts';
 
+/** The form of the file that this program reads. A file that names none has this one. */
+export const CONFIG_VERSION = 1;
+
 export const DEFAULT_LISTEN = '127.0.0.1:5520';
 
 export const fileSchema = closed(
   {
+    version: byDefault(
+      Type.Integer({ minimum: 1, description: 'Of the form of this file; there is one so far.' }),
+      CONFIG_VERSION,
+    ),
     listen: byDefault(
       Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.String({ minLength: 1 })], {
         description: 'Address and port, "127.0.0.1:5520"; a port alone means loopback.',
@@ -75,6 +82,13 @@ export const fileSchema = closed(
     workers: byDefault(
       Type.Integer({ minimum: 1, maximum: 256, description: 'Processes that share the port.' }),
       1,
+    ),
+    validate: byDefault(
+      choice(
+        ['off', 'sample', 'all'],
+        'Checks streams as clients get them against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.',
+      ),
+      'off',
     ),
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),

@@ -17,6 +17,8 @@ export interface GatewayMetrics {
   readonly notes: Counter;
   readonly streamsActive: Gauge;
   /** family, outcome: recovered | removed | left */
+  /** protocol, rule */
+  readonly violations: Counter;
   readonly leakedCalls: Counter;
   /** The text exposition, for `GET /metrics`. */
   render(): string;
@@ -66,6 +68,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'name',
     ]),
     streamsActive: registry.gauge('hopgate_streams_active', 'Streams open to clients right now.'),
+    violations: registry.counter(
+      'hopgate_stream_violations_total',
+      'Breaches of a protocol found in streams as clients got them (`validate`).',
+      ['protocol', 'rule'],
+    ),
     leakedCalls: registry.counter(
       'leaked_calls_total',
       'Tool calls that a model wrote as text, by grammar and by what became of them.',

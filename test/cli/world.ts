@@ -29,6 +29,9 @@ export interface World {
   readonly served: ServeOptions[];
   fetch: typeof globalThis.fetch;
   tty: boolean;
+  /** How the program is started, and the system it runs on; undefined: as they are. */
+  program?: readonly string[];
+  platform?: string;
   remove(): void;
 }
 
@@ -82,6 +85,8 @@ export function createWorld(): World {
           'anthropic-messages': anthropicMessages,
         },
         pairing: { mend: mendBody, repair },
+        program: world.program,
+        platform: world.platform,
         lint: LINT,
         ...SAMPLES,
       };

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../config/load.ts';
 import { type Invocation, UsageError } from '../command.ts';
-import { loadOptions } from '../load-config.ts';
 import { launchdPlist } from './launchd-plist.ts';
 import { marked, ownership } from './own-file.ts';
 import { type Machine, type Place, placeFor, type Scope } from './place.ts';
@@ -84,7 +83,7 @@ async function install(
     );
   }
   const config = text('config') === undefined ? undefined : resolve(io.cwd, text('config')!);
-  const loaded = await loadConfig({ ...loadOptions(invocation), fetch: undefined });
+  const loaded = await loadConfig({ environment: io.environment, path: config });
   if (!loaded.ok && machine.root === undefined) {
     return refuse('the configuration cannot be used; "hopgate check" tells why. Nothing was done.');
   }

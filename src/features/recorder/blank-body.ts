@@ -95,7 +95,8 @@ function blankJson(bytes: Buffer, from: number, to: number, what: readonly Blank
       i = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       const key = level?.key ?? '';
-      const deep = levels.length > 1;
+      // The history of Responses is called `input` as well: it stands at the top.
+      const deep = levels.length > 1 && level?.list === false;
       levels.push({
         list: byte === 0x5b,
         key: byte === 0x5b ? key : '',

@@ -10,7 +10,7 @@ const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
 /**
  * Letters become `x`, digits `1`, bytes of other scripts `x`; spaces, punctuation and escapes stay. In a
- * string that holds JSON, words outside its own strings (true, null, exponents) stay as well.
+ * string that holds JSON, names of members and words outside its strings (true, null) stay as well.
  * @param from first byte behind the opening quote
  * @param to the closing quote
  */
@@ -27,8 +27,15 @@ export function blankText(bytes: Buffer, from: number, to: number): void {
         continue;
       }
       // \" opens or closes a string of the JSON within; \\\" stands inside one.
-      if (json && bytes[i + 1] === QUOTE) inner = !inner;
-      else if (json && bytes[i + 1] === BACKSLASH) {
+      if (json && bytes[i + 1] === QUOTE) {
+        inner = !inner;
+        const end = inner ? innerEnd(bytes, i + 2, to) : -1;
+        if (end >= 0 && isKey(bytes, end + 2, to)) {
+          i = end + 1;
+          inner = false;
+          continue;
+        }
+      } else if (json && bytes[i + 1] === BACKSLASH) {
         i = innerEscape(bytes, i, to);
         continue;
       }
@@ -37,6 +44,23 @@ export function blankText(bytes: Buffer, from: number, to: number): void {
     else if (isDigit(byte)) bytes[i] = ONE;
     else if (isLetter(byte) && inner) bytes[i] = X;
   }
+}
+
+/** Where the string of the JSON within ends that began before `from`: at its `\"`, or -1. */
+function innerEnd(bytes: Buffer, from: number, to: number): number {
+  for (let i = from; i < to; i++) {
+    if (bytes[i] !== BACKSLASH) continue;
+    if (bytes[i + 1] === QUOTE) return i;
+    i += bytes[i + 1] === BACKSLASH ? (bytes[i + 2] === BACKSLASH ? 3 : 2) : 1;
+  }
+  return -1;
+}
+
+/** Names of members are structure: they stay. */
+function isKey(bytes: Buffer, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && bytes[at] === 0x20) at++;
+  return bytes[at] === 0x3a;
 }
 
 /** An escape of the JSON within (`\\n`, `\\\"`, `\\u0041`), left as it is; its last byte. */

@@ -3,6 +3,7 @@
 import { Database, type Statement } from 'bun:sqlite';
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { bringUpToDate } from '../../lib/versioned-store.ts';
 import {
   type Limits,
   type Link,
@@ -11,8 +12,6 @@ import {
   unpack,
   unpackItems,
 } from './row.ts';
-
-const VERSION = 1;
 
 // A conversation is a `thread`: its links leave together, least recently continued first, so that
 // pruning does not cut a chain somebody still continues. Triggers keep the counts: they cannot drift,
@@ -41,8 +40,10 @@ CREATE TRIGGER response_gone AFTER DELETE ON responses BEGIN
   DELETE FROM threads WHERE id = old.thread AND rows <= 0;
   DELETE FROM items WHERE owner = old.owner AND response = old.id;
 END;
-PRAGMA user_version = ${VERSION};
 `;
+
+// Each leads to the next version of the file; what was released is not changed any more.
+const MIGRATIONS = [SCHEMA];
 
 /** One queued change. `touch`: the conversation was continued from here. */
 export type Change =
@@ -75,7 +76,7 @@ export function openResponseFile(path: string, busy = 200): ResponseFile {
   const db = new Database(path, { readwrite: true, create: true, strict: true });
   try {
     db.run(`PRAGMA busy_timeout = ${busy}`);
-    migrate(db);
+    prepare(db, path);
     return fileOf(db);
   } catch (error) {
     db.close();
@@ -83,19 +84,13 @@ export function openResponseFile(path: string, busy = 200): ResponseFile {
   }
 }
 
-function migrate(db: Database): void {
-  const version = () =>
-    db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
-  if (version() > VERSION) throw new Error('the file was made by a newer version');
-  if (version() === 0) db.run('PRAGMA auto_vacuum = INCREMENTAL');
+function prepare(db: Database, path: string): void {
+  // Has an effect on a new file only, and must come before anything is in it.
+  db.run('PRAGMA auto_vacuum = INCREMENTAL');
   db.run('PRAGMA journal_mode = WAL');
   db.run('PRAGMA synchronous = NORMAL');
   db.run('PRAGMA journal_size_limit = 16777216');
-  if (version() === VERSION) return;
-  // Two processes may get here at once: the second one finds the work done.
-  db.transaction(() => {
-    if (version() === 0) db.run(SCHEMA);
-  }).immediate();
+  bringUpToDate(db, path, MIGRATIONS);
 }
 
 function fileOf(db: Database): ResponseFile {

@@ -7,6 +7,7 @@ import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
 import type { StreamDecoder, UpstreamContext } from '../protocol.ts';
+import { ContentSplice } from './content-splice.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, finishFailure } from './finish.ts';
@@ -35,6 +36,7 @@ interface OpenCall {
 class ChatStreamDecoder implements StreamDecoder {
   readonly #context: UpstreamContext;
   readonly #segments = new Segments();
+  readonly #splice = new ContentSplice();
   readonly #calls: OpenCall[] = [];
   #legacy: CallSegment | undefined;
   #details: DetailsCollector | undefined;
@@ -52,6 +54,8 @@ class ChatStreamDecoder implements StreamDecoder {
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
     if (data === undefined || data === '' || this.#over) return NOTHING;
+    const content = this.#splice.read(data, frame.event);
+    if (content !== undefined) return this.#content(content);
     if (data === DONE || data.trim() === DONE) return this.#complete();
     let chunk: unknown;
     try {
@@ -65,7 +69,17 @@ class ChatStreamDecoder implements StreamDecoder {
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
     if (error !== undefined) return this.#fail(error);
-    return this.#chunk(chunk);
+    const out = this.#chunk(chunk);
+    this.#splice.learn(data, frame.event, chunk);
+    return out;
+  }
+
+  /** What `#chunk` makes of a chunk that says only this. */
+  #content(said: string): readonly StreamEvent[] {
+    if (said === '') return NOTHING;
+    const out: StreamEvent[] = [];
+    this.#segments.text('text', said, out);
+    return out;
   }
 
   end(): readonly StreamEvent[] {

@@ -1,0 +1,85 @@
+/** Checks streams as clients get them, while they run: a violation is told and counted, never in the way. */
+
+import { LINT } from './compose-lint.ts';
+import type { Config } from './config/config.ts';
+import type { HopRecording, RecordedExchange, Recording } from './features/feature.ts';
+import { SseParser } from './lib/sse.ts';
+import type { Finding } from './protocols/lint.ts';
+import type { GatewayMetrics } from './telemetry/gateway-metrics.ts';
+import { event, type Log } from './telemetry/log.ts';
+
+// One in so many when `validate: sample`.
+const SAMPLE = 20;
+// Whoever breaks one rule at every event would fill the log.
+const MOST_TOLD = 5;
+
+const NOTHING: HopRecording = { start() {}, chunk() {}, end() {} };
+
+/** A validator for one exchange, or undefined when it is not to be checked. */
+export function streamValidator(
+  mode: Config['validate'],
+  exchange: RecordedExchange,
+  log: Log,
+  metrics: GatewayMetrics,
+): Recording | undefined {
+  if (mode === 'off' || (mode === 'sample' && Math.random() * SAMPLE >= 1)) return undefined;
+  const protocol = exchange.protocol.name;
+  const linter = LINT.linters[protocol].stream();
+  const parser = new SseParser();
+  const found: Finding[] = [];
+  let streaming = false;
+  return {
+    hop: () => NOTHING,
+    clientStart(status, headers) {
+      streaming = status === 200 && (headers.get('content-type') ?? '').includes('event-stream');
+    },
+    clientChunk(chunk) {
+      if (!streaming) return;
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+      for (const frame of parser.push(bytes)) found.push(...linter.push(frame));
+    },
+    end({ error, status, target }) {
+      // A stream that was broken off is broken on purpose; the client was told.
+      if (!streaming || error !== undefined || status === 499) return;
+      for (const frame of parser.end()) found.push(...linter.push(frame));
+      found.push(...linter.end());
+      for (const { rule } of found) metrics.violations.add(1, protocol, rule);
+      for (const { at, rule, message } of found.slice(0, MOST_TOLD)) {
+        const where = target && `${target.provider}/${target.model}`;
+        const fields = { id: exchange.id, protocol, target: where, at, rule, message };
+        event(log, 'stream.violation', fields, 'error');
+      }
+    },
+  };
+}
+
+/** Several recordings as one; undefined when there is none. */
+export function joined(all: readonly (Recording | undefined)[]): Recording | undefined {
+  const some = all.filter((one) => one !== undefined);
+  if (some.length < 2) return some[0];
+  return {
+    hop(hop, attempt, sent) {
+      const hops = some.map((one) => one.hop(hop, attempt, sent));
+      return {
+        start: (status, headers) => {
+          for (const one of hops) one.start(status, headers);
+        },
+        chunk: (chunk) => {
+          for (const one of hops) one.chunk(chunk);
+        },
+        end: (error) => {
+          for (const one of hops) one.end(error);
+        },
+      };
+    },
+    clientStart(status, headers) {
+      for (const one of some) one.clientStart(status, headers);
+    },
+    clientChunk(chunk) {
+      for (const one of some) one.clientChunk(chunk);
+    },
+    end(told) {
+      for (const one of some) one.end(told);
+    },
+  };
+}

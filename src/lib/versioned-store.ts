@@ -1,0 +1,68 @@
+/** Databases that know their schema's version: brought forwards after a backup, refused when a newer hopgate made them. */
+
+import type { Database } from 'bun:sqlite';
+import { chmodSync, renameSync, rmSync } from 'node:fs';
+
+/** SQL, or a function, that brings a file from one version to the next; runs inside a transaction. */
+export type Migration = string | ((db: Database) => void);
+
+export interface Migrated {
+  /** 0: the file was new. */
+  readonly from: number;
+  readonly to: number;
+  /** The copy of the file as it was; undefined where nothing had to be kept. */
+  readonly backup: string | undefined;
+}
+
+const versionOf = (db: Database): number =>
+  db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
+
+/**
+ * Brings a database to the version that is the number of `migrations`; the n-th one leads from
+ * version n to n+1, so the first makes a new file. All of them are done or none. What an existing file
+ * held is first copied to `<path>.v<version>.backup` (0600).
+ *
+ * Several processes may do this at once: one works, the others find it done. Pragmas that cannot run
+ * inside a transaction (journal_mode, auto_vacuum) are the caller's.
+ *
+ * @throws Error in words for people when a newer hopgate made the file; it is left as it is
+ */
+export function bringUpToDate(
+  db: Database,
+  path: string,
+  migrations: readonly Migration[],
+): Migrated {
+  const to = migrations.length;
+  const from = versionOf(db);
+  if (from > to) {
+    throw new Error(
+      `${path} was made by a newer hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
+    );
+  }
+  if (from === to) return { from, to, backup: undefined };
+  const backup = from === 0 ? undefined : backUp(db, path, from);
+  db.transaction(() => {
+    for (let at = versionOf(db); at < to; at++) {
+      const step = migrations[at]!;
+      if (typeof step === 'string') db.run(step);
+      else step(db);
+    }
+    db.run(`PRAGMA user_version = ${to}`);
+  }).immediate();
+  return { from, to, backup };
+}
+
+/** A copy in one piece, whatever still stands in the write-ahead log; undefined when another process was first. */
+function backUp(db: Database, path: string, version: number): string | undefined {
+  const temporary = `${path}.v${version}.${process.pid}`;
+  rmSync(temporary, { force: true });
+  db.query('VACUUM INTO ?').run(temporary);
+  chmodSync(temporary, 0o600);
+  if (versionOf(db) !== version) {
+    rmSync(temporary);
+    return undefined;
+  }
+  const backup = `${path}.v${version}.backup`;
+  renameSync(temporary, backup);
+  return backup;
+}

@@ -1,0 +1,272 @@
+/** The commands about samples, from the command line to what is printed, against the built-in model. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openRecorder } from '../../src/features/recorder/index.ts';
+import { exchange, play, told } from '../features/recorder/support.ts';
+import { createWorld, type World } from './world.ts';
+
+const CONFIG = `providers:
+  demo: { protocol: openai-chat, base_url: "demo:", models: ["*"] }
+samples: { mode: all }
+`;
+
+let world: World;
+let id: string;
+beforeEach(async () => {
+  world = createWorld();
+  world.write('.config/hopgate/hopgate.yaml', CONFIG);
+  const body = JSON.stringify({
+    model: 'demo',
+    seed: 3,
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Say hello.' },
+    ],
+  });
+  const given = exchange({ body });
+  id = given.id;
+  const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+  const recording = recorder.begin(given)!;
+  const sent = JSON.stringify({
+    model: 'glm-4.7',
+    messages: [{ role: 'user', content: 'Say hello.' }],
+  });
+  play(recording, { sent, answer: ['{"choices":[]}'] });
+  recording.clientStart(200, new Headers({ 'content-type': 'application/json' }));
+  recording.clientChunk(
+    '{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}',
+  );
+  recording.end(
+    told({
+      model: 'demo',
+      notes: [
+        { name: 'parameter_dropped', where: 'seed' },
+        { name: 'stripped_system', where: '/messages/0', what: 'the vendor knows none' },
+      ],
+    }),
+  );
+  await recorder.close();
+});
+afterEach(() => world.remove());
+
+describe('samples', () => {
+  test('a table, JSON, and a word when nothing fits', async () => {
+    const table = await world.run(['samples']);
+    expect(table.code).toBe(0);
+    expect(table.out).toContain(id);
+    expect(table.out).toContain('glm/glm-4.7');
+    const json = await world.run(['samples', 'list', '--status', 'ok', '--json']);
+    expect(JSON.parse(json.out)).toMatchObject({ samples: [{ id, status: 200, model: 'demo' }] });
+    const none = await world.run(['samples', '--status', '5xx']);
+    expect(none).toMatchObject({ code: 0, out: '' });
+    expect(none.err).toContain('No samples');
+  });
+
+  test('a folder that is not there is empty, and is not made', async () => {
+    const missing = join(world.home, 'nowhere');
+    const ran = await world.run(['samples', '--dir', missing, '--json']);
+    expect(JSON.parse(ran.out)).toEqual({ dir: missing, samples: [] });
+    expect(existsSync(missing)).toBe(false);
+  });
+
+  test('show tells the edges in order, and the notes', async () => {
+    const { out } = await world.run(['samples', 'show', id.slice(-6)]);
+    const order = ['client-request', 'provider-request', 'provider-response', 'client-response'];
+    const places = order.map((stage) => out.indexOf(` ${stage} `));
+    expect(places.every((place) => place > 0)).toBe(true);
+    expect([...places].sort((a, b) => a - b)).toEqual(places);
+    expect(out).toContain('stripped_system at /messages/0: the vendor knows none');
+  });
+
+  test('diff names the rule of every change that a note tells of', async () => {
+    const { out } = await world.run(['samples', 'diff', id, '--json']);
+    const { changes, identical } = JSON.parse(out) as {
+      changes: { kind: string; at: string; rules: string[] }[];
+      identical: boolean;
+    };
+    expect(identical).toBe(false);
+    expect(changes.map(({ kind, at, rules }) => [kind, at, rules])).toEqual([
+      ['changed', '/model', []],
+      ['removed', '/seed', ['parameter_dropped']],
+      ['removed', '/messages/0', ['stripped_system']],
+    ]);
+    const words = await world.run(['samples', 'diff', id]);
+    expect(words.out).toContain('- /seed: 3');
+    expect(words.out).toContain('by parameter_dropped');
+    const same = await world.run(['samples', 'diff', id, 'client-request', 'client-request']);
+    expect(same.out).toContain('byte for byte the same');
+  });
+
+  test('wrong usage says what was meant', async () => {
+    for (const [argv, words] of [
+      [['samples', 'shwo'], 'is one of'],
+      [['samples', 'show'], 'needs the id'],
+      [['samples', 'show', 'req_1_nothing'], 'There is no sample'],
+      [['samples', '--status', 'bad'], 'is no status'],
+      [['samples', '--since', 'yesterday-ish'], 'is no time'],
+      [['samples', 'import'], 'needs a file'],
+      [['replay'], 'needs an id'],
+      [['replay', '--last', '2', '--where', 'colour=red'], 'is no condition'],
+      [['replay', id, '--compare', 'nonsense'], 'is no setting'],
+      [['replay', id, '--compare', 'limitz.x=1', 'repair=on'], 'There is no setting'],
+      [['replay', id, '--edge', 'provider-response'], 'has no request'],
+      [['bisect', id, '--budget', '0'], 'needs a whole number'],
+    ] as const) {
+      const { code, err } = await world.run([...argv]);
+      expect([argv, code]).toEqual([argv, 2]);
+      expect(err).toContain(words);
+    }
+  });
+});
+
+describe('replay', () => {
+  test('sends through a gateway in this process: table, tokens, what was before', async () => {
+    const { code, out } = await world.run(['replay', id, '--json', '--repeat', '2']);
+    expect(code).toBe(0);
+    const { runs, settings } = JSON.parse(out) as {
+      runs: { prompt_tokens: number }[];
+      settings: unknown[];
+    };
+    expect(runs).toMatchObject([
+      {
+        sample: id,
+        run: 1,
+        status: 200,
+        error: null,
+        target: 'demo/demo',
+        recorded: { status: 200, error: null },
+      },
+      { run: 2, status: 200 },
+    ]);
+    expect(runs[0]!.prompt_tokens).toBeGreaterThan(0);
+    expect(settings).toMatchObject([{ runs: 2, failed: 0, failure_rate: 0 }]);
+    const table = await world.run(['replay', id]);
+    expect(table.out.split('\n')[0]).toMatch(
+      /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +TIME +TARGET/,
+    );
+  });
+
+  test('a member of the body, a target and repairs can be compared', async () => {
+    const { out } = await world.run([
+      'replay',
+      id,
+      '--json',
+      '--repeat',
+      '3',
+      '--compare',
+      'body.messages=[]',
+      'to=demo/other',
+    ]);
+    const { runs, settings, p, more_than_chance } = JSON.parse(out) as {
+      runs: { setting: string; target: string }[];
+      settings: { setting: string; failed: number }[];
+      p: number;
+      more_than_chance: boolean;
+    };
+    expect(settings.map(({ setting, failed }) => [setting, failed])).toEqual([
+      ['body.messages=[]', 3],
+      ['to=demo/other', 0],
+    ]);
+    expect(p).toBeCloseTo(0.1, 5);
+    expect(more_than_chance).toBe(false);
+    expect(runs.at(-1)!.target).toBe('demo/other');
+    const words = await world.run([
+      'replay',
+      id,
+      '--repeat',
+      '5',
+      '--compare',
+      'body.messages=[]',
+      'repair=off',
+    ]);
+    expect(words.out).toContain('the difference is more than chance');
+  });
+
+  test('nothing of it is recorded', async () => {
+    await world.run(['replay', id]);
+    const { out } = await world.run(['samples', '--json']);
+    expect((JSON.parse(out) as { samples: unknown[] }).samples).toHaveLength(1);
+  });
+
+  test('a file with any body, and a file of the folder, are sent as what they are', async () => {
+    const file = world.write(
+      'body.json',
+      '{"model":"demo/x","max_tokens":9,"system":"s","messages":[{"role":"user","content":"hi"}]}',
+    );
+    const plain = await world.run(['replay', file, '--json']);
+    expect(JSON.parse(plain.out)).toMatchObject({
+      runs: [{ sample: 'body.json', status: 200, target: 'demo/x' }],
+    });
+    const stored = join(world.home, '.hopgate/samples/openai-chat', `${id}_provider-request.json`);
+    const before = readFileSync(stored, 'utf8');
+    const straight = await world.run(['replay', stored, '--to', 'demo/glm-4.7', '--json']);
+    expect(JSON.parse(straight.out)).toMatchObject({
+      runs: [{ sample: id, status: 200, target: 'demo/glm-4.7' }],
+    });
+    expect(readFileSync(stored, 'utf8')).toBe(before);
+  });
+});
+
+describe('bisect', () => {
+  test('a request that does not fail: exit 1, and no more than six were sent', async () => {
+    const { code, out } = await world.run(['bisect', id, '--to', 'demo/demo', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ result: 'does-not-fail', probes: 6, cause: null });
+  });
+
+  test('a request in a file that is refused: the field at fault, both requests as samples', async () => {
+    const vendor = Bun.serve({
+      port: 0,
+      async fetch(request) {
+        const body = (await request.json()) as { temperature?: number };
+        if (body.temperature !== undefined) {
+          return Response.json(
+            { error: { message: `Bad temperature (request ${crypto.randomUUID()})` } },
+            { status: 400 },
+          );
+        }
+        const message = { role: 'assistant', content: 'hi' };
+        return Response.json({
+          id: 'x',
+          object: 'chat.completion',
+          choices: [{ index: 0, message, finish_reason: 'stop' }],
+        });
+      },
+    });
+    try {
+      const provider = `  v: { protocol: openai-chat, base_url: "http://127.0.0.1:${vendor.port}", models: [m] }`;
+      world.write(
+        '.config/hopgate/hopgate.yaml',
+        CONFIG.replace('samples:', `${provider}\nsamples:`),
+      );
+      const messages = [{ role: 'user', content: 'Tell me something about the sea, please.' }];
+      const file = world.write(
+        'bad.json',
+        JSON.stringify({ model: 'm', temperature: 7, top_p: 1, messages }),
+      );
+      const { code, out } = await world.run(['bisect', file, '--json']);
+      const report = JSON.parse(out) as {
+        samples: { minimal: string; passing: string };
+        words: string;
+      };
+      expect(code).toBe(0);
+      expect(report).toMatchObject({
+        result: 'minimal',
+        cause: { at: '/temperature', bytes: 1 },
+        minimal: { model: 'm', temperature: 7 },
+        failure: { how: 'error' },
+      });
+      expect(report.words).toContain('the field temperature');
+      const { out: listed } = await world.run(['samples', '--json']);
+      const rows = (JSON.parse(listed) as { samples: { id: string; status: number }[] }).samples;
+      expect(rows.find((row) => row.id === report.samples.minimal)?.status).toBe(400);
+      expect(rows.find((row) => row.id === report.samples.passing)?.status).toBe(200);
+      // What was needed on the way is gone.
+      expect(readdirSync(join(world.home, '.hopgate/bisect'))).toEqual([]);
+    } finally {
+      await vendor.stop(true);
+    }
+  });
+});

@@ -1,0 +1,302 @@
+/** Tools that the gateway runs, through the binary: every client, every vendor, every way a turn can go. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  type Answer,
+  call,
+  type FakeUpstream,
+  say,
+  startFakeUpstream,
+  toolNames,
+} from '../support/fake-upstream/index.ts';
+import { PROTOCOLS, VIA } from './clients.ts';
+import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
+import { sentHistory } from './sent-history.ts';
+import { PRICE, pagesFor, startToolWorld, stopAll, type ToolWorld, toolsOf } from './tool-world.ts';
+
+let upstream: FakeUpstream;
+let world: ToolWorld;
+let gateway: Gateway;
+/** The same with two follow-up hops. */
+let capped: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  world = await startToolWorld();
+  const tools = { server_tools: toolsOf(world) };
+  gateway = await startGateway(threeProviders(upstream, tools));
+  capped = await startGateway(threeProviders(upstream, { ...tools, limits: { tool_rounds: 2 } }));
+}, 120_000);
+afterEach(() => {
+  upstream.clear();
+  world.clear();
+});
+afterAll(() => stopAll(gateway, capped, upstream, world));
+
+const counted = (answer: Answer): Answer => ({ ...answer, usage: { input: 500, output: 20 } });
+const search = (query: string) => ({ name: 'web_search', arguments: { query } });
+const price = (symbol: string) => ({ name: 'stock_price', arguments: { symbol } });
+const weather = { name: OWN, arguments: { city: 'Oslo' } };
+const before = (text: string, answer: Answer): Answer => ({
+  ...answer,
+  parts: [{ kind: 'text', text }, ...answer.parts],
+});
+
+/** What the model is given for a search whose first result has this number. */
+const found = (query: string, first = 1) => ({
+  query,
+  results: pagesFor(query).map((page, at) => ({
+    n: first + at,
+    ...page,
+    snippet: `Text of ${page.title}`,
+  })),
+});
+
+/** Log lines of the exchange that said most lately `name`. */
+const logged = (from: Gateway, name: string) => from.logs().filter((line) => line.event === name);
+
+/** An event's own fields, without those of every line. */
+function fieldsOf(line: Record<string, unknown> | undefined) {
+  const { level: _l, time: _t, event: _e, msg: _m, ...fields } = line ?? {};
+  return fields;
+}
+
+const ENDPOINT = {
+  'openai-chat': '/v1/chat/completions',
+  'openai-responses': '/v1/responses',
+  'anthropic-messages': '/v1/messages',
+} as const;
+
+for (const client of PROTOCOLS) {
+  for (const vendor of PROTOCOLS) {
+    for (const stream of [true, false]) {
+      describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
+        const talk = (on = gateway, signal?: AbortSignal) =>
+          SEARCH_TALK[client](on.url, { model: VIA[vendor], stream, signal });
+        const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
+        const offered = (at: number) => toolNames(vendor, upstream.asked[at]!.body);
+        const idsOf = (at: number) =>
+          history(at)
+            .flatMap((one) => (one.role === 'assistant' ? one.calls : []))
+            .map((c) => c.id);
+
+        /** One start, one end, no trace of what was run here. */
+        const clean = (heard: Heard) => {
+          expect(upstream.refusals).toEqual([]);
+          if (stream) {
+            expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+          }
+          expect(heard).toMatchObject({ searches: [], results: [], cited: [] });
+          expect(heard.wire).not.toMatch(/web_search|stock_price|srvtoolu|a\.example|"price"/);
+        };
+
+        test('one call: its result goes up under its id, the client hears one plain answer', async () => {
+          const seen = logged(gateway, 'chat.process.hop3.assembled').length;
+          upstream.enqueue(
+            counted(before('Let me look.', call(search('tides')))),
+            counted(say('High at noon.')),
+          );
+          const heard = await talk().say('When is high tide?');
+          clean(heard);
+          expect(heard.text.replace(/\s+/g, ' ')).toMatch(/^Let me look\. ?High at noon\.$/);
+          expect(heard).toMatchObject({ calls: [], finish: 'stop' });
+          expect(heard.usage).toEqual({ input: 1000, output: 40 });
+          expect(offered(0)).toEqual([OWN, 'web_search', 'stock_price']);
+          expect(offered(1)).toEqual(offered(0));
+          const [id] = idsOf(1);
+          expect(history(0)).toEqual([{ role: 'user', text: 'When is high tide?' }]);
+          const [user, assistant, tool, ...rest] = history(1);
+          expect(rest).toEqual([]);
+          expect(user).toEqual({ role: 'user', text: 'When is high tide?' });
+          expect(assistant).toEqual({
+            role: 'assistant',
+            text: 'Let me look.',
+            calls: [{ id: id!, name: 'web_search', input: { query: 'tides' } }],
+          });
+          expect(tool).toMatchObject({ role: 'tool', id });
+          expect(JSON.parse(tool!.text)).toEqual(found('tides'));
+          expect(world.reached.map(({ path }) => path)).toEqual(['/search']);
+          expect(fieldsOf(logged(gateway, 'chat.process.raw.cloned').at(-1))).toMatchObject({
+            endpoint: ENDPOINT[client],
+            hasMessages: true,
+          });
+          const assembled = logged(gateway, 'chat.process.hop3.assembled').slice(seen);
+          expect(assembled.map(fieldsOf)).toMatchObject([
+            {
+              originalMessageCount: 1,
+              assistantMessageCount: 1,
+              toolMessageCount: 1,
+              finalMessageCount: 3,
+            },
+          ]);
+        });
+
+        test('two tools in one turn run at the same time; both results go up in order', async () => {
+          world.slow(60);
+          upstream.enqueue(
+            counted(call(search('ACME'), price('ACME'))),
+            counted(say('ACME stands at 41.5.')),
+          );
+          const heard = await talk().say('ACME?');
+          clean(heard);
+          expect(heard).toMatchObject({ text: 'ACME stands at 41.5.', calls: [], finish: 'stop' });
+          expect(heard.usage).toEqual({ input: 1000, output: 40 });
+          expect(world.together).toBe(2);
+          const [, assistant, first, second, ...rest] = history(1);
+          expect(rest).toEqual([]);
+          const ids = idsOf(1);
+          expect(new Set(ids).size).toBe(2);
+          expect(assistant).toMatchObject({
+            calls: [
+              { id: ids[0], name: 'web_search', input: { query: 'ACME' } },
+              { id: ids[1], name: 'stock_price', input: { symbol: 'ACME' } },
+            ],
+          });
+          expect(first).toMatchObject({ role: 'tool', id: ids[0] });
+          expect(second).toMatchObject({ role: 'tool', id: ids[1] });
+          expect(JSON.parse(first!.text)).toEqual(found('ACME'));
+          expect(JSON.parse(second!.text)).toEqual({ symbol: 'ACME', price: PRICE });
+        });
+
+        test('two rounds: the third request holds both, numbered through, and usage is of three', async () => {
+          upstream.enqueue(
+            counted(call(search('one'))),
+            counted(call(search('two'))),
+            counted(say('Both are known.')),
+          );
+          const heard = await talk().say('One and two?');
+          clean(heard);
+          expect(heard).toMatchObject({ text: 'Both are known.', calls: [], finish: 'stop' });
+          expect(heard.usage).toEqual({ input: 1500, output: 60 });
+          expect(upstream.asked).toHaveLength(3);
+          const ids = idsOf(2);
+          const said = history(2);
+          expect(said.map(({ role }) => role)).toEqual([
+            'user',
+            'assistant',
+            'tool',
+            'assistant',
+            'tool',
+          ]);
+          expect(said.slice(0, 3)).toEqual([...history(1)]);
+          const [, , one, , two] = said;
+          expect([one, two]).toMatchObject([{ id: ids[0] }, { id: ids[1] }]);
+          expect(JSON.parse(one!.text)).toEqual(found('one'));
+          expect(JSON.parse(two!.text)).toEqual(found('two', 3));
+          expect(fieldsOf(logged(gateway, 'chat.process.hop3.assembled').at(-1))).toMatchObject({
+            originalMessageCount: 1,
+            assistantMessageCount: 2,
+            toolMessageCount: 2,
+            finalMessageCount: 5,
+          });
+        });
+
+        test('a mixed turn: the client gets its own call only, its next request is made whole again', async () => {
+          upstream.enqueue(
+            counted(before('Both.', call(search('fjords'), weather))),
+            counted(say('Rain on the fjords.')),
+          );
+          const conversation = talk();
+          const heard = await conversation.say('Fjords?');
+          clean(heard);
+          expect(heard).toMatchObject({ text: 'Both.', finish: 'calls' });
+          expect(heard.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
+          expect(heard.usage).toEqual({ input: 500, output: 20 });
+          expect(upstream.asked).toHaveLength(1);
+          const end = await conversation.answer('rain');
+          clean(end);
+          expect(end).toMatchObject({ text: 'Rain on the fjords.', calls: [], finish: 'stop' });
+          expect(upstream.asked).toHaveLength(2);
+          const [user, assistant, ...results] = history(1);
+          const ids = idsOf(1);
+          expect(user).toEqual({ role: 'user', text: 'Fjords?' });
+          expect(assistant).toMatchObject({
+            text: 'Both.',
+            calls: [
+              { name: 'web_search', input: { query: 'fjords' } },
+              { name: OWN, input: { city: 'Oslo' } },
+            ],
+          });
+          expect(results.map((one) => one.role === 'tool' && one.id)).toEqual(ids);
+          expect(JSON.parse(results[0]!.text)).toEqual(found('fjords'));
+          expect(results[1]!.text).toBe('rain');
+        });
+
+        test('the next question still holds what was found for the last one', async () => {
+          upstream.enqueue(call(search('tides')), say('High at noon.'), say('You are welcome.'));
+          const conversation = talk();
+          await conversation.say('Tide?');
+          const heard = await conversation.say('Thanks.');
+          clean(heard);
+          expect(heard.text).toBe('You are welcome.');
+          expect(history(2).map(({ role }) => role)).toEqual([
+            'user',
+            'assistant',
+            'tool',
+            'assistant',
+            'user',
+          ]);
+          expect(history(2).slice(0, 3)).toEqual([...history(1)]);
+          expect(history(2)[3]).toEqual({ role: 'assistant', text: 'High at noon.', calls: [] });
+        });
+
+        test('a tool that fails is told to the model, not to the client', async () => {
+          world.fail();
+          upstream.enqueue(
+            counted(call(search('x'), price('X'))),
+            counted(say('I could not look it up.')),
+          );
+          const heard = await talk().say('X?');
+          clean(heard);
+          expect(heard).toMatchObject({ text: 'I could not look it up.', finish: 'stop' });
+          expect(heard.wire).not.toContain('the world is closed');
+          const [, , first, second] = history(1);
+          expect(JSON.parse(first!.text)).toMatchObject({ ok: false, tool: 'web_search' });
+          const failed = JSON.parse(second!.text);
+          expect(failed).toMatchObject({ ok: false, tool: 'stock_price', retryable: true });
+          expect(failed.message).toContain('503');
+          if (vendor === 'anthropic-messages') {
+            expect(JSON.stringify(upstream.asked[1]!.body)).toContain('"is_error":true');
+          }
+        });
+
+        test('at the cap the last request offers no server tools, and what it calls anyway is not run', async () => {
+          const again = () => counted(call(search('again')));
+          upstream.enqueue(again(), again(), counted(before('Enough.', call(search('more')))));
+          const heard = await talk(capped).say('Go on.');
+          clean(heard);
+          expect(heard).toMatchObject({ text: 'Enough.', calls: [], finish: 'stop' });
+          expect(heard.usage).toEqual({ input: 1500, output: 60 });
+          expect(upstream.asked).toHaveLength(3);
+          expect(offered(1)).toContain('web_search');
+          expect(offered(2)).toEqual([OWN]);
+          expect(world.reached).toHaveLength(2);
+        });
+
+        test('a client that leaves while a tool runs ends the tool; no further hop is asked for', async () => {
+          world.slow(5000);
+          upstream.enqueue(call(price('SLOW')), say('never'));
+          const leaving = new AbortController();
+          const ends = logged(gateway, 'exchange').length;
+          const asking = talk(gateway, leaving.signal).say('Slow?');
+          const settled = asking.then(
+            () => 'answered',
+            () => 'gone',
+          );
+          const reached = await world.request(0);
+          leaving.abort();
+          expect(await settled).toBe('gone');
+          for (let waited = 0; reached.goneAfterMs === undefined && waited < 2000; waited += 10) {
+            await Bun.sleep(10);
+          }
+          expect(reached.goneAfterMs).toBeLessThan(2000);
+          await Bun.sleep(30);
+          expect(upstream.asked).toHaveLength(1);
+          const mine = logged(gateway, 'exchange').slice(ends);
+          expect(mine).toMatchObject([{ status: 499 }]);
+        });
+      });
+    }
+  }
+}

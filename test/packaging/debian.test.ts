@@ -1,0 +1,128 @@
+/** The Debian package through its life in a scratch root: install, run, upgrade, remove, purge; and lintian. */
+
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { debianPackage } from '../../scripts/release/deb.ts';
+import { BINARY, binary } from '../support/binary.ts';
+import { type Ran, ran, scratchFolder, tool, without } from './release-once.ts';
+
+const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
+const NEEDED = ['dpkg', 'dpkg-deb', 'systemd-sysusers', 'userdel'];
+const isRoot = process.getuid?.() === 0;
+const missing = NEEDED.some((name) => tool(name) === undefined);
+const why = isRoot ? without(...NEEDED) : ' [SKIPPED: making accounts needs root]';
+
+const packages = scratchFolder('deb');
+
+function build(version: string, program: Uint8Array): string {
+  const path = join(packages, `hopgate_${version}_${arch}.deb`);
+  const notices = 'none\n';
+  writeFileSync(
+    path,
+    debianPackage({ version, arch, binary: program, notices, seconds: 1_700_000_000 }),
+  );
+  return path;
+}
+
+const small = (words: string) => new TextEncoder().encode(`#!/bin/sh\necho ${words}\n`);
+
+describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
+  let root: string;
+  // Maintainer scripts run outside of the root, told where it is by DPKG_ROOT.
+  const dpkg = (...args: string[]): Promise<Ran> =>
+    ran(
+      [
+        tool('dpkg')!,
+        `--root=${root}`,
+        '--force-depends',
+        '--force-script-chrootless',
+        '--log=/dev/null',
+        ...args,
+      ],
+      { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' } },
+    );
+  const at = (path: string) => join(root, path);
+
+  beforeAll(() => {
+    root = scratchFolder('root');
+    for (const folder of ['var/lib/dpkg/info', 'var/lib/dpkg/updates', 'etc', 'run']) {
+      mkdirSync(at(folder), { recursive: true });
+    }
+    for (const file of ['var/lib/dpkg/status', 'etc/passwd', 'etc/group'])
+      writeFileSync(at(file), '');
+  });
+
+  test('installs the program, makes account and state folder, and it runs', async () => {
+    await binary();
+    const { code, err } = await dpkg('--install', build('0.1.0', readFileSync(BINARY)));
+    expect([code, err]).toEqual([0, expect.any(String)]);
+    const account =
+      /^hopgate:[^:]*:(\d+):\d+:[^:]*:\/var\/lib\/hopgate:\/usr\/sbin\/nologin$/m.exec(
+        readFileSync(at('etc/passwd'), 'utf8'),
+      );
+    expect(account).not.toBeNull();
+    const state = statSync(at('var/lib/hopgate'));
+    expect([state.uid, state.mode & 0o777]).toEqual([Number(account![1]), 0o700]);
+    const { out } = await ran([at('usr/bin/hopgate'), 'version']);
+    expect(out).toStartWith('hopgate ');
+    const check = await ran(
+      [at('usr/bin/hopgate'), 'check', '--config', at('etc/hopgate/hopgate.yaml')],
+      {
+        env: { HOME: packages, PATH: '' },
+      },
+    );
+    expect([check.code, check.err]).toEqual([0, '']);
+  }, 60_000);
+
+  test('enables nothing without being told', () => {
+    expect(existsSync(at('usr/lib/systemd/system/hopgate.service'))).toBe(true);
+    expect(existsSync(at('etc/systemd'))).toBe(false);
+  });
+
+  test('the service it brings runs the program it brings, as the account it made', () => {
+    const unit = readFileSync(at('usr/lib/systemd/system/hopgate.service'), 'utf8');
+    expect(unit).toContain('\nExecStart=/usr/bin/hopgate serve ');
+    expect(unit).toContain('\nUser=hopgate\nGroup=hopgate\n');
+    expect(unit).not.toContain('DynamicUser');
+  });
+
+  test('an upgrade keeps configuration and state', async () => {
+    writeFileSync(at('etc/hopgate/hopgate.yaml'), 'listen: 127.0.0.1:7777\n');
+    writeFileSync(at('var/lib/hopgate/ledger'), 'state');
+    const { code } = await dpkg('--install', build('0.2.0', small('two')));
+    expect(code).toBe(0);
+    expect((await ran([at('usr/bin/hopgate')])).out).toBe('two\n');
+    expect(readFileSync(at('etc/hopgate/hopgate.yaml'), 'utf8')).toBe('listen: 127.0.0.1:7777\n');
+    expect(readFileSync(at('var/lib/hopgate/ledger'), 'utf8')).toBe('state');
+  });
+
+  test('a removal takes the program and leaves configuration, state and account', async () => {
+    expect((await dpkg('--remove', 'hopgate')).code).toBe(0);
+    expect(existsSync(at('usr/bin/hopgate'))).toBe(false);
+    expect(existsSync(at('etc/hopgate/hopgate.yaml'))).toBe(true);
+    expect(existsSync(at('var/lib/hopgate/ledger'))).toBe(true);
+    expect(readFileSync(at('etc/passwd'), 'utf8')).toContain('hopgate:');
+  });
+
+  test('a purge leaves nothing', async () => {
+    writeFileSync(at('etc/hopgate/hopgate.env'), 'KEY=value\n');
+    expect((await dpkg('--purge', 'hopgate')).code).toBe(0);
+    const { out } = await ran(['find', root, '-mindepth', '1', '-iname', '*hopgate*']);
+    expect(out).toBe('');
+    for (const file of ['passwd', 'group']) {
+      expect(readFileSync(at(`etc/${file}`), 'utf8')).not.toContain('hopgate');
+    }
+  });
+});
+
+const LINT = ['lintian', 'dpkg-deb'];
+describe.skipIf(LINT.some((name) => tool(name) === undefined))(`lintian${without(...LINT)}`, () => {
+  test('has no errors to tell', async () => {
+    await binary();
+    const path = build('0.1.0', readFileSync(BINARY));
+    const { out, err } = await ran([tool('lintian')!, '--fail-on', 'none', '--allow-root', path]);
+    expect(out.split('\n').filter((line) => line.startsWith('E:'))).toEqual([]);
+    expect(err.split('\n').filter((line) => /error/i.test(line))).toEqual([]);
+  }, 120_000);
+});
