@@ -1,9 +1,10 @@
-/** Real coding agents, headless, through the compiled binary against strict fake vendors: six tool loops. */
+/** Real coding agents, headless, through the compiled binary against strict fake vendors: six tool loops, two web searches. */
 
 import type { Protocol } from '../test/support/fake-upstream/index.ts';
 import { AGENTS, type Agent } from './agents/agent.ts';
 import { installed } from './agents/install.ts';
 import { round } from './agents/round.ts';
+import { searchRound } from './agents/search.ts';
 
 const PROTOCOLS: readonly Protocol[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
 const OWN: Readonly<Record<string, Protocol>> = {
@@ -17,8 +18,24 @@ let passed = 0;
 let failed = 0;
 let skipped = 0;
 
-const protocolsOf = (agent: Agent) =>
-  direct ? PROTOCOLS.filter((one) => one === OWN[agent.name]) : PROTOCOLS;
+interface Run {
+  readonly title: string;
+  /** Resolves with what went wrong, or undefined. */
+  readonly start: () => Promise<string | undefined>;
+}
+
+function runsOf(agent: Agent): readonly Run[] {
+  const name = `${agent.name} ${agent.package.version}`;
+  const via = direct ? 'directly' : 'hopgate';
+  const own = PROTOCOLS.filter((protocol) => !direct || protocol === OWN[agent.name]);
+  const loops = own.map((protocol) => ({
+    title: `${name} → ${via} → ${protocol}`,
+    start: () => round(agent, protocol, direct),
+  }));
+  if (direct) return loops;
+  const title = `${name} searching the web → ${via} → openai-chat`;
+  return [...loops, { title, start: () => searchRound(agent) }];
+}
 
 for (const agent of AGENTS) {
   const { name, version } = agent.package;
@@ -26,15 +43,14 @@ for (const agent of AGENTS) {
     () => undefined,
     (error: Error) => error.message,
   );
-  for (const protocol of protocolsOf(agent)) {
-    const title = `${agent.name} ${version} → ${direct ? 'directly' : 'hopgate'} → ${protocol}`;
+  for (const { title, start } of runsOf(agent)) {
     if (missing !== undefined) {
       skipped++;
       console.log(`SKIP ${title}: ${name}@${version} could not be installed\n${missing}`);
       continue;
     }
     const started = performance.now();
-    const wrong = await round(agent, protocol, direct).catch((error: unknown) => String(error));
+    const wrong = await start().catch((error: unknown) => String(error));
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     if (wrong === undefined) passed++;
     else failed++;

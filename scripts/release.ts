@@ -8,6 +8,7 @@ import { build, hostTarget, publish, TARGETS, type Target } from '../build.ts';
 import { archiveContents, archiveName, source } from './release/contents.ts';
 import { debianPackage } from './release/deb.ts';
 import { BREWED, formula } from './release/formula.ts';
+import { measure } from './release/measure.ts';
 import {
   type Bundled,
   billOfMaterials,
@@ -89,7 +90,9 @@ for (const target of wanted) {
   try {
     packages = await release(target);
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    // The bundler's own words are inside.
+    const inner = thrown instanceof AggregateError ? thrown.errors.map(String) : [];
+    const why = [thrown instanceof Error ? thrown.message : String(thrown), ...inner].join('\n  ');
     skipped.push(target);
     console.error(`SKIPPED ${target}: ${why}`);
   }
@@ -119,4 +122,10 @@ const lines = [...sums]
   .sort(([a], [b]) => (a < b ? -1 : 1))
   .map(([name, hex]) => `${hex}  ${name}\n`);
 writeFileSync(join(out, 'SHA256SUMS'), lines.join(''));
+if (wanted.includes(hostTarget() as Target) && !skipped.includes(hostTarget())) {
+  const { size, start } = await measure(join(ROOT, 'dist/hopgate'));
+  console.log(
+    `this machine's executable: ${size.toFixed(1)} MB, first answer after ${start.toFixed(0)} ms`,
+  );
+}
 process.exit(skipped.length === 0 ? 0 : 1);

@@ -7,6 +7,7 @@ import { liveConfig, type ReloadResult } from './config/reload.ts';
 import { secretsIn } from './config/secret.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
+import { SUCCESSOR, succeed } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
 import { startWorkers } from './workers.ts';
@@ -39,13 +40,15 @@ export async function serve(how: ServeHow): Promise<number> {
   }
   const composed = compose({ config, environment, log, version: version.version });
   const several = config.workers > 1;
+  // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
+  const shared = several || how.isWorker || how.variables.NOTIFY_SOCKET !== undefined;
   let server: RunningServer;
   try {
     server = await startServer({
       app: composed.app,
       host: config.listen.host,
       port: config.listen.port,
-      reusePort: several || how.isWorker,
+      reusePort: shared,
       drainMs: config.limits.drainMs,
     });
   } catch (thrown) {
@@ -88,12 +91,30 @@ export async function serve(how: ServeHow): Promise<number> {
     workers?.signal('SIGTERM');
     return server.stop();
   });
+  let succeeding = false;
+  process.on('SIGUSR2', () => {
+    if (succeeding || how.isWorker) return;
+    if (!shared) {
+      event(log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
+      return;
+    }
+    succeeding = true;
+    const { command, variables } = how;
+    const taken = (pid: number) => {
+      supervisor.handOver(pid);
+      process.kill(process.pid, 'SIGTERM');
+    };
+    void succeed({ command, variables, port: server.port, log, taken }).then((took) => {
+      succeeding = took;
+    });
+  });
   if (how.isWorker) process.send?.('ready');
   else {
     for (const line of banner(config, server.url)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
   }
   supervisor.ready(server.url);
+  if (how.variables[SUCCESSOR] !== undefined) process.send?.('ready');
   await stopping;
   live.close();
   await workers?.exited;

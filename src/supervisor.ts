@@ -9,6 +9,8 @@ export interface Supervisor {
   /** The configuration is loaded again; `reloaded` must follow. */
   reloading(): void;
   reloaded(): void;
+  /** Another process is the main one from now on. */
+  handOver(pid: number): void;
   /** It takes no new connections. */
   stopping(): void;
   /** Ends the feeding of the watchdog. */
@@ -19,6 +21,7 @@ const NOBODY: Supervisor = {
   ready: () => {},
   reloading: () => {},
   reloaded: () => {},
+  handOver: () => {},
   stopping: () => {},
   close: () => {},
 };
@@ -48,6 +51,7 @@ export function supervisorOf(
   };
   const interval = watchdogInterval(variables);
   let feeding: ReturnType<typeof setInterval> | undefined;
+  let handedOver = false;
   return {
     ready(url) {
       tell('READY=1', `STATUS=listening on ${url}`);
@@ -58,8 +62,15 @@ export function supervisorOf(
     // The time is what tells systemd which reload it is that ends with the next READY.
     reloading: () => tell('RELOADING=1', `MONOTONIC_USEC=${sender.monotonic()}`),
     reloaded: () => tell('READY=1'),
+    handOver(pid) {
+      handedOver = true;
+      clearInterval(feeding);
+      tell(`MAINPID=${pid}`, 'READY=1');
+    },
     // The feeding goes on: draining may take longer than the watchdog's patience.
-    stopping: () => tell('STOPPING=1', 'STATUS=waiting for open streams'),
+    stopping() {
+      if (!handedOver) tell('STOPPING=1', 'STATUS=waiting for open streams');
+    },
     close: () => clearInterval(feeding),
   };
 }

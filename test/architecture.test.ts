@@ -53,6 +53,7 @@ const INTERFACES = ['src/protocols/protocol.ts', 'src/features/feature.ts'];
 /** Rooms that each room may import; it may always import itself. */
 const MAY: Readonly<Record<string, readonly string[]>> = {
   lib: [],
+  docs: ['lib'],
   conversation: ['lib'],
   protocols: ['lib', 'conversation'],
   features: ['lib', 'conversation'],
@@ -124,6 +125,7 @@ describe('who may import whom', () => {
       ['src/routing/index.ts', 'src/upstream/a.ts'],
       ['src/http/a.ts', 'src/protocols/openai-chat/index.ts'],
       ['src/lib/json.ts', 'src/main.ts'],
+      ['src/docs/a.ts', 'src/conversation/types.ts'],
       ['src/cellar/a.ts', 'src/lib/json.ts'],
     ];
     for (const [path, to] of refused)

@@ -148,6 +148,22 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     expect(systemd.read().filter((text) => text.includes('READY'))).toEqual([]);
   });
 
+  test('SIGUSR2 names the successor, which feeds the watchdog from then on', async () => {
+    const systemd = socket();
+    gateway = await startGateway(CONFIG, {
+      env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '200000' },
+    });
+    await systemd.until('READY=1');
+    gateway.signal('SIGUSR2');
+    const pid = Number(/^MAINPID=(\d+)\nREADY=1$/.exec(await systemd.until('MAINPID='))![1]);
+    opened.push({ close: () => process.kill(pid, 'SIGKILL') });
+    expect(await gateway.exited).toBe(0);
+    // The service goes on: nobody may hear that it stops.
+    expect(systemd.read().filter((text) => text.includes('STOPPING'))).toEqual([]);
+    await systemd.until('WATCHDOG=1');
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  }, 30_000);
+
   test('a socket that was passed on is told to be of no use', async () => {
     gateway = await startGateway(CONFIG, { env: { LISTEN_FDS: '1' } });
     expect(gateway.logs().map(({ event }) => event)).toContain('socket.activation.ignored');

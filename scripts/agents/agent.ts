@@ -20,6 +20,24 @@ export interface Agent {
   readonly start: (base: string, home: string, prompt: string) => Promise<Start>;
   /** The agent's final words in what it printed. */
   readonly finalText: (stdout: string) => string;
+  readonly search: Search;
+}
+
+/** How the agent searches the web. */
+export interface Search {
+  /** The tool that its model calls in the main conversation. */
+  readonly tool: string;
+  /** What it needs to have that tool at hand. */
+  readonly env: Readonly<Record<string, string>>;
+  /**
+   * Looks for the search in what the agent printed.
+   * @returns what is amiss, or undefined
+   */
+  readonly complaint: (
+    stdout: string,
+    query: string,
+    links: readonly string[],
+  ) => string | undefined;
 }
 
 /** The lines of a JSON-lines output that parse. */
@@ -67,6 +85,18 @@ const claudeCode: Agent = {
   },
   finalText: (stdout) =>
     String(events(stdout).findLast((event) => event.type === 'result')?.result ?? ''),
+  search: {
+    tool: 'WebSearch',
+    // The tool is there from the start, without a search for tools before.
+    env: { ENABLE_TOOL_SEARCH: 'false' },
+    complaint: (stdout, _query, links) => {
+      const results = stdout.split('\n').filter((line) => line.includes('"tool_result"'));
+      const found = results.find((line) => line.includes('Links: '));
+      if (found === undefined) return 'no result of WebSearch holds "Links:"';
+      const missing = links.find((link) => !found.includes(link));
+      return missing === undefined ? undefined : `the links do not hold ${missing}`;
+    },
+  },
 };
 
 /** The native binary of this platform: the package's own starter wants a newer Node. */
@@ -124,6 +154,20 @@ const codex: Agent = {
         .map((event) => event.item as JsonObject | undefined)
         .findLast((item) => item?.type === 'agent_message')?.text ?? '',
     ),
+  search: {
+    tool: 'web_search',
+    env: {},
+    complaint: (stdout, query) => {
+      const types = events(stdout)
+        .filter((event) => event.type === 'item.completed')
+        .map((event) => event.item as JsonObject);
+      const searched = types.findIndex((item) => item.type === 'web_search');
+      if (searched < 0) return 'no web_search item was heard';
+      if (types[searched]?.query !== query) return `searched: ${JSON.stringify(types[searched])}`;
+      const answered = types.findLastIndex((item) => item.type === 'agent_message');
+      return answered > searched ? undefined : 'no answer came behind the search';
+    },
+  },
 };
 
 export const AGENTS: readonly Agent[] = [claudeCode, codex];

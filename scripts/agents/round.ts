@@ -38,11 +38,18 @@ function scriptVendor(upstream: FakeUpstream, agent: Agent, shell: string, last:
   });
 }
 
-async function runAgent(agent: Agent, base: string, work: string, home: string, prompt: string) {
+/** Runs an agent to its end, `env` laid over its own, and gives what it printed. */
+export async function runAgent(
+  agent: Agent,
+  places: { readonly base: string; readonly work: string; readonly home: string },
+  prompt: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ stdout: string; stderr: string; code: number }> {
+  const { base, work, home } = places;
   const { command, env } = await agent.start(base, home, prompt);
   const child = Bun.spawn([...command], {
     cwd: work,
-    env: { ...cleanEnv(home), ...OFFLINE, ...env },
+    env: { ...cleanEnv(home), ...OFFLINE, ...env, ...more },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -102,7 +109,7 @@ export async function round(
     const last = `Done: the file holds ${proof}.`;
     scriptVendor(upstream, agent, `printf %s ${proof} > proof.txt && cat proof.txt`, last);
     const base = gateway?.url ?? upstream.origin;
-    const run = await runAgent(agent, base, work, home, 'Create proof.txt using the shell.');
+    const run = await runAgent(agent, { base, work, home }, 'Create proof.txt using the shell.');
     const told = () => {
       const logs = gateway === undefined ? '' : `\n--- gateway\n${gateway.stderr().slice(-2000)}`;
       return `\n--- agent\n${run.stdout.slice(-2000)}\n${run.stderr.slice(-1000)}${logs}`;

@@ -75,6 +75,10 @@ const FILES: readonly (readonly [name: string, words: string])[] = [
 const SIGNALS: readonly (readonly [name: string, words: string])[] = [
   ['SIGTERM, SIGINT', 'take no new connections, let open streams finish, end; twice: end at once'],
   ['SIGHUP', 'load the configuration again'],
+  [
+    'SIGUSR2',
+    'under systemd: start the program that is on disk now on the same port, then end as by SIGTERM',
+  ],
 ];
 
 /** The page for man(1), section 1. `release` is the version that stands in its footer. */

@@ -217,7 +217,9 @@ export type SearchEngineType =
   | 'jina'
   | 'zhipu'
   | 'duckduckgo'
-  | 'model';
+  | 'model'
+  /** The manual inside the program. */
+  | 'docs';
 
 export interface SearchEngine {
   readonly name: string;

@@ -60,11 +60,12 @@ export const SEARCH_ENGINES = [
   'zhipu',
   'duckduckgo',
   'model',
+  'docs',
 ] as const;
 
 const engine = closed(
   {
-    type: choice(SEARCH_ENGINES, 'What kind of engine.'),
+    type: choice(SEARCH_ENGINES, 'What kind of engine; docs = this manual.'),
     name: optional(text('A name for logs.'), 'its type'),
     base_url: optional(
       Type.String({ pattern: '^https?://.+$', description: 'Where it is.' }),

@@ -1,17 +1,13 @@
 /** The door of this room: load a configuration, watch it, and the types of what comes out. */
 
 export type * from './config.ts';
-export { CATEGORIES } from './config.ts';
 export {
-  type Environment,
   environmentFrom,
   expandHome,
-  processEnvironment,
 } from './environment.ts';
 export {
   type Fetch,
   findConfigFile,
-  type LoadOptions,
   type LoadResult,
   loadConfig,
   parseConfig,

@@ -50,5 +50,3 @@ export const flag = (description: string) => Type.Boolean({ description });
 /** Free names to values. */
 export const named = <T extends TSchema>(value: T, description: string, pattern = '^.+$') =>
   Type.Record(Type.String({ pattern }), value, { description, additionalProperties: false });
-
-export type Filled<T extends TSchema> = StaticDecode<T>;

@@ -14,6 +14,8 @@ export interface FeatureContext {
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */
   readonly hop: number;
+  /** What this target said of the history a moment ago; only on the one try that answers to it. */
+  readonly refusal?: GatewayError;
 }
 
 /**

@@ -48,6 +48,8 @@ export interface Attempt {
   readonly hop: Hop;
   /** Counts the tries of this hop, from 1. */
   readonly number: number;
+  /** What this target said of the history on the try before; features act on it. */
+  readonly refusal: GatewayError | undefined;
   /** The name of the rule that chose the target. */
   readonly rule: string | undefined;
   readonly recording: Recording | undefined;
@@ -83,6 +85,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       features: options.features,
       notes,
       hop: options.hop,
+      refusal: options.refusal,
       signal: abort.signal,
     });
     const prepared = preparing instanceof Promise ? await preparing : preparing;

@@ -128,7 +128,7 @@ function hopRunner(
       upstream,
       signal: exchange.signal,
       onRetry: options.onRetry,
-      attempt: (routed, number) =>
+      attempt: (routed, number, refusal) =>
         attempt({
           exchange,
           ask,
@@ -138,6 +138,7 @@ function hopRunner(
           features,
           hop,
           number,
+          refusal,
           rule,
           recording: tally.recording,
           keepsAnswer: extras?.onAnswer !== undefined,

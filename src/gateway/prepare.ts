@@ -1,5 +1,6 @@
 /** From what was asked to what is sent: the request passes, then the target's own words. */
 
+import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { CARRIER_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
@@ -11,6 +12,7 @@ import type { Hop } from './attempt.ts';
 import { shapeBody, shapeBytes } from './shape-params.ts';
 
 const utf8 = new TextEncoder();
+const CARRIER = Buffer.from(CARRIER_PREFIX);
 
 export interface Prepared {
   readonly body: Uint8Array;
@@ -25,14 +27,21 @@ interface Job {
   readonly features: readonly Feature[];
   readonly notes: Notes;
   readonly hop: Hop;
+  readonly refusal?: GatewayError | undefined;
   /** Fires when the answer is no longer wanted. */
   readonly signal: AbortSignal;
 }
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
 export function prepare(job: Job): Prepared | Promise<Prepared> {
-  const { ask, target, notes, hop } = job;
-  const context: FeatureContext = { target, client: ask.protocol.name, notes, hop: hop.number };
+  const { ask, target, notes, hop, refusal } = job;
+  const context: FeatureContext = {
+    target,
+    client: ask.protocol.name,
+    notes,
+    hop: hop.number,
+    ...(refusal === undefined ? {} : { refusal }),
+  };
   // The bytes are those of the first hop: what follows it is looked at by everybody.
   const armed = job.features.filter(
     (feature) => hop.number > 1 || (feature.looksAt?.(ask.bytes, context) ?? true),
@@ -82,5 +91,5 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
 
 /** Seals that other vendors made travel inside the client's bytes; only an encoder takes them out. */
 function carriesSeal(bytes: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(CARRIER_PREFIX);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(CARRIER);
 }

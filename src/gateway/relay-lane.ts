@@ -143,7 +143,7 @@ export class RelayLane implements Lane {
     const { bytes } = this.#tail;
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;
-    const before = bytes.subarray(0, at);
+    const before = Buffer.from(bytes.buffer, bytes.byteOffset, at);
     if (TELLING.some((text) => before.includes(text))) return undefined;
     const frames = [...this.#head, ...parsed(bytes.subarray(at))];
     const digest = this.#protocol.digestStream(frames);

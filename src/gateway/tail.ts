@@ -4,10 +4,14 @@ const TAIL_BYTES = 16 * 1024;
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
 const TERMINAL_BYTES = 16 * 1024 * 1024;
 
+// So many of the last chunks are held as they are: a short or a bursty stream is never copied.
+const HELD_CHUNKS = 3;
+
 /**
- * Keeps a copy of the last 16 KB in one buffer that is written round and round: a chunk held by
- * reference costs many times its length. With marks (the beginnings of a terminal that may be larger),
- * everything from the first mark on is kept, in chunks.
+ * Keeps the last 16 KB or somewhat more: the last few chunks, and what stood before them as a copy in
+ * one buffer that is written round and round (a chunk held by reference costs many times its length).
+ * With marks (the beginnings of a terminal that may be larger), everything from the first mark on is
+ * kept, in chunks.
  */
 export class Tail {
   readonly #marks: readonly Buffer[];
@@ -15,11 +19,13 @@ export class Tail {
   #ring: Buffer | undefined;
   /** How many bytes went into the ring in all. */
   #length = 0;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #cut = false;
   #marked = false;
   /** The chunks from the mark's on. */
   #after: Uint8Array[] = [];
   #afterBytes = 0;
-  #afterCut = false;
 
   constructor(marks: readonly string[]) {
     this.#marks = marks.map((mark) => Buffer.from(mark));
@@ -29,7 +35,22 @@ export class Tail {
   push(chunk: Uint8Array): void {
     if (!this.#marked && this.#marks.length > 0) this.#marked = this.#holdsMark(chunk);
     if (this.#marked) this.#keep(chunk);
-    else this.#turn(chunk);
+    else this.#hold(chunk);
+  }
+
+  #hold(chunk: Uint8Array): void {
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#held.length <= HELD_CHUNKS) return;
+    const oldest = this.#held.shift()!;
+    this.#heldBytes -= oldest.length;
+    if (this.#heldBytes < TAIL_BYTES) {
+      this.#turn(oldest);
+      return;
+    }
+    // What follows is enough.
+    this.#cut = true;
+    this.#length = 0;
   }
 
   #turn(chunk: Uint8Array): void {
@@ -44,6 +65,7 @@ export class Tail {
       this.#ring.set(last.subarray(room), 0);
     }
     this.#length += chunk.length;
+    if (this.#length > TAIL_BYTES) this.#cut = true;
   }
 
   #keep(chunk: Uint8Array): void {
@@ -51,37 +73,46 @@ export class Tail {
     this.#afterBytes += chunk.length;
     while (this.#afterBytes - this.#after[0]!.length >= TERMINAL_BYTES && this.#after.length > 1) {
       this.#afterBytes -= this.#after.shift()!.length;
-      this.#afterCut = true;
+      this.#held = [];
+      this.#length = 0;
+      this.#cut = true;
     }
   }
 
   #holdsMark(chunk: Uint8Array): boolean {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const before = this.#turned(this.#overlap);
     const seam =
-      before.length === 0 ? undefined : Buffer.concat([before, bytes.subarray(0, this.#overlap)]);
+      this.#held.length === 0
+        ? undefined
+        : Buffer.concat([this.#end(), bytes.subarray(0, this.#overlap)]);
     return this.#marks.some((mark) => bytes.indexOf(mark) >= 0 || (seam?.indexOf(mark) ?? -1) >= 0);
   }
 
-  /** The last `most` bytes that went into the ring, in order. */
-  #turned(most: number): Buffer {
+  /** As much of the end as a mark may begin in. */
+  #end(): Buffer {
+    const last = this.#held.at(-1)!;
+    // Chunks as short as this are rare: a stream cut into single bytes.
+    const enough = last.length >= this.#overlap ? last : this.bytes;
+    return Buffer.from(enough.subarray(-this.#overlap));
+  }
+
+  /** What is in the ring, in order. */
+  #turned(): readonly Uint8Array[] {
     const ring = this.#ring;
-    const count = Math.min(most, this.#length, TAIL_BYTES);
-    if (ring === undefined || count === 0) return Buffer.alloc(0);
+    if (ring === undefined || this.#length === 0) return [];
+    if (this.#length <= TAIL_BYTES) return [ring.subarray(0, this.#length)];
     const end = this.#length % TAIL_BYTES;
-    if (end >= count) return ring.subarray(end - count, end);
-    return Buffer.concat([ring.subarray(TAIL_BYTES - (count - end)), ring.subarray(0, end)]);
+    return [ring.subarray(end), ring.subarray(0, end)];
   }
 
   /** Bytes before the kept ones went by and are gone: what is kept may begin in the middle. */
   get cut(): boolean {
-    return this.#afterCut || this.#length > TAIL_BYTES;
+    return this.#cut;
   }
 
-  /** What is kept: one run of bytes up to the stream's end. May be a view that the next push changes. */
-  get bytes(): Buffer {
-    if (this.#after.length === 0) return this.#turned(TAIL_BYTES);
-    if (this.#afterCut) return Buffer.concat(this.#after);
-    return Buffer.concat([this.#turned(TAIL_BYTES), ...this.#after]);
+  /** What is kept: one run of bytes up to the stream's end. */
+  get bytes(): Uint8Array {
+    const parts = [...this.#turned(), ...this.#held, ...this.#after];
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 }

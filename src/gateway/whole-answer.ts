@@ -14,6 +14,8 @@ import type { Reading } from './attempt.ts';
 import type { ByteSource } from './byte-source.ts';
 import { emptyOrCut, fault, translateLane } from './open-stream.ts';
 
+const utf8 = new TextDecoder();
+
 export interface WholeReading extends Reading {
   readonly contentType: string;
   readonly status: number;
@@ -94,7 +96,7 @@ interface Found {
 function fromJson(reading: WholeReading, bytes: Uint8Array): Found {
   let value: Json;
   try {
-    value = parseJson(new TextDecoder().decode(bytes));
+    value = parseJson(utf8.decode(bytes));
   } catch (thrown) {
     const type = reading.contentType.split(';')[0] || 'no content type';
     throw new GatewayError(

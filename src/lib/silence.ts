@@ -3,9 +3,11 @@
 const RESOLUTION_MS = 100;
 
 interface Watch {
-  ms: number;
+  readonly ms: number;
+  readonly onSilent: () => void;
   last: number;
-  onSilent: () => void;
+  /** Something happened since the last tick. The clock is read once a tick, not for every chunk. */
+  touched: boolean;
 }
 
 const watches = new Set<Watch>();
@@ -20,7 +22,13 @@ function tick(): void {
   }
   const now = performance.now();
   for (const watch of watches) {
-    if (now - watch.last < watch.ms) continue;
+    if (watch.touched) {
+      watch.touched = false;
+      watch.last = now;
+      continue;
+    }
+    // Both times are ticks': half of one makes up for a ticker that is a little early.
+    if (now - watch.last < watch.ms - RESOLUTION_MS / 2) continue;
     watch.last = now;
     watch.onSilent();
   }
@@ -40,12 +48,12 @@ const NEVER: SilenceWatch = { touch() {}, stop() {} };
  */
 export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
   if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
-  const watch: Watch = { ms, last: performance.now(), onSilent };
+  const watch: Watch = { ms, last: 0, touched: true, onSilent };
   watches.add(watch);
   ticker ??= setInterval(tick, RESOLUTION_MS);
   return {
     touch() {
-      watch.last = performance.now();
+      watch.touched = true;
     },
     stop() {
       watches.delete(watch);

@@ -36,7 +36,7 @@ export function bringUpToDate(
   const from = versionOf(db);
   if (from > to) {
     throw new Error(
-      `${path} was made by a newer hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
+      `the file was made by a newer version of hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
     );
   }
   if (from === to) return { from, to, backup: undefined };

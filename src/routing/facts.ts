@@ -24,71 +24,98 @@ const SMALL_BODY = 64_000;
 
 /** A lazy request for the router: what no rule asks for is never computed, and nothing is computed twice. */
 export function requestFacts(input: FactsInput): RouteRequest {
-  const { model, protocol, stream, headers, affinity, time, conversation } = input;
-  const fresh = once(() => sinceUserSpoke(conversation().turns));
-  const tokens = once(() => estimateTokens(input.bytes, conversation));
-  const images = once(() => countMedia(fresh(), 'image'));
-  const documents = once(() => countMedia(conversation().turns, 'document'));
-  const toolNames = once(() =>
-    conversation().tools.flatMap((tool) => (tool.type === 'hosted' ? [] : [tool.name])),
-  );
-  const hostedTools = once(() =>
-    conversation().tools.flatMap((tool) => (tool.type === 'hosted' ? [tool.name] : [])),
-  );
-  const background = once(() => isBackground(conversation()));
-  const lastUserText = once(() =>
-    fresh()
-      .filter((turn) => isFresh(turn))
-      .flatMap((turn) => turn.blocks.flatMap(textOf))
-      .join('\n'),
-  );
-  return {
-    model,
-    protocol,
-    stream,
-    headers,
-    affinity,
-    time,
-    get tokens() {
-      return tokens();
-    },
-    get images() {
-      return images();
-    },
-    get documents() {
-      return documents();
-    },
-    get toolNames() {
-      return toolNames();
-    },
-    get hostedTools() {
-      return hostedTools();
-    },
-    get thinking() {
-      return isThinking(conversation().settings);
-    },
-    get effort() {
-      return conversation().settings.reasoning?.effort;
-    },
-    get background() {
-      return background();
-    },
-    get lastUserText() {
-      return lastUserText();
-    },
-  };
+  return new Facts(input);
 }
 
-function once<T>(compute: () => T): () => T {
-  let done = false;
-  let value: T;
-  return () => {
-    if (!done) {
-      value = compute();
-      done = true;
-    }
-    return value;
-  };
+/** What was computed. An object of its own: a request under another name shares it with its original. */
+interface Known {
+  fresh?: readonly Turn[];
+  tokens?: number;
+  images?: number;
+  documents?: number;
+  toolNames?: readonly string[];
+  hostedTools?: readonly string[];
+  background?: boolean;
+  lastUserText?: string;
+}
+
+class Facts implements RouteRequest {
+  readonly model: string;
+  readonly protocol: ProtocolName;
+  readonly stream: boolean;
+  readonly headers: Headers;
+  readonly affinity: string;
+  readonly time: number;
+  // No `#` names: `withModel` makes objects that have this one for their prototype.
+  private readonly bytes: number;
+  private readonly conversation: () => Conversation;
+  private readonly known: Known = {};
+
+  constructor(input: FactsInput) {
+    this.model = input.model;
+    this.protocol = input.protocol;
+    this.stream = input.stream;
+    this.headers = input.headers;
+    this.affinity = input.affinity;
+    this.time = input.time;
+    this.bytes = input.bytes;
+    this.conversation = input.conversation;
+  }
+
+  private get fresh(): readonly Turn[] {
+    this.known.fresh ??= sinceUserSpoke(this.conversation().turns);
+    return this.known.fresh;
+  }
+
+  get tokens(): number {
+    this.known.tokens ??= estimateTokens(this.bytes, this.conversation);
+    return this.known.tokens;
+  }
+
+  get images(): number {
+    this.known.images ??= countMedia(this.fresh, 'image');
+    return this.known.images;
+  }
+
+  get documents(): number {
+    this.known.documents ??= countMedia(this.conversation().turns, 'document');
+    return this.known.documents;
+  }
+
+  get toolNames(): readonly string[] {
+    this.known.toolNames ??= this.conversation().tools.flatMap((tool) =>
+      tool.type === 'hosted' ? [] : [tool.name],
+    );
+    return this.known.toolNames;
+  }
+
+  get hostedTools(): readonly string[] {
+    this.known.hostedTools ??= this.conversation().tools.flatMap((tool) =>
+      tool.type === 'hosted' ? [tool.name] : [],
+    );
+    return this.known.hostedTools;
+  }
+
+  get thinking(): boolean {
+    return isThinking(this.conversation().settings);
+  }
+
+  get effort(): string | undefined {
+    return this.conversation().settings.reasoning?.effort;
+  }
+
+  get background(): boolean {
+    this.known.background ??= isBackground(this.conversation());
+    return this.known.background;
+  }
+
+  get lastUserText(): string {
+    this.known.lastUserText ??= this.fresh
+      .filter((turn) => isFresh(turn))
+      .flatMap((turn) => turn.blocks.flatMap(textOf))
+      .join('\n');
+    return this.known.lastUserText;
+  }
 }
 
 /** A turn in which the user says something, and not only a tool's result comes back. */

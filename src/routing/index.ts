@@ -2,14 +2,12 @@
 
 export { CATEGORY_ROUTES } from './category.ts';
 export {
-  type ExplainedCondition,
-  type ExplainedRule,
   type Explanation,
   explain,
   explainText,
 } from './explain.ts';
-export { type FactsInput, requestFacts } from './facts.ts';
+export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
-export type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
+export type { Fact, RoutedTarget, RouteRequest } from './request.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
-export { profileFor, splitTarget, targetOf } from './targets.ts';
+export { profileFor } from './targets.ts';

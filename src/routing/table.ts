@@ -8,11 +8,13 @@ import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { globTest, isGlob } from './glob.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
-import { expand, splitTarget, targetOf } from './targets.ts';
+import { expander, splitTarget, targetOf } from './targets.ts';
 
 export interface Rule {
   readonly config: RouteConfig;
   readonly conditions: readonly Condition[];
+  /** The places for an asked name, in order; see {@link expand}. */
+  readonly targets: (asked: string, affinity: string) => readonly RoutedTarget[];
 }
 
 export interface RoutingTable {
@@ -40,6 +42,7 @@ export function routingTable(config: Config): RoutingTable {
     (route): Rule => ({
       config: route,
       conditions: compileWhen(route.when ?? {}, classify),
+      targets: expander(route.to, config.providers),
     }),
   );
   const needs = new Set<Fact>(['model']);
@@ -72,11 +75,10 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
     kind: RouteReason['kind'],
     name: string,
     targets: readonly RoutedTarget[],
-    more: Partial<RouteReason> = {},
   ): RouteDecision => ({
     ok: true,
     targets,
-    reason: { kind, name, matched: [], aliases, ...more },
+    reason: { kind, name, matched: [], aliases },
   });
 
   const direct = splitTarget(model, providers);
@@ -84,16 +86,12 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
     return decide('direct', direct.provider.name, [targetOf(direct.provider, direct.model)]);
   }
   if (model !== '') {
-    for (const [index, { config, conditions }] of table.rules.entries()) {
-      if (!conditions.every((condition) => condition.holds(asked))) continue;
+    for (let index = 0; index < table.rules.length; index++) {
+      const rule = table.rules[index]!;
+      if (!allHold(rule.conditions, asked)) continue;
       const affinity = table.needs.has('affinity') ? request.affinity : '';
-      const targets = expand(config.to, model, affinity, providers);
-      if (targets.length === 0) continue;
-      return decide('rule', config.name, targets, {
-        index,
-        matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
-        ...categoryOf(conditions, table, asked),
-      });
+      const targets = rule.targets(model, affinity);
+      if (targets.length > 0) return decidedBy(rule, index, targets, asked, aliases, table);
     }
     const takers = takersOf(model, table);
     if (takers.length > 0) {
@@ -103,6 +101,36 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
   return { ok: false, error: notFound(request.model, table), reason };
+}
+
+function allHold(conditions: readonly Condition[], asked: RouteRequest): boolean {
+  for (const condition of conditions) if (!condition.holds(asked)) return false;
+  return true;
+}
+
+/** Why is put into words only when somebody asks: nobody does on the way of a request. */
+function decidedBy(
+  { config, conditions }: Rule,
+  index: number,
+  targets: readonly RoutedTarget[],
+  asked: RouteRequest,
+  aliases: readonly string[],
+  table: RoutingTable,
+): RouteDecision {
+  return {
+    ok: true,
+    targets,
+    get reason(): RouteReason {
+      return {
+        kind: 'rule',
+        name: config.name,
+        index,
+        matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
+        aliases,
+        ...categoryOf(conditions, table, asked),
+      };
+    },
+  };
 }
 
 function categoryOf(

@@ -72,7 +72,7 @@ export function profileFor(facts: ProfileFacts, model: string): Profile {
  * asked name. Where there are weights, one target is picked to begin with and the others keep their
  * order behind it.
  */
-export function expand(
+function expand(
   to: readonly RouteTo[],
   asked: string,
   affinity: string,
@@ -93,13 +93,40 @@ export function expand(
   return out;
 }
 
+// Clients choose the names: beyond so many the remembered ones are forgotten.
+const MOST_NAMES = 1000;
+
+/**
+ * {@link expand} for one rule, remembering what came of a name. Where weights pick a target, the
+ * affinity decides anew for every request.
+ */
+export function expander(
+  to: readonly RouteTo[],
+  providers: Providers,
+): (asked: string, affinity: string) => readonly RoutedTarget[] {
+  if (isWeighted(to)) return (asked, affinity) => expand(to, asked, affinity, providers);
+  const known = new Map<string, readonly RoutedTarget[]>();
+  return (asked) => {
+    let targets = known.get(asked);
+    if (targets === undefined) {
+      if (known.size >= MOST_NAMES) known.clear();
+      targets = expand(to, asked, '', providers);
+      known.set(asked, targets);
+    }
+    return targets;
+  };
+}
+
+const isWeighted = (to: readonly RouteTo[]) =>
+  to.length > 1 && to.some((one) => one.weight !== undefined);
+
 /**
  * Rendezvous hashing with weights: each target draws -weight / ln(u) with u from the hash of affinity
  * and target, and the highest wins. A session keeps its target as long as that target's share
  * does not shrink, whatever happens to the others.
  */
 function weighted(to: readonly RouteTo[], affinity: string): readonly RouteTo[] {
-  if (to.length < 2 || to.every((one) => one.weight === undefined)) return to;
+  if (!isWeighted(to)) return to;
   let best: RouteTo | undefined;
   let bestScore = 0;
   for (const one of to) {

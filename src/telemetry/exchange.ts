@@ -1,7 +1,8 @@
 /** One exchange as telemetry sees it: one log line and a handful of counters, from one record. */
 
+import { redactText } from '../lib/redact.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import { event, type Log } from './log.ts';
+import { type Log, maskedEvent } from './log.ts';
 
 /** Everything that is told of an exchange once it is over. Times in milliseconds. */
 export interface ExchangeRecord {
@@ -54,37 +55,38 @@ const ms = (value: number | undefined) =>
 /** Writes the exchange's one line: info, warn from status 400 on, error from 500 on. */
 export function logExchange(log: Log, record: ExchangeRecord): void {
   const { status, timings, usage, error } = record;
+  const level = status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info';
   const agent = shortAgent(record.userAgent);
-  event(
-    log,
-    'exchange',
-    {
-      id: record.id,
-      client: agent === '' ? record.protocol : `${record.protocol} ${agent}`,
-      target: record.target,
-      status,
-      stream: record.stream,
-      timings: {
-        queue: ms(timings.queue),
-        first_byte: ms(timings.firstByte),
-        total: ms(timings.total),
-      },
-      usage: usage && {
-        input: usage.input,
-        output: usage.output,
-        cache_read: usage.cacheRead,
-        cache_write: usage.cacheWrite,
-        reasoning: usage.reasoning,
-      },
-      notes: record.notes === '' ? undefined : record.notes,
-      hops: record.hops ?? 1,
-      error: error?.kind,
-      error_message: error?.message,
-      aborted: record.aborted === true ? true : undefined,
+  const fields = {
+    id: record.id,
+    client: agent === '' ? record.protocol : `${record.protocol} ${masked(agent)}`,
+    target: masked(record.target),
+    status,
+    stream: record.stream,
+    timings: {
+      queue: ms(timings.queue),
+      first_byte: ms(timings.firstByte),
+      total: ms(timings.total),
     },
-    status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info',
-  );
+    usage: usage && {
+      input: usage.input,
+      output: usage.output,
+      cache_read: usage.cacheRead,
+      cache_write: usage.cacheWrite,
+      reasoning: usage.reasoning,
+    },
+    notes: record.notes === '' ? undefined : masked(record.notes),
+    hops: record.hops ?? 1,
+    error: error?.kind,
+    error_message: masked(error?.message),
+    aborted: record.aborted === true ? true : undefined,
+  };
+  maskedEvent(log, 'exchange', fields, level);
 }
+
+/** What clients and vendors wrote may hold anything; the rest of the line is ours. */
+const masked = <T extends string | undefined>(text: T): T =>
+  text === undefined ? text : (redactText(text).text as T);
 
 /** Counts the exchange. */
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {

@@ -12,6 +12,9 @@ export type Log = Pick<
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'level' | 'isLevelEnabled'
 > & { child(bindings: Readonly<Record<string, unknown>>): Log };
 
+type Fields = Readonly<Record<string, unknown>>;
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
 export interface LogOptions {
   readonly level?: LogLevel;
   /** `auto`: pretty on a terminal, JSON else. */
@@ -33,16 +36,20 @@ export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', format = 'auto', isTTY = false, colour = false } = options;
   const pretty = format === 'pretty' || (format === 'auto' && isTTY);
   const write = options.write ?? batched(pino.destination({ dest: 2, sync: true }));
+  const withoutSecrets = (line: string): string => {
+    let text = line;
+    for (const secret of options.secrets?.() ?? []) {
+      if (text.includes(secret)) text = text.replaceAll(secret, '*'.repeat(secret.length));
+    }
+    return text;
+  };
   const stream = {
     write(line: string): void {
-      let { text } = redactText(line);
-      for (const secret of options.secrets?.() ?? []) {
-        if (text.includes(secret)) text = text.replaceAll(secret, '*'.repeat(secret.length));
-      }
+      const text = withoutSecrets(redactText(line).text);
       write(pretty ? prettyLine(text, colour) : text);
     },
   };
-  return pino(
+  const log = pino(
     {
       level,
       base: undefined,
@@ -51,6 +58,31 @@ export function createLog(options: LogOptions = {}): Log {
     },
     stream,
   );
+  const plain = (at: Level, fields: Fields): void => {
+    if (!log.isLevelEnabled(at)) return;
+    const line = withoutSecrets(
+      `{"level":"${at}","time":"${isoNow()}",${JSON.stringify(fields).slice(1)}\n`,
+    );
+    write(pretty ? prettyLine(line, colour) : line);
+  };
+  PLAIN.set(log, plain);
+  return log;
+}
+
+/** How a log writes lines of {@link maskedEvent}; children, whose bindings it would not know, have none. */
+const PLAIN = new WeakMap<Log, (level: Level, fields: Fields) => void>();
+
+let lastTime = 0;
+let lastText = '';
+
+/** Now, as the lines tell it; many lines share a millisecond. */
+function isoNow(): string {
+  const now = Date.now();
+  if (now !== lastTime) {
+    lastTime = now;
+    lastText = new Date(now).toISOString();
+  }
+  return lastText;
 }
 
 /**
@@ -90,7 +122,17 @@ export function event(
   log: Log,
   name: string,
   fields: Readonly<Record<string, unknown>> = {},
-  level: 'debug' | 'info' | 'warn' | 'error' = 'info',
+  level: Level = 'info',
 ): void {
   if (log.isLevelEnabled(level)) log[level]({ event: name, ...fields });
+}
+
+/**
+ * The same for fields that hold no credential any more: without the mask over the whole line and what
+ * else a line of any kind needs. It is what an exchange pays for its line.
+ */
+export function maskedEvent(log: Log, name: string, fields: Fields, level: Level): void {
+  const write = PLAIN.get(log);
+  if (write === undefined) event(log, name, fields, level);
+  else write(level, { event: name, ...fields });
 }

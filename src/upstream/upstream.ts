@@ -49,6 +49,7 @@ export class Upstream {
 
   /** The URL of a path here, with the query of the configuration and that of the client. */
   url(path: string, search: string): string {
+    if (search === '' && this.#query === '') return this.config.baseUrl + path;
     const queries = [this.#query, search.replace(/^\?/, '')].filter((part) => part !== '');
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
   }

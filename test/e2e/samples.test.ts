@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
 import { chatHistory, messagesHistory } from '../features/recorder/histories.ts';
-import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  binary,
+  cleanEnv,
+  type Gateway,
+  runBinary,
+  startGateway,
+  threeProviders,
+} from '../support/binary.ts';
 import {
   type FakeUpstream,
   refuse,
@@ -322,6 +329,86 @@ describe('looking while the gateway runs', () => {
       );
       expect(wrong.code).toBe(2);
       expect(wrong.stderr).toContain('has no edge');
+    } finally {
+      await gateway.stop();
+    }
+  });
+});
+
+describe('a bisection that is interrupted', () => {
+  test('ends with what it knows, and the same command goes on from there', async () => {
+    asGlm();
+    const gateway = await startGateway(config());
+    try {
+      await post(gateway, '/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
+      const [sample] = await recorded(gateway, 1);
+      let asked = 0;
+      upstream.answerWith(async ({ body }) => {
+        if (++asked > 4) await Bun.sleep(200);
+        return glmFails(body) ? refuse(500, {}, OPERATION_FAILED) : say('Fine.');
+      });
+      const argv = [await binary(), 'bisect', sample!.id, '--json', '--config', gateway.configPath];
+      const env = cleanEnv(gateway.home);
+      const child = Bun.spawn(argv, { env, stdout: 'pipe', stderr: 'ignore' });
+      while (asked < 6) await Bun.sleep(10);
+      child.kill('SIGINT');
+      const first = JSON.parse(await new Response(child.stdout).text()) as {
+        probes: number;
+        result: string;
+      };
+      expect(first.result).toBe('partial');
+      expect(first.probes).toBeLessThanOrEqual(6);
+      asGlm();
+      const before = upstream.asked.length;
+      const second = await command(gateway, 'bisect', sample!.id, '--json');
+      expect(second.stderr).toContain('Going on with an earlier run');
+      const report = JSON.parse(second.stdout) as { probes: number; cause: { at: string } };
+      expect(report.cause.at).toBe('/messages/59/content');
+      expect(upstream.asked.length - before).toBe(report.probes);
+    } finally {
+      await gateway.stop();
+    }
+  });
+});
+
+describe('modes by route', () => {
+  test('a route that keeps nothing leaves no file, another keeps all, the rest only errors', async () => {
+    upstream.answerWith(({ body }) =>
+      body.model === 'bad' ? refuse(400, {}, { error: { message: 'no' } }) : say('Fine.'),
+    );
+    const setup = config({
+      providers: {
+        chat: {
+          protocol: 'openai-chat',
+          base_url: upstream.baseUrl('openai-chat'),
+          keys: ['sk-up'],
+          models: ['*'],
+        },
+      },
+      routes: [
+        { name: 'private', when: { model: 'private*' }, to: ['chat/bad'], samples: 'off' },
+        { name: 'loud', when: { model: 'loud*' }, to: ['chat/*'], samples: 'all' },
+        { to: ['chat/*'] },
+      ],
+    });
+    const quiet = { ...setup, samples: { ...setup.samples, mode: 'errors' } };
+    const gateway = await startGateway(quiet);
+    try {
+      for (const model of ['private-1', 'plain', 'bad', 'loud-1']) {
+        const body = { model, messages: [{ role: 'user', content: `Words for ${model}.` }] };
+        await (await post(gateway, '/v1/chat/completions', body)).text();
+      }
+      await recorded(gateway, 2);
+      await gateway.stop();
+      const files = readdirSync(join(setup.samples.dir, 'openai-chat'));
+      const content = files
+        .map((name) => readFileSync(join(setup.samples.dir, 'openai-chat', name), 'utf8'))
+        .join('\n');
+      expect(content).toContain('Words for bad.');
+      expect(content).toContain('Words for loud-1.');
+      expect(content).not.toContain('private-1');
+      expect(content).not.toContain('Words for plain');
+      expect(content).toContain('"route": "loud"');
     } finally {
       await gateway.stop();
     }

@@ -59,8 +59,10 @@ describe('who may ask', () => {
 });
 
 describe('the body', () => {
-  const request = (body: ConstructorParameters<typeof Response>[0], headers: Record<string, string> = {}) =>
-    new Request('http://localhost/', { method: 'POST', body, headers });
+  const request = (
+    body: ConstructorParameters<typeof Response>[0],
+    headers: Record<string, string> = {},
+  ) => new Request('http://localhost/', { method: 'POST', body, headers });
   const refused = (promise: Promise<unknown>) =>
     promise.then(
       () => 200,

@@ -64,7 +64,7 @@ describe('a store with a version', () => {
     bringUpToDate(open(), path, [FIRST, SECOND]);
     const db = open();
     expect(() => bringUpToDate(db, path, [FIRST])).toThrow(
-      `${path} was made by a newer hopgate (schema 2, this one knows 1)`,
+      'the file was made by a newer version of hopgate (schema 2, this one knows 1)',
     );
     expect(db.query('PRAGMA user_version').get()).toEqual({ user_version: 2 });
     expect(existsSync(`${path}.v2.backup`)).toBe(false);

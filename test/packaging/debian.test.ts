@@ -1,14 +1,16 @@
 /** The Debian package through its life in a scratch root: install, run, upgrade, remove, purge; and lintian. */
 
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { debianPackage } from '../../scripts/release/deb.ts';
 import { BINARY, binary } from '../support/binary.ts';
-import { type Ran, ran, scratchFolder, tool, without } from './release-once.ts';
+import { type Ran, ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
+
+afterAll(removeScratch);
 
 const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
-const NEEDED = ['dpkg', 'dpkg-deb', 'systemd-sysusers', 'userdel'];
+const NEEDED = ['dpkg', 'dpkg-deb', 'systemd-sysusers', 'userdel', 'groupdel'];
 const isRoot = process.getuid?.() === 0;
 const missing = NEEDED.some((name) => tool(name) === undefined);
 const why = isRoot ? without(...NEEDED) : ' [SKIPPED: making accounts needs root]';

@@ -1,13 +1,15 @@
 /** The Homebrew formula against the archives that it installs from, read by Ruby itself. */
 
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { archiveContents, archiveName } from '../../scripts/release/contents.ts';
 import { BREWED, formula } from '../../scripts/release/formula.ts';
 import { gzip, tar, withFolders } from '../../scripts/release/tar.ts';
-import { ran, scratchFolder, tool, without } from './release-once.ts';
+import { ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
+
+afterAll(removeScratch);
 
 const VERSION = '3.1.4';
 const folder = scratchFolder('formula');

@@ -15,7 +15,9 @@ import { join } from 'node:path';
 import { hostTarget } from '../../build.ts';
 import { archiveContents } from '../../scripts/release/contents.ts';
 import { gzip, tar, withFolders } from '../../scripts/release/tar.ts';
-import { type Ran, ran, scratchFolder, tool, without } from './release-once.ts';
+import { type Ran, ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
+
+afterAll(removeScratch);
 
 const SCRIPT = join(import.meta.dir, '../../packaging/install.sh');
 const target = hostTarget();

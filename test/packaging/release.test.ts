@@ -1,16 +1,20 @@
 /** The release as a whole: what is in it, that its sums are true, and that a second build gives the same bytes. */
 
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
+import { measure } from '../../scripts/release/measure.ts';
 import { ar, file, gzip, tar, withFolders } from '../../scripts/release/tar.ts';
-import { type Release, ran, releaseOnce, scratchFolder } from './release-once.ts';
+import { binary } from '../support/binary.ts';
+import { type Release, ran, releaseOnce, removeScratch, scratchFolder } from './release-once.ts';
+
+afterAll(removeScratch);
 
 let release: Release;
 beforeAll(async () => {
   release = await releaseOnce();
-}, 240_000);
+}, 600_000);
 
 const { version } = manifest;
 const read = (folder: string, name: string) => readFileSync(join(folder, name), 'utf8');
@@ -116,6 +120,13 @@ describe('a release', () => {
     }
   });
 });
+
+test('the executable stays below 140 MB and answers within a second', async () => {
+  const { size, start } = await measure(await binary());
+  console.log(`executable ${size.toFixed(1)} MB, first answer after ${start.toFixed(0)} ms`);
+  expect(size).toBeLessThan(140);
+  expect(start).toBeLessThan(1000);
+}, 60_000);
 
 describe('archives made here', () => {
   const entries = withFolders([

@@ -1,10 +1,12 @@
 /** The systemd units as systemd itself judges them, and what no judge would notice. */
 
-import { describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
-import { ran, scratchFolder, tool, without } from './release-once.ts';
+import { ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
+
+afterAll(removeScratch);
 
 // A program that exists: verify looks for it.
 const common = { program: ['/bin/true'], drain: DRAIN_SECONDS };

@@ -1,6 +1,7 @@
 /** Blanks the texts and images of a body in place: same structure, same length, nothing to be read. */
 
 import { blankText } from './blank-text.ts';
+import { dataLines, eachString, type StringPlace, type Visit } from './json-strings.ts';
 
 /** Members whose strings are words of people or models, wherever they stand. */
 const TEXTS = new Set([
@@ -29,8 +30,6 @@ const TEXTS = new Set([
   'stdout',
   'stderr',
 ]);
-/** Members that hold words in all their strings, however deep: arguments of calls. */
-const TREES = new Set(['input', 'arguments']);
 /** Images, files: base64 or addresses. */
 const MEDIA = new Set([
   'data',
@@ -41,11 +40,6 @@ const MEDIA = new Set([
   'file_url',
   'partial_image_b64',
 ]);
-/** Under these a name is data and not a word: schemas. */
-const SCHEMAS = new Set(['parameters', 'input_schema', 'schema', 'properties']);
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** Kinds of content that can be blanked. */
 export type Blanked = 'texts' | 'images';
@@ -57,76 +51,19 @@ export function blankBody(
   what: readonly Blanked[] = ['texts', 'images'],
 ): Uint8Array {
   const out = Buffer.from(bytes);
-  if (!sse) {
-    blankJson(out, 0, out.length, what);
-    return out;
-  }
-  for (let at = 0; at < out.length; ) {
-    const end = out.indexOf(0x0a, at);
-    const stop = end < 0 ? out.length : end;
-    if (out.toString('latin1', at, at + 5) === 'data:') blankJson(out, at + 5, stop, what);
-    at = stop + 1;
-  }
+  const visit: Visit = (from, to, place) => blankString(out, from, to, place, what);
+  if (sse) for (const [from, to] of dataLines(out)) eachString(out, from, to, visit);
+  else eachString(out, 0, out.length, visit);
   return out;
-}
-
-interface Level {
-  readonly list: boolean;
-  /** The member that stands here, or in whose list it stands. */
-  key: string;
-  /** All strings below are words. */
-  readonly tree: boolean;
-  readonly schema: boolean;
-}
-
-/** Walks the tokens of a JSON text and blanks strings by the member they stand in. */
-function blankJson(bytes: Buffer, from: number, to: number, what: readonly Blanked[]): void {
-  const levels: Level[] = [];
-  let expectsKey = false;
-  for (let i = from; i < to; i++) {
-    const byte = bytes[i]!;
-    const level = levels.at(-1);
-    if (byte === QUOTE) {
-      const end = closingQuote(bytes, i, to);
-      if (level !== undefined && !level.list && expectsKey) {
-        level.key = bytes.toString('latin1', i + 1, end);
-        expectsKey = false;
-      } else if (level !== undefined) blankString(bytes, i + 1, end, level, what);
-      i = end;
-    } else if (byte === 0x7b || byte === 0x5b) {
-      const key = level?.key ?? '';
-      // The history of Responses is called `input` as well: it stands at the top.
-      const deep = levels.length > 1 && level?.list === false;
-      levels.push({
-        list: byte === 0x5b,
-        key: byte === 0x5b ? key : '',
-        tree: level?.tree === true || (deep && TREES.has(key)),
-        schema: level?.schema === true || SCHEMAS.has(key),
-      });
-      expectsKey = byte === 0x7b;
-    } else if (byte === 0x7d || byte === 0x5d) {
-      levels.pop();
-      expectsKey = false;
-    } else if (byte === 0x2c) expectsKey = level !== undefined && !level.list;
-  }
-}
-
-function closingQuote(bytes: Buffer, open: number, to: number): number {
-  for (let i = open + 1; i < to; i++) {
-    if (bytes[i] === BACKSLASH) i++;
-    else if (bytes[i] === QUOTE) return i;
-  }
-  return to;
 }
 
 function blankString(
   bytes: Buffer,
   from: number,
   to: number,
-  level: Level,
+  { key, tree, schema }: StringPlace,
   what: readonly Blanked[],
 ): void {
-  const { key, tree, schema } = level;
   if (schema && key !== 'description') return;
   if (MEDIA.has(key)) {
     if (what.includes('images')) blankMedia(bytes, from, to);

@@ -12,7 +12,7 @@ import type {
   ToolRun,
 } from '../feature.ts';
 import type { Blanked } from './blank-body.ts';
-import { Edge, type EdgeFacts } from './edge.ts';
+import { Edge, type EdgeFacts, type RawFacts } from './edge.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { round, sampleError } from './meta.ts';
 import { sessionOf } from './session.ts';
@@ -21,7 +21,8 @@ import { sessionOf } from './session.ts';
 export type Fate = 'undecided' | 'write' | 'discard';
 
 export interface CaptureHooks {
-  readonly secrets: readonly string[];
+  /** Known secrets, as of `spellings`. */
+  readonly literals: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Content that is blanked in bodies. */
@@ -40,8 +41,9 @@ export class Capture implements Recording {
   readonly entry: ProtocolName;
   readonly time: number;
   readonly owner: string;
-  readonly search: string;
-  readonly session: string;
+  /** The query string, masked; with the session known from {@link prepare} on. */
+  search = '';
+  session = '';
   readonly edges: Edge[] = [];
   readonly tools: SampleToolRun[] = [];
   readonly secrets: KnownSecrets;
@@ -59,6 +61,7 @@ export class Capture implements Recording {
   held = 0;
   readonly #hooks: CaptureHooks;
   readonly #since = performance.now();
+  #asked: RecordedExchange | undefined;
   #client: Edge | undefined;
   #running: { readonly hop: number; readonly attempt: number; readonly edges: Edge[] } | undefined;
 
@@ -68,13 +71,10 @@ export class Capture implements Recording {
     this.entry = exchange.protocol.name;
     this.time = hooks.now();
     this.owner = exchange.owner;
-    this.secrets = new KnownSecrets(hooks.secrets);
+    this.secrets = new KnownSecrets(hooks.literals);
     this.blanked = hooks.blank;
-    this.session = sessionOf(exchange.headers, exchange.body);
-    this.search = exchange.search === '' ? '' : this.secrets.url(exchange.search);
-    const request = this.#edge('client-request', false, {
-      headers: this.#headers(exchange.headers),
-    });
+    this.#asked = exchange;
+    const request = this.#edge('client-request', false, {}, { headers: exchange.headers });
     this.#push(request, exchange.body);
     this.#close(request);
   }
@@ -98,14 +98,13 @@ export class Capture implements Recording {
       protocol: sent.target.protocol,
       target: `${sent.target.provider}/${sent.target.model}`,
     };
-    const open = (stage: string, sse: boolean, facts: EdgeFacts) => {
-      const edge = this.#edge(prefix + stage, sse, { ...place, ...facts });
+    const open = (stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts) => {
+      const edge = this.#edge(prefix + stage, sse, { ...place, ...facts }, raw);
       edges.push(edge);
       return edge;
     };
-    const headers = this.#headers(sent.headers);
-    const url = this.secrets.url(sent.url);
-    const request = open('provider-request', false, { url, headers });
+    const { url, headers } = sent;
+    const request = open('provider-request', false, {}, { url, headers });
     this.#push(request, sent.body);
     this.#close(request);
     let answer: Edge | undefined;
@@ -113,7 +112,7 @@ export class Capture implements Recording {
       start: (status, answered) => {
         if (this.#over || answer !== undefined) return;
         const stage = status >= 400 ? 'provider-error' : 'provider-response';
-        answer = open(stage, isSse(answered), { status, headers: this.#headers(answered) });
+        answer = open(stage, isSse(answered), { status }, { headers: answered });
       },
       chunk: (chunk) => {
         if (answer !== undefined) this.#push(answer, chunk);
@@ -137,10 +136,7 @@ export class Capture implements Recording {
 
   clientStart(status: number, headers: Headers): void {
     if (this.#over || this.#client !== undefined) return;
-    this.#client = this.#edge('client-response', isSse(headers), {
-      status,
-      headers: this.#headers(headers),
-    });
+    this.#client = this.#edge('client-response', isSse(headers), { status }, { headers });
   }
 
   clientChunk(chunk: Uint8Array | string): void {
@@ -153,6 +149,28 @@ export class Capture implements Recording {
     this.told = told;
     for (const edge of this.edges) this.#close(edge);
     this.#hooks.ended(this);
+  }
+
+  /**
+   * Masks headers and URLs and learns from them what to mask in bodies. Must come before anything is
+   * written; no exchange waits for it.
+   */
+  prepare(): void {
+    if (this.#asked !== undefined) {
+      const { headers, body, search } = this.#asked;
+      this.#asked = undefined;
+      this.session = sessionOf(headers, body);
+      this.search = search === '' ? '' : this.secrets.url(search);
+    }
+    for (const edge of this.edges) {
+      if (edge.raw === undefined) continue;
+      const { headers, url } = edge.raw;
+      edge.raw = undefined;
+      if (url !== undefined) edge.facts.url = this.secrets.url(url);
+      const masked = this.secrets.headers(headers);
+      this.masked += masked.count;
+      edge.facts.headers = masked.headers;
+    }
   }
 
   /** Gives back all memory; nothing of it will be written. */
@@ -171,15 +189,10 @@ export class Capture implements Recording {
     return round(performance.now() - this.#since);
   }
 
-  #headers(headers: Headers): Record<string, string> {
-    const masked = this.secrets.headers(headers);
-    this.masked += masked.count;
-    return masked.headers;
-  }
-
-  #edge(stage: string, sse: boolean, facts: EdgeFacts): Edge {
+  #edge(stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts): Edge {
     const literals = () => this.secrets.literals;
     const edge = new Edge(stage, sse, { ...facts, at: this.#now() }, literals, this.blanked);
+    edge.raw = raw;
     this.edges.push(edge);
     return edge;
   }

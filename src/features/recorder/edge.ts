@@ -22,14 +22,22 @@ export interface EdgeFacts {
   made?: boolean;
 }
 
+/** As the gateway told it, credentials included: only for memory. */
+export interface RawFacts {
+  readonly headers: Headers;
+  readonly url?: string;
+}
+
 /** Bytes masked at a time: a slice of the event loop of some hundred microseconds. */
-const SLICE = 131_072;
+const SLICE = 65_536;
 
 export class Edge {
   /** May change until the exchange is over: the try that counts is known only then. */
   stage: string;
   readonly sse: boolean;
   readonly facts: EdgeFacts;
+  /** What still has to be masked before it is a fact. */
+  raw: RawFacts | undefined;
   /** The body is complete (or will not be). */
   over = false;
   /** Taken in and written, before and behind the mask; both are of the same length. */
@@ -38,6 +46,8 @@ export class Edge {
   /** The file it is in so far. */
   file: string | undefined;
   finished = false;
+  /** Credentials that were found only across several events. */
+  splitMasked = 0;
   #waiting: Uint8Array[] = [];
   readonly #mask: BodyMask;
   readonly #blank: readonly Blanked[];
@@ -58,7 +68,7 @@ export class Edge {
   }
 
   get masked(): number {
-    return this.#mask.count;
+    return this.#mask.count + this.splitMasked;
   }
 
   get dirty(): boolean {

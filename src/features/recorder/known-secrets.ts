@@ -12,8 +12,9 @@ const SCHEME = /^(?:Bearer|Basic|Token)\s+/i;
 export class KnownSecrets {
   readonly #literals: Set<string>;
 
-  constructor(configured: readonly string[] = []) {
-    this.#literals = new Set(configured.flatMap(spellings));
+  /** @param literals what is known from the start, as of {@link spellings} */
+  constructor(literals: readonly string[] = []) {
+    this.#literals = new Set(literals);
   }
 
   get literals(): readonly string[] {

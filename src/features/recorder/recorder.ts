@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import type { SampleMeta } from '../../conversation/sample.ts';
 import type { RecordedExchange, Recording } from '../feature.ts';
 import type { Blanked } from './blank-body.ts';
+import { spellings } from './body-mask.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
 import { openIndex, type SampleIndex } from './index-store.ts';
 import { metaOf, metaText, rowOf } from './meta.ts';
@@ -92,7 +93,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const { root, warn = () => {}, now = Date.now } = options;
   const limits = { ...LIMITS, ...options.limits };
   const run = runName();
-  let { mode, routes = {}, secrets = [], redact = [] } = options;
+  let { mode, routes = {}, redact = [] } = options;
+  let literals = (options.secrets ?? []).flatMap(spellings);
   let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
   let index: SampleIndex | undefined;
   let held = 0;
@@ -130,8 +132,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   const hooks: CaptureHooks = {
-    get secrets() {
-      return secrets;
+    get literals() {
+      return literals;
     },
     get blank() {
       return redact;
@@ -145,7 +147,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       }
       held += bytes;
       // What might be thrown away later makes room as well, before anything has to be dropped.
-      if (capture.fate === 'undecided' && held > limits.memory / 2 && may('all')) {
+      if (capture.fate === 'undecided' && held > limits.memory / 2 && !may('off')) {
         capture.fate = 'write';
       }
       if (capture.fate === 'write') schedule();
@@ -288,7 +290,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
       return capture;
     },
     configure(settings) {
-      ({ mode, routes = {}, secrets = [], redact = [] } = settings);
+      ({ mode, routes = {}, redact = [] } = settings);
+      literals = (settings.secrets ?? []).flatMap(spellings);
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
     },
     flush,
@@ -300,6 +303,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       await flush();
       for (const capture of open) {
         if (!capture.announced) continue;
+        capture.prepare();
         const meta = metaOf(capture, 'cut', run);
         markCut(root, metaText(meta, capture.secrets.literals).meta);
       }

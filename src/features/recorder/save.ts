@@ -1,12 +1,13 @@
 /** Writes a capture to its files: whatever waits is masked and appended, the meta file last. */
 
-import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SampleMeta } from '../../conversation/sample.ts';
 import type { Capture } from './capture.ts';
 import type { Edge } from './edge.ts';
 import { metaOf, metaText } from './meta.ts';
 import { entryFolder, metaPath } from './sample-files.ts';
+import { maskSplit } from './split-secrets.ts';
 
 export interface SaveOptions {
   readonly root: string;
@@ -30,6 +31,7 @@ export async function save(
   const path = metaPath(options.root, capture.entry, capture.id);
   // Known before it is written: an edge that comes meanwhile waits for the next round.
   const last = capture.told !== undefined;
+  capture.prepare();
   if (!last && !capture.announced) {
     const { text } = metaText(metaOf(capture, 'open', options.run), capture.secrets.literals);
     await writeFile(path, text, PRIVATE);
@@ -40,6 +42,7 @@ export async function save(
   for (const edge of edges) await renameEdge(capture, edge, folder);
   await Promise.all(edges.map((edge) => saveEdge(capture, edge, folder, options)));
   if (!last) return undefined;
+  for (const edge of edges) if (edge.sse) await maskAcrossEvents(capture, edge, folder);
   const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
   await writeFile(`${path}.tmp`, text, PRIVATE);
   await rename(`${path}.tmp`, path);
@@ -72,6 +75,18 @@ async function saveEdge(
   else await appendFile(path, bytes);
   edge.file ??= name;
   edge.written += bytes.length;
+}
+
+/** A key that a model says word by word stands in no single event: the finished stream is looked at once more. */
+async function maskAcrossEvents(capture: Capture, edge: Edge, folder: string): Promise<void> {
+  if (edge.file === undefined || capture.dropped) return;
+  const path = join(folder, edge.file);
+  const bytes = await readFile(path);
+  const count = await maskSplit(bytes, capture.secrets.literals);
+  if (count === 0) return;
+  edge.splitMasked = count;
+  await writeFile(`${path}.tmp`, bytes, PRIVATE);
+  await rename(`${path}.tmp`, path);
 }
 
 /** Removes whatever of a capture is on disk. */

@@ -228,7 +228,10 @@ export function hopInterceptor(options: HopOptions): Interceptor {
     switch (event.type) {
       case 'start':
         usage = event.usage ?? usage;
-        return hop > 1 ? [] : event;
+        if (hop > 1) return [];
+        // A response object repeats its request, our tools in it, and its events are numbered through:
+        // none of the upstream's own may go on as they came.
+        return client === 'openai-responses' ? { ...event } : event;
       case 'block-start':
         return openBlock(event);
       case 'delta':

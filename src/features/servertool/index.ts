@@ -16,10 +16,7 @@ import { type ServerToolOptions, Session } from './session.ts';
 import { MINT } from './sources.ts';
 
 export { openHopLedger } from './hop-ledger-store.ts';
-export type { HopLedger } from './ledger.ts';
 export { liveRegistry } from './live-registry.ts';
-export { type ToolRegistry, toolRegistry } from './registry.ts';
-export type { ToolEvent } from './run-calls.ts';
 export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);

@@ -43,4 +43,4 @@ export const anthropicMessages = {
   encodeModels,
 } satisfies Protocol;
 
-export { type DecodeOptions, decodeBody } from './decode-request.ts';
+export { decodeBody } from './decode-request.ts';

@@ -33,6 +33,7 @@ export class ContentSplice {
   #behind = '';
   #event = '';
   #misses = 0;
+  #seen = false;
 
   /** The content of a chunk like the learnt one; undefined: it has to be parsed. */
   read(data: string, event: string): string | undefined {
@@ -55,6 +56,11 @@ export class ContentSplice {
     if (this.#misses >= MOST_MISSES) return;
     const content = onlyContent(chunk);
     if (content === undefined || content === PROBE) return;
+    if (!this.#seen) {
+      // Whoever reads no further than to the first word (the byte lane) has no use for it.
+      this.#seen = true;
+      return;
+    }
     this.#misses++;
     const mark = data.includes('"content":"') ? '"content":"' : '"content": "';
     const at = data.indexOf(mark);

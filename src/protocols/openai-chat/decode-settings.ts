@@ -55,34 +55,41 @@ export function decodeSettings(body: JsonObject): Settings {
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     throw invalid("Invalid type for 'stream': expected a boolean.", 'stream');
   }
-  const rest: Record<string, Json | undefined> = {};
-  for (const key in body) if (!KNOWN.has(key)) rest[key] = body[key];
-  return compact({
-    stream: stream === true,
-    streamUsage: flag(object(body.stream_options)?.include_usage),
-    maxTokens: number(body.max_completion_tokens) ?? number(body.max_tokens),
-    temperature: number(body.temperature),
-    topP: number(body.top_p),
-    topK: number(body.top_k),
-    stop: decodeStop(body.stop) as readonly Json[] | undefined,
-    seed: number(body.seed),
-    n: number(body.n),
-    presencePenalty: number(body.presence_penalty),
-    frequencyPenalty: number(body.frequency_penalty),
-    logitBias: object(body.logit_bias),
-    logprobs: body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined,
-    toolChoice: decodeChoice(body.tool_choice ?? body.function_call) as unknown as Json,
-    parallelTools: flag(body.parallel_tool_calls),
-    reasoning: decodeReasoningSettings(body) as unknown as Json,
-    format: decodeFormat(body.response_format) as unknown as Json,
-    verbosity: text(body.verbosity),
-    metadata: object(body.metadata),
-    user: text(body.user),
-    serviceTier: text(body.service_tier),
-    cacheKey: text(body.prompt_cache_key),
-    store: flag(body.store),
-    rest: Object.keys(rest).length > 0 ? rest : undefined,
-  }) as unknown as Settings;
+  let rest: Record<string, Json | undefined> | undefined;
+  for (const key in body) {
+    if (KNOWN.has(key)) continue;
+    rest ??= {};
+    rest[key] = body[key];
+  }
+  const out: Record<string, unknown> = { stream: stream === true };
+  // Most requests say three or four of these: nothing is laid out that would be taken away again.
+  const put = (key: keyof Settings, value: unknown) => {
+    if (value !== undefined) out[key] = value;
+  };
+  put('streamUsage', flag(object(body.stream_options)?.include_usage));
+  put('maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
+  put('temperature', number(body.temperature));
+  put('topP', number(body.top_p));
+  put('topK', number(body.top_k));
+  put('stop', decodeStop(body.stop));
+  put('seed', number(body.seed));
+  put('n', number(body.n));
+  put('presencePenalty', number(body.presence_penalty));
+  put('frequencyPenalty', number(body.frequency_penalty));
+  put('logitBias', object(body.logit_bias));
+  put('logprobs', body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined);
+  put('toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
+  put('parallelTools', flag(body.parallel_tool_calls));
+  put('reasoning', decodeReasoningSettings(body));
+  put('format', decodeFormat(body.response_format));
+  put('verbosity', text(body.verbosity));
+  put('metadata', object(body.metadata));
+  put('user', text(body.user));
+  put('serviceTier', text(body.service_tier));
+  put('cacheKey', text(body.prompt_cache_key));
+  put('store', flag(body.store));
+  put('rest', rest);
+  return out as unknown as Settings;
 }
 
 function decodeStop(stop: Json | undefined): readonly string[] | undefined {
@@ -121,6 +128,7 @@ export function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
 
 /** `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking`, Qwen's `enable_thinking`. */
 export function decodeReasoningSettings(body: JsonObject): ReasoningSettings | undefined {
+  if (!KEYS_OF.reasoning.some((key) => body[key] !== undefined)) return undefined;
   const router = object(body.reasoning);
   const thinking = object(body.thinking);
   const effort = text(body.reasoning_effort) ?? text(router?.effort);

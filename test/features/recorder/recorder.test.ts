@@ -285,6 +285,44 @@ describe('bounds', () => {
   });
 });
 
+describe('a key that a model says bit by bit', () => {
+  test.each([
+    [
+      'openai-chat',
+      (bit: string) => `data: {"choices":[{"delta":{"content":${JSON.stringify(bit)}}}]}\n\n`,
+    ],
+    [
+      'anthropic-messages',
+      (bit: string) =>
+        `event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":${JSON.stringify(bit)}}}\n\n`,
+    ],
+    [
+      'openai-responses',
+      (bit: string) =>
+        `data: {"type":"response.output_text.delta","delta":${JSON.stringify(bit)}}\n\n`,
+    ],
+  ] as const)('is masked in every event of it: %s', async (_name, frame) => {
+    const said = 'The key is sk-proj-A1b2C3d4E5f6G7h8, ok?';
+    const sse = (said.match(/.{1,4}/g) ?? []).map(frame);
+    const given = exchange({ headers: { authorization: 'Bearer my-own-plain-key' } });
+    const recording = open().begin(given)!;
+    play(recording, { sse: true, answer: sse });
+    recording.clientStart(200, SSE_TYPE);
+    for (const chunk of sse) recording.clientChunk(chunk);
+    recording.end(told({ stream: true }));
+    await recorder!.flush();
+    for (const stage of ['provider-response', 'client-response']) {
+      const stored = disk.text(`openai-chat/${given.id}_${stage}.sse`);
+      const whole = sse.join('');
+      expect(stored.length).toBe(whole.length);
+      const left = [...stored].filter((char, i) => char === whole[i]).length;
+      expect(whole.length - left).toBe('sk-proj-A1b2C3d4E5f6G7h8'.length);
+      expect(stored).toContain('****');
+    }
+    expect(meta(given.id).masked).toBe(3);
+  });
+});
+
 describe('sessions', () => {
   test.each([
     [{ 'x-claude-code-session-id': 'cc-1' }, '{}', 'cc-1'],

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { FakeUpstream } from '../support/fake-upstream/index.ts';
+import type { FakeUpstream } from './fake-upstream/index.ts';
 
 /** A request that a tool made. */
 export interface Reached {

@@ -1,0 +1,117 @@
+/** The manual over HTTP: pages, their Markdown, and pictures; nothing is loaded from anywhere else. */
+
+import { createHash } from 'node:crypto';
+import { escapeHtml } from './escape.ts';
+import { renderMarkdown } from './markdown.ts';
+import { PAGES, type Page, PICTURES } from './pages.ts';
+import { STYLE } from './stylesheet.ts';
+
+const ROOT = '/docs';
+const styleHash = createHash('sha256').update(STYLE).digest('base64');
+
+// One style sheet, known by its hash, and pictures of this server: no script, no frame, no form.
+const POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${styleHash}'`,
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const SAFE = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+};
+
+const answer = (body: string, type: string, policy = POLICY): Response =>
+  new Response(body, {
+    headers: {
+      ...SAFE,
+      'content-type': `${type}; charset=utf-8`,
+      'content-security-policy': policy,
+    },
+  });
+
+// The answer to a path never changes while the program runs, so a page is rendered once.
+const rendered = new Map<string, string>();
+
+/**
+ * `/docs`, `/docs/NAME` (HTML), `/docs/NAME.md` (Markdown), `/docs/img/NAME.svg`; undefined for any
+ * other path. A path that is not in the tables is never looked for anywhere.
+ * @param path the path of the request's URL, without a query
+ */
+export function docsPage(path: string): Response | undefined {
+  if (path === ROOT || path === `${ROOT}/`) return page(PAGES[0]!);
+  if (!path.startsWith(`${ROOT}/`)) return undefined;
+  const name = path.slice(ROOT.length + 1);
+  const picture = /^img\/([\w-]+\.svg)$/.exec(name)?.[1];
+  if (picture !== undefined && Object.hasOwn(PICTURES, picture)) {
+    // A picture opened by itself is a document of its own: it may style itself and do nothing else.
+    const alone = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    return answer(PICTURES[picture]!, 'image/svg+xml', alone);
+  }
+  const bare = name.replace(/\.md$/, '');
+  const found = PAGES.find((one) => one.name === bare);
+  if (found === undefined) return undefined;
+  return name === bare ? page(found) : answer(found.text, 'text/markdown');
+}
+
+function page(one: Page): Response {
+  let html = rendered.get(one.name);
+  if (html === undefined) {
+    html = document(one);
+    rendered.set(one.name, html);
+  }
+  return answer(html, 'text/html');
+}
+
+function document({ name, title, text }: Page): string {
+  const links = PAGES.map((one) => {
+    const here = one.name === name ? ' aria-current="page"' : '';
+    return `<li><a href="${ROOT}/${one.name}"${here}>${escapeHtml(one.title)}</a></li>`;
+  });
+  const language = name === 'zh-CN' ? 'zh-CN' : 'en';
+  return `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)} · hopgate</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the page</a>
+<div class="frame">
+<nav aria-label="Manual"><ul>
+${links.join('\n')}
+</ul></nav>
+<main id="content">
+${renderMarkdown(text, address)}
+</main>
+</div>
+</body>
+</html>
+`;
+}
+
+/**
+ * Where a link of a page leads: pages and pictures of the manual, places in the same page, the web.
+ * Files of the sources are not here; links to them stay text.
+ */
+export function address(target: string): string | undefined {
+  if (/^https?:\/\//i.test(target)) return target;
+  if (target.startsWith('#')) return target;
+  const [file = '', anchor] = target.replace(/^\.\//, '').split('#', 2);
+  const behind = anchor === undefined ? '' : `#${anchor}`;
+  const bare = file.replace(/^docs\//, '');
+  if (/^(\.\.\/)?README\.zh-CN\.md$/.test(bare)) return `${ROOT}/zh-CN${behind}`;
+  const picture = /^img\/([\w-]+\.svg)$/.exec(bare)?.[1];
+  if (picture !== undefined) {
+    return Object.hasOwn(PICTURES, picture) ? `${ROOT}/img/${picture}` : undefined;
+  }
+  const name = /^([\w-]+)\.md$/.exec(bare)?.[1];
+  const known = PAGES.some((one) => one.name === name);
+  return known ? `${ROOT}/${name}${behind}` : undefined;
+}

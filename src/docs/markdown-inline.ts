@@ -1,0 +1,40 @@
+/** What stands inside a line of Markdown: code, emphasis, links, pictures. */
+
+import { escapeHtml } from './escape.ts';
+
+/** Turns a link's target into an address; undefined: it stays text. */
+export type Resolve = (target: string) => string | undefined;
+
+// Code first: nothing inside it means anything.
+const PIECES =
+  /(`+)([\s\S]*?[^`])\1(?!`)|!\[([^\]]*)\]\(([^()\s]*)\)|\[((?:`[^`]*`|[^\]])*)\]\(([^()\s]*)\)|\*\*([\s\S]+?)\*\*|\\([\\`*_[\]()#|<>-])/g;
+
+/** HTML of a run of text; whatever is not one of the few marks is escaped as it stands. */
+export function inline(text: string, resolve: Resolve): string {
+  let out = '';
+  let from = 0;
+  for (const match of text.matchAll(PIECES)) {
+    out += escapeHtml(text.slice(from, match.index));
+    out += piece(match, resolve);
+    from = match.index + match[0].length;
+  }
+  return out + escapeHtml(text.slice(from));
+}
+
+function piece(match: RegExpExecArray, resolve: Resolve): string {
+  const [whole, , code, alt, picture, label, target, strong, escaped] = match;
+  if (code !== undefined) return `<code>${escapeHtml(code.trim())}</code>`;
+  if (picture !== undefined) {
+    const source = resolve(picture);
+    return source === undefined
+      ? escapeHtml(alt ?? '')
+      : `<img src="${escapeHtml(source)}" alt="${escapeHtml(alt ?? '')}">`;
+  }
+  if (target !== undefined) {
+    const address = resolve(target);
+    const words = inline(label ?? '', resolve);
+    return address === undefined ? words : `<a href="${escapeHtml(address)}">${words}</a>`;
+  }
+  if (strong !== undefined) return `<strong>${inline(strong, resolve)}</strong>`;
+  return escapeHtml(escaped ?? whole);
+}

@@ -1,0 +1,55 @@
+/** The pages of the manual, bundled as text, so that the executable needs no file beside it. */
+
+import configuration from '../../docs/configuration.md' with { type: 'text' };
+import errors from '../../docs/errors.md' with { type: 'text' };
+import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
+import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
+import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
+import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
+import logEvents from '../../docs/log-events.md' with { type: 'text' };
+import metrics from '../../docs/metrics.md' with { type: 'text' };
+import notes from '../../docs/notes.md' with { type: 'text' };
+import proof from '../../docs/proof.md' with { type: 'text' };
+import recipes from '../../docs/recipes.md' with { type: 'text' };
+import security from '../../docs/security.md' with { type: 'text' };
+import serverTools from '../../docs/server-tools.md' with { type: 'text' };
+import chinese from '../../README.zh-CN.md' with { type: 'text' };
+
+export interface Page {
+  /** The last part of its address: `getting-started`. */
+  readonly name: string;
+  readonly title: string;
+  /** Markdown. */
+  readonly text: string;
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  'getting-started': gettingStarted,
+  recipes,
+  configuration,
+  'server-tools': serverTools,
+  notes,
+  errors,
+  'log-events': logEvents,
+  metrics,
+  security,
+  'how-it-works': howItWorks,
+  proof,
+  'zh-CN': chinese,
+};
+
+/** The first heading, without its mark. */
+const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.trim() ?? '';
+
+/** In reading order. */
+export const PAGES: readonly Page[] = Object.entries(TEXTS).map(([name, text]) => ({
+  name,
+  title: name === 'zh-CN' ? `${titleOf(text)}（中文）` : titleOf(text),
+  text,
+}));
+
+/** Pictures by the name that the pages use. */
+export const PICTURES: Readonly<Record<string, string>> = {
+  'request.svg': requestPicture,
+  'rooms.svg': roomsPicture,
+};

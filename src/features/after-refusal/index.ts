@@ -1,0 +1,42 @@
+/** Answers a refusal of the history: what the vendor named is taken out, once, for this one try. */
+
+import { withParts } from '../../conversation/edit.ts';
+import { historyRefusal } from '../../conversation/refusal.ts';
+import type { Conversation } from '../../conversation/types.ts';
+import type { Feature } from '../feature.ts';
+import { withoutPairs } from './pairs.ts';
+import { withoutThinking, withReasoning, withSignatures } from './thinking.ts';
+
+/**
+ * Idle unless the target has just refused the history (`context.refusal`). Put it in front of the
+ * feature that pairs calls and results: what it leaves half done is finished there. A client is never
+ * told to repair its history: it would send the same one for ever.
+ */
+export const afterRefusal: Feature = {
+  name: 'after-refusal',
+  looksAt: (_body, { refusal }) => refusal !== undefined,
+  request(conversation, { refusal: error, target, notes }): Conversation {
+    const refusal = error && historyRefusal(error);
+    if (error === undefined || refusal === undefined) return conversation;
+    const own = conversation.origin?.protocol === target.protocol;
+    const stripped = (where: string, what: string) =>
+      notes.add('stripped_after_refusal', where, what);
+    switch (refusal.kind) {
+      case 'thinking':
+        return withoutThinking(conversation, own ? refusal : {}, stripped);
+      case 'thinking-head': {
+        const bare = withoutThinking(conversation, {}, stripped);
+        const { settings } = bare;
+        if (settings.reasoning?.enabled === false) return bare;
+        stripped('thinking', 'off for this request: the tool loop does not begin with thinking');
+        return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
+      }
+      case 'thinking-missing':
+        return withReasoning(conversation, own ? refusal.message : undefined, stripped);
+      case 'call-signature':
+        return withSignatures(conversation, target, stripped);
+      case 'pairing':
+        return withoutPairs(conversation, error.message, stripped);
+    }
+  },
+};

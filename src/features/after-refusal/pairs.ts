@@ -1,0 +1,71 @@
+/** Calls and results that a vendor says do not pair: the calls go, the results become words. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import type { Stripped } from './thinking.ts';
+
+/**
+ * Without the calls whose ids stand in the vendor's words. Where none of them does (Gemini and Zhipu
+ * name nothing), without any: a history in words still answers, one that is refused never will.
+ */
+export function withoutPairs(
+  conversation: Conversation,
+  words: string,
+  stripped: Stripped,
+): Conversation {
+  const ids = new Set<string>();
+  for (const turn of conversation.turns) {
+    for (const block of turn.blocks) {
+      const id = idOf(block);
+      if (id !== undefined) ids.add(id);
+    }
+  }
+  if (ids.size === 0) return conversation;
+  const named = new Set([...ids].filter((id) => names(words, id)));
+  const gone = named.size > 0 ? named : ids;
+  const turns = mapSame(conversation.turns, (turn): Turn | undefined => {
+    const blocks = mapSame(turn.blocks, (block): Block | readonly Block[] | undefined => {
+      const id = idOf(block);
+      if (id === undefined || !gone.has(id)) return block;
+      return block.type === 'tool-result' ? asWords(block) : undefined;
+    });
+    if (blocks === turn.blocks) return turn;
+    // Reasoning that led to nothing but the call goes with it: no vendor takes it alone.
+    const silent = blocks.every((block) => block.type === 'reasoning');
+    if (silent) return undefined;
+    return bare(edited(turn, { blocks }));
+  });
+  stripped('/messages', `${gone.size} calls: ${[...gone].slice(0, 5).join(', ')}`);
+  return withParts(conversation, { turns });
+}
+
+function idOf(block: Block): string | undefined {
+  if (block.type === 'tool-call') return block.id;
+  return block.type === 'tool-result' ? block.callId : undefined;
+}
+
+/** Does the id stand in the text as a word of its own? */
+function names(text: string, id: string): boolean {
+  for (let at = text.indexOf(id); id !== '' && at >= 0; at = text.indexOf(id, at + 1)) {
+    if (!isIdPart(text[at - 1]) && !isIdPart(text[at + id.length])) return true;
+  }
+  return false;
+}
+
+const isIdPart = (char: string | undefined) => char !== undefined && /[\w-]/.test(char);
+
+/** A result as the user's words; its media stay. */
+function asWords(result: Block & { type: 'tool-result' }): readonly Block[] {
+  const said = result.content.flatMap((block) => ('text' in block ? [block.text ?? ''] : []));
+  const head = result.isError ? 'Error of an earlier tool call' : 'Result of an earlier tool call';
+  const text = `${head}: ${said.join('\n') || '(no content)'}`;
+  return [{ type: 'text', text }, ...result.content.filter((block) => block.type === 'media')];
+}
+
+/** What was a message of the role `tool`, or an item of its own kind, is a user's message now. */
+function bare(turn: Turn): Turn {
+  if (turn.role !== 'user' || turn.blocks.some((block) => block.type === 'tool-result'))
+    return turn;
+  const { residue: _, ...rest } = turn;
+  return rest;
+}

@@ -1,0 +1,87 @@
+/** The session ledger: what a vendor wants back of its own answers is remembered for clients that do not send it. */
+
+import type { Target } from '../../conversation/target.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { collector, type Heard } from './collect.ts';
+import { callKey, textKeys, wordsBefore } from './keys.ts';
+import type { SessionLedger } from './ledger.ts';
+import { restore } from './restore.ts';
+import { isWanted, wantedBy } from './wanted.ts';
+
+export { memorySessionLedger, type SessionLedger } from './ledger.ts';
+export { openSessionLedger } from './session-ledger-store.ts';
+
+export interface SessionLedgerOptions {
+  readonly ledger: SessionLedger;
+  /** The name of the gateway key; '' without auth. What one owner's answers left is not another's. */
+  readonly owner: string;
+}
+
+const MARKS = ['"tools"', '"tool_calls"', '"functions"', '"function_call"'];
+
+/**
+ * The feature of one exchange. It stands behind features that recover and run calls, and before those
+ * that repair the history and fit it to the vendor, which then find it complete.
+ */
+export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature {
+  /** The words before the answer that is awaited, as the pass of the same try saw them. */
+  const before = new WeakMap<FeatureContext, () => string>();
+  return {
+    name: 'session-ledger',
+    looksAt(body, { client, target }) {
+      if (!concerns(client, target)) return false;
+      if (client !== target.protocol || wantedBy(target).text === 'all') return true;
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      return MARKS.some((mark) => bytes.includes(mark));
+    },
+    request(conversation, context) {
+      const { target, notes, client } = context;
+      if (!concerns(client, target)) return conversation;
+      const { turns } = conversation;
+      before.set(context, () => wordsBefore(turns, turns.length));
+      if (ledger.empty) return conversation;
+      const scope = { owner, provider: target.provider };
+      return restore(conversation, { ledger, scope, target, notes });
+    },
+    intercept(sent, context) {
+      const { target, client } = context;
+      if (!concerns(client, target)) return undefined;
+      const words = before.get(context) ?? (() => wordsBefore(sent.turns, sent.turns.length));
+      return collector((heard) => remember(ledger, owner, target, heard, words));
+    },
+  };
+}
+
+/**
+ * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and
+ * Responses hold what was sealed, or have left it to the vendor.
+ */
+const concerns = (client: ProtocolName, target: Target): boolean =>
+  client !== target.protocol || client === 'openai-chat';
+
+function remember(
+  ledger: SessionLedger,
+  owner: string,
+  target: Target,
+  { pieces, said }: Heard,
+  before: () => string,
+): void {
+  const { provider, protocol, model } = target;
+  const wanted = wantedBy(target);
+  const ids = pieces.flatMap((piece) => (piece.type === 'call' ? [piece.id] : []));
+  const useful = pieces.some((piece) => {
+    if (piece.type === 'call') return piece.sealed !== undefined;
+    return piece.type === 'reasoning' && isWanted(piece.block, target, wanted, ids.length > 0);
+  });
+  if (!useful) return;
+  const scope = { owner, provider };
+  const keys =
+    ids.length > 0
+      ? ids.map((id) => callKey(scope, id, before))
+      : said === undefined
+        ? []
+        : textKeys(scope, said, before);
+  if (keys[0] === undefined) return;
+  ledger.put(keys, { id: keys[0], provider, protocol, model, pieces });
+}

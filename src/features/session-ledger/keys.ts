@@ -1,0 +1,71 @@
+/** By what an answer is known again: the ids of its calls, or its words and the words before it. */
+
+import type { Turn } from '../../conversation/types.ts';
+
+/** Whose answer it was, and who made it. */
+export interface Scope {
+  /** The name of the gateway key; '' without auth. */
+  readonly owner: string;
+  readonly provider: string;
+}
+
+/** Characters of an answer that make it safe to know it by itself. */
+const LONG = 80;
+/** Characters at either end by which the words before an answer are known: results can be megabytes. */
+const ENDS = 300;
+
+const sha = (text: string) =>
+  new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
+
+/** White space is what clients trim, join and re-wrap. */
+const bare = (text: string) => text.replace(/\s+/g, '');
+
+// What only chance can have made: many letters and digits in a row, both among them, or many digits.
+const RANDOM = /(?=[0-9a-z]*\d)(?=[0-9a-z]*[a-z])[0-9a-z]{16,}|\d{12,}/i;
+
+/**
+ * The key of a call. Some vendors count (`call_0`, `functions.Bash:0`): such an id says which call it
+ * is only together with the words before the answer.
+ */
+export function callKey({ owner, provider }: Scope, id: string, before: () => string): string {
+  const around = RANDOM.test(id) ? '' : `\0${before()}`;
+  return sha(`call\0${owner}\0${provider}\0${id}${around}`);
+}
+
+/**
+ * Keys of an answer without calls. A short one ("Done.") is known only together with the words before
+ * it; a long one by itself too, since clients touch up earlier turns. None for silence.
+ */
+export function textKeys(
+  { owner, provider }: Scope,
+  said: string,
+  before: () => string,
+): readonly string[] {
+  const text = bare(said);
+  if (text === '') return [];
+  const head = `said\0${owner}\0${provider}\0${text}`;
+  const exact = sha(`${head}\0${before()}`);
+  return text.length < LONG ? [exact] : [exact, sha(head)];
+}
+
+/** The words of the two turns in front of index `at`, by their ends. */
+export function wordsBefore(turns: readonly Turn[], at: number): string {
+  return `${ends(turns[at - 1])}\0${ends(turns[at - 2])}`;
+}
+
+function ends(turn: Turn | undefined): string {
+  const text = textOf(turn, true).trim();
+  return bare(text.length <= 2 * ENDS ? text : text.slice(0, ENDS) + text.slice(-ENDS));
+}
+
+/** The text of a turn, with that of tools' results where asked for. */
+export function textOf(turn: Turn | undefined, results = false): string {
+  let text = '';
+  for (const block of turn?.blocks ?? []) {
+    if (block.type === 'text') text += block.text;
+    else if (results && block.type === 'tool-result') {
+      for (const part of block.content) if (part.type === 'text') text += part.text;
+    }
+  }
+  return text;
+}

@@ -1,0 +1,190 @@
+/** Puts reasoning and seals back where they stood, in answers that the target itself made. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Target } from '../../conversation/target.ts';
+import type {
+  Block,
+  Conversation,
+  ReasoningBlock,
+  ToolCallBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { callKey, type Scope, textKeys, textOf, wordsBefore } from './keys.ts';
+import type { Entry, SessionLedger } from './ledger.ts';
+import { isGenuine, isWanted, sameMaker, type Wanted, wantedBy } from './wanted.ts';
+
+export interface RestoreContext {
+  readonly ledger: SessionLedger;
+  readonly scope: Scope;
+  readonly target: Target;
+  readonly notes: Notes;
+}
+
+interface Work extends RestoreContext {
+  readonly wanted: Wanted;
+  /** Pieces that have their place: an answer's calls may stand in several runs of items. */
+  readonly placed: Set<string>;
+}
+
+/**
+ * The history with what its clients left out; itself where nothing is known or wanted. The same
+ * answer is completed in the same way in every request, so that one turn's messages begin the next's.
+ */
+export function restore(conversation: Conversation, context: RestoreContext): Conversation {
+  const { turns, origin } = conversation;
+  const work: Work = { ...context, wanted: wantedBy(context.target), placed: new Set() };
+  // Responses spreads an answer over items, each a turn of its own.
+  const items = origin?.protocol === 'openai-responses';
+  const out: Turn[] = [];
+  let count = 0;
+  for (let at = 0; at < turns.length; ) {
+    let end = at + 1;
+    const isAnswer = turns[at]!.role === 'assistant';
+    while (items && isAnswer && turns[end]?.role === 'assistant') end++;
+    const run = turns.slice(at, end);
+    // What nothing follows is a prefill, which no vendor lets begin with reasoning.
+    const whole = isAnswer && end < turns.length ? completed(run, turns, at, items, work) : run;
+    if (whole !== run) count++;
+    out.push(...whole);
+    at = end;
+  }
+  if (count === 0) return conversation;
+  context.notes.add('reasoning_restored', '/messages', `${count} answers`);
+  return withParts(conversation, { turns: out });
+}
+
+const isCall = (block: Block): block is ToolCallBlock =>
+  block.type === 'tool-call' && block.by !== 'provider';
+
+/** One answer with what its entry knows; the same list where that is nothing. */
+function completed(
+  run: readonly Turn[],
+  turns: readonly Turn[],
+  at: number,
+  items: boolean,
+  work: Work,
+): readonly Turn[] {
+  const blocks = run.flatMap((turn) => turn.blocks);
+  const calls = blocks.filter(isCall);
+  const entry = find(run, calls, turns, at, work);
+  if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
+  if (entry.protocol !== work.target.protocol) return run;
+  const signed = mapSame(run, (turn) => withCallSeals(turn, entry, work.target));
+  const reasoning = entry.pieces.flatMap((piece) =>
+    piece.type === 'reasoning' && isWanted(piece.block, work.target, work.wanted, calls.length > 0)
+      ? [piece.block]
+      : [],
+  );
+  if (reasoning.length === 0 || !lacks(blocks, reasoning, work.target)) return signed;
+  const bare = mapSame(signed, withoutReasoning);
+  return items
+    ? asItems(bare, entry, reasoning, work)
+    : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
+}
+
+function find(
+  run: readonly Turn[],
+  calls: readonly ToolCallBlock[],
+  turns: readonly Turn[],
+  at: number,
+  { ledger, scope, wanted }: Work,
+): Entry | undefined {
+  let words: string | undefined;
+  const before = () => {
+    words ??= wordsBefore(turns, at);
+    return words;
+  };
+  if (calls.length > 0) return ledger.find(calls.map(({ id }) => callKey(scope, id, before)));
+  if (!wanted.sealed && wanted.text !== 'all') return undefined;
+  return ledger.find(textKeys(scope, run.map((turn) => textOf(turn)).join(''), before));
+}
+
+/**
+ * Is there reasoning to be put back? Not where the client gave it back itself; but where it kept only
+ * the words of what was sealed, the whole takes their place.
+ */
+function lacks(
+  blocks: readonly Block[],
+  reasoning: readonly ReasoningBlock[],
+  { protocol, profile }: Target,
+): boolean {
+  const held = blocks.filter((block) => block.type === 'reasoning');
+  if (held.some(({ sealed }) => sealed !== undefined && sealed.value !== '')) return false;
+  if (held.every(({ text }) => text.trim() === '')) return true;
+  return reasoning.some(
+    ({ sealed }) => isGenuine(sealed, protocol, profile) && sealed.value !== '',
+  );
+}
+
+function withCallSeals(turn: Turn, entry: Entry, { protocol }: Target): Turn {
+  const blocks = mapSame(turn.blocks, (block): Block => {
+    if (!isCall(block) || block.sealed !== undefined) return block;
+    const piece = entry.pieces.find((one) => one.type === 'call' && one.id === block.id);
+    const sealed = piece?.type === 'call' ? piece.sealed : undefined;
+    return sealed?.protocol === protocol ? edited(block, { sealed }) : block;
+  });
+  return blocks === turn.blocks ? turn : edited(turn, { blocks });
+}
+
+function withoutReasoning(turn: Turn): Turn | undefined {
+  const blocks = turn.blocks.filter((block) => block.type !== 'reasoning');
+  if (blocks.length === turn.blocks.length) return turn;
+  return blocks.length === 0 ? undefined : edited(turn, { blocks });
+}
+
+/** The blocks of the run in front of which each piece of reasoning stood. */
+function places(
+  blocks: readonly Block[],
+  entry: Entry,
+  reasoning: readonly ReasoningBlock[],
+  { placed, target }: Work,
+): ReadonlyMap<Block, readonly ReasoningBlock[]> {
+  const text = blocks.find((block) => block.type === 'text');
+  const out = new Map<Block, ReasoningBlock[]>();
+  entry.pieces.forEach((piece, i) => {
+    if (piece.type !== 'reasoning' || !reasoning.includes(piece.block)) return;
+    const name = `${entry.id}#${i}`;
+    if (placed.has(name)) return;
+    let anchor: Block | undefined;
+    for (const later of entry.pieces.slice(i + 1)) {
+      if (later.type === 'text') anchor = text;
+      else if (later.type === 'call') {
+        anchor = blocks.find((block) => isCall(block) && block.id === later.id);
+      }
+      if (anchor !== undefined) break;
+    }
+    // On Chat reasoning is a field of its message, wherever it was said.
+    if (target.protocol === 'openai-chat') anchor ??= blocks[0];
+    if (anchor === undefined) return;
+    placed.add(name);
+    out.set(anchor, [...(out.get(anchor) ?? []), piece.block]);
+  });
+  return out;
+}
+
+function asBlocks(
+  turn: Turn,
+  entry: Entry,
+  reasoning: readonly ReasoningBlock[],
+  work: Work,
+): Turn {
+  const found = places(turn.blocks, entry, reasoning, work);
+  if (found.size === 0) return turn;
+  const blocks = turn.blocks.flatMap((block) => [...(found.get(block) ?? []), block]);
+  return edited(turn, { blocks });
+}
+
+function asItems(
+  run: readonly Turn[],
+  entry: Entry,
+  reasoning: readonly ReasoningBlock[],
+  work: Work,
+): readonly Turn[] {
+  const blocks = run.flatMap((turn) => turn.blocks);
+  const found = places(blocks, entry, reasoning, work);
+  return run.flatMap((turn) => {
+    const lead = turn.blocks.flatMap((block) => found.get(block) ?? []);
+    return [...lead.map((block): Turn => ({ role: 'assistant', blocks: [block] })), turn];
+  });
+}

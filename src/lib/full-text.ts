@@ -1,0 +1,91 @@
+/** Full-text search in memory: words of English, pairs of Han characters, ranked by BM25. */
+
+export interface Searchable {
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface FullText<T extends Searchable> {
+  /** The best `count` items, best first; those in which no word of the query stands are left out. */
+  search(query: string, count: number): readonly T[];
+}
+
+const HAN = /\p{Script=Han}/u;
+const RUNS = /\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+/gu;
+
+/**
+ * What a text is found by: words in lower case, and for Han, which writes without blanks, every
+ * character and every pair of neighbours. `tool_rounds` is also found by its parts, a plural by its
+ * singular.
+ */
+export function searchWords(text: string): readonly string[] {
+  const out: string[] = [];
+  for (const [run] of text.toLowerCase().matchAll(RUNS)) {
+    if (HAN.test(run)) pairs([...run], out);
+    else {
+      out.push(singular(run));
+      if (run.includes('_')) {
+        for (const part of run.split('_')) if (part !== '') out.push(singular(part));
+      }
+    }
+  }
+  return out;
+}
+
+function pairs(characters: readonly string[], out: string[]): void {
+  characters.forEach((character, at) => {
+    out.push(character);
+    const next = characters[at + 1];
+    if (next !== undefined) out.push(character + next);
+  });
+}
+
+/** `keys` as `key`; words that only look like plurals lose nothing, since the query is treated alike. */
+const singular = (word: string) =>
+  word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
+
+// BM25 with the usual constants; a word of the title counts like three of the text.
+const K = 1.2;
+const B = 0.75;
+const TITLE = 3;
+
+/** An index over a fixed set of items. */
+export function fullText<T extends Searchable>(items: readonly T[]): FullText<T> {
+  const counts = items.map(({ title, text }) => {
+    const found = new Map<string, number>();
+    for (const word of searchWords(title)) found.set(word, (found.get(word) ?? 0) + TITLE);
+    for (const word of searchWords(text)) found.set(word, (found.get(word) ?? 0) + 1);
+    return found;
+  });
+  const lengths = counts.map((found) => [...found.values()].reduce((sum, n) => sum + n, 0));
+  const mean = lengths.reduce((sum, n) => sum + n, 0) / Math.max(1, items.length);
+  return {
+    search(query, count) {
+      const scores = items.map(() => 0);
+      for (const word of asked(query)) {
+        const having = counts.filter((found) => found.has(word)).length;
+        if (having === 0) continue;
+        const rarity = Math.log(1 + (items.length - having + 0.5) / (having + 0.5));
+        counts.forEach((found, at) => {
+          const often = found.get(word) ?? 0;
+          const norm = K * (1 - B + (B * lengths[at]!) / mean);
+          scores[at]! += (rarity * often * (K + 1)) / (often + norm);
+        });
+      }
+      return items
+        .map((item, at) => ({ item, score: scores[at]! }))
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score)
+        .slice(0, count)
+        .map(({ item }) => item);
+    },
+  };
+}
+
+/** The words of a query; a lone Han character counts only where there is no pair to go by. */
+function asked(query: string): ReadonlySet<string> {
+  const words = new Set(searchWords(query));
+  const lone = (word: string) => word.length === 1 && HAN.test(word);
+  const rest = [...words].filter((word) => !lone(word));
+  return rest.length === 0 ? words : new Set(rest);
+}

@@ -1,0 +1,36 @@
+/** The manual's files as the tests of this folder see them. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const ROOT = Bun.fileURLToPath(new URL('../..', import.meta.url));
+
+export interface MarkdownFile {
+  /** From the root: `docs/notes.md`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+/** The pages, both READMEs and the other documents of the root. */
+export const FILES: readonly MarkdownFile[] = [
+  'README.md',
+  'README.zh-CN.md',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  ...[...new Bun.Glob('docs/*.md').scanSync({ cwd: ROOT })].sort(),
+].map((path) => ({ path, text: read(path) }));
+
+/** Fenced blocks of a language, in order. */
+export const fences = (text: string, language: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
+    ([, body]) => body!,
+  );
+
+/** The file without its fenced blocks. */
+export const prose = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, '');
+
+/** Names in the first column of tables that stand as code. */
+export const firstCells = (text: string): readonly string[] =>
+  [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name!);

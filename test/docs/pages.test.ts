@@ -1,0 +1,183 @@
+/** The manual inside the program: safe pages, and a search that finds the right place. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { docsIndex, docsPage } from '../../src/docs/index.ts';
+import { anchorOf, renderMarkdown } from '../../src/docs/markdown.ts';
+import { PAGES, PICTURES } from '../../src/docs/pages.ts';
+import { FILES } from './files.ts';
+
+const html = async (path: string) => (await docsPage(path)?.text()) ?? '';
+const same = (target: string) => target;
+
+describe('pages', () => {
+  test('every file of docs/ is a page, as the file has it', () => {
+    const files = FILES.filter(({ path }) => path.startsWith('docs/'));
+    for (const { path, text } of files) {
+      const name = path.replace(/^docs\/|\.md$/g, '');
+      expect(PAGES.find((page) => page.name === name)?.text).toBe(text);
+    }
+    expect(PAGES.every(({ title }) => title !== '')).toBe(true);
+  });
+
+  test('a page is HTML that may load nothing from elsewhere and run no script', async () => {
+    for (const { name } of PAGES) {
+      const response = docsPage(`/docs/${name}`)!;
+      expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      const policy = response.headers.get('content-security-policy')!;
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+      const text = await response.text();
+      expect(text).not.toMatch(/<script|<iframe|<link|\son\w+=|style=/i);
+      // The one style sheet is the one that the policy names.
+      const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!;
+      const hash = new Bun.CryptoHasher('sha256').update(style).digest('base64');
+      expect(policy).toContain(`'sha256-${hash}'`);
+    }
+  });
+
+  test('links between pages lead to pages, places and pictures that are there', async () => {
+    for (const { name } of PAGES) {
+      const text = await html(`/docs/${name}`);
+      for (const [, to] of text.matchAll(/(?:href|src)="(\/docs[^"]*|#[^"]+)"/g)) {
+        const [path = '', anchor] = to!.split('#', 2);
+        const target = path === '' ? text : await html(path);
+        expect([name, to, target !== '']).toEqual([name, to, true]);
+        if (anchor !== undefined) {
+          expect([name, to, target.includes(`id="${anchor}"`)]).toEqual([name, to, true]);
+        }
+      }
+    }
+  });
+
+  test('the Markdown itself and the pictures are served too', async () => {
+    expect(docsPage('/docs/notes.md')!.headers.get('content-type')).toStartWith('text/markdown');
+    for (const name of Object.keys(PICTURES)) {
+      const picture = docsPage(`/docs/img/${name}`)!;
+      expect(picture.headers.get('content-type')).toStartWith('image/svg+xml');
+      expect(await picture.text()).not.toMatch(/<script|href|\son\w+=/i);
+    }
+  });
+
+  test.each([
+    '/',
+    '/docsx',
+    '/docs/nothing',
+    '/docs/../README.md',
+    '/docs/img/../../package.json',
+    '/docs/img/rooms.svg.md',
+    '/docs/__proto__',
+    '/docs/img/__proto__',
+    '/v1/models',
+  ])('%s is no page', (path) => {
+    expect(docsPage(path)).toBeUndefined();
+  });
+});
+
+describe('Markdown', () => {
+  test('what a page may hold', () => {
+    const text = [
+      '# A `b` & c',
+      '- one',
+      '- two\n  goes on\n  - inner',
+      '1. first',
+      '',
+      '| a | b |\n|---|---|\n| `x|y` | p \\| q |',
+      '```sh\necho "<b>"\n```',
+      '> said **so**',
+      '[here](notes.md) ![pic](img/a.svg)',
+    ].join('\n\n');
+    const out = renderMarkdown(text, same);
+    expect(out).toContain('<h1 id="a-b--c">A <code>b</code> &amp; c</h1>');
+    expect(out).toContain('<td><code>x|y</code></td><td>p | q</td>');
+    expect(out).toContain('<code class="language-sh">echo &quot;&lt;b&gt;&quot;\n</code>');
+    expect(out).toContain('<blockquote><p>said <strong>so</strong></p></blockquote>');
+    expect(out).toContain('<a href="notes.md">here</a> <img src="img/a.svg" alt="pic">');
+    expect(out).toContain('<li>inner</li>');
+    expect(out).toContain('<ol>');
+  });
+
+  test('no HTML and no scheme of a page gets through', () => {
+    const evil = '<img src=x onerror=alert(1)> [x](javascript:alert(1)) `<script>`';
+    const safe = renderMarkdown(evil, (target) => (/^https?:/.test(target) ? target : undefined));
+    expect(safe).not.toMatch(/<img|<script|href|javascript:alert\(1\)"/);
+  });
+
+  test('whatever the text, only known tags come out', () => {
+    const pieces = fc.constantFrom(
+      '<',
+      '>',
+      '"',
+      '`',
+      '```',
+      '\n',
+      '\n\n',
+      '|',
+      '- ',
+      '# ',
+      '**',
+      '[a](',
+      ')',
+      '![',
+      '> ',
+      'x',
+      '  ',
+      '|---|',
+      '\\',
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
+        const out = renderMarkdown(parts.join(''), same);
+        const rest = out.replace(
+          /<\/?(?:h[1-6]|p|ul|ol|li|pre|code|table|thead|tbody|tr|th|td|div|blockquote|strong|hr|a|img)(?: [a-z]+="[^"<>]*")*>/g,
+          '',
+        );
+        expect(rest).not.toMatch(/[<>]/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('anchors are those of other renderers', () => {
+    expect(anchorOf('DeepSeek with Claude Code')).toBe('deepseek-with-claude-code');
+    expect(anchorOf('`a_b`: c, d')).toBe('a_b-c-d');
+    expect(anchorOf('可以信赖的几点')).toBe('可以信赖的几点');
+  });
+});
+
+describe('search', () => {
+  const index = docsIndex({ host: '127.0.0.1', port: 5520 });
+  const first = (query: string) => index.search(query, 5)[0]?.url;
+
+  test.each([
+    ['what does tool_text_shortened mean', '/docs/notes#tool_text_shortened'],
+    ['deepseek with claude code', '/docs/recipes#deepseek-with-claude-code'],
+    ['web search engines searxng tavily', '/docs/server-tools#web-search'],
+    ['MCP servers', '/docs/server-tools#mcp-servers'],
+    ['tool text shortened', '/docs/notes#tool_text_shortened'],
+    ['配置', '/docs/zh-CN#配置'],
+    ['密钥', '/docs/zh-CN'],
+    ['重试', '/docs/zh-CN#可以信赖的几点'],
+    ['如何验证', '/docs/zh-CN#如何验证'],
+  ])('"%s" leads to %s', (query, to) => {
+    expect(first(query)).toStartWith(`http://127.0.0.1:5520${to}`);
+  });
+
+  test('every address it gives is a page', () => {
+    for (const { url } of index.search('the gateway model key', 500)) {
+      const { pathname } = new URL(url);
+      expect(docsPage(pathname)).toBeDefined();
+    }
+  });
+
+  test('a query without any known word finds nothing', () => {
+    expect(index.search('xyzzy plugh', 5)).toEqual([]);
+    expect(index.search('', 5)).toEqual([]);
+  });
+
+  test('addresses can be opened whatever the server is bound to', () => {
+    const url = (host: string) => docsIndex({ host, port: 1 }).search('notes', 1)[0]!.url;
+    expect(url('0.0.0.0')).toStartWith('http://127.0.0.1:1/docs/');
+    expect(url('::1')).toStartWith('http://[::1]:1/docs/');
+  });
+});

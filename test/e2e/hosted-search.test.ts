@@ -1,0 +1,203 @@
+/** Clients that declare the hosted web search, against vendors that have none: each is shown it in its own words. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  type Answer,
+  type FakeUpstream,
+  type Protocol,
+  say,
+  startFakeUpstream,
+  toolNames,
+} from '../support/fake-upstream/index.ts';
+import {
+  pagesFor,
+  startToolWorld,
+  stopAll,
+  type ToolWorld,
+  toolsOf,
+} from '../support/tool-world.ts';
+import { PROTOCOLS, VIA } from './clients.ts';
+import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
+import { sentHistory } from './sent-history.ts';
+
+let upstream: FakeUpstream;
+let world: ToolWorld;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  world = await startToolWorld();
+  const { web_search } = toolsOf(world, 'declared');
+  gateway = await startGateway(
+    threeProviders(upstream, { keep_alive: 0.1, server_tools: { web_search } }),
+  );
+}, 120_000);
+afterEach(() => {
+  upstream.clear();
+  world.clear();
+});
+afterAll(() => stopAll(gateway, upstream, world));
+
+const search = (query: string): Answer => ({
+  parts: [
+    { kind: 'text', text: 'Let me look.' },
+    { kind: 'call', name: 'web_search', arguments: JSON.stringify({ query }) },
+  ],
+  usage: { input: 500, output: 20 },
+});
+const [FIRST, SECOND] = pagesFor('tides').map(({ url }) => url) as [string, string];
+const cited = say('High at noon [1]. Low at six [2].', { usage: { input: 700, output: 30 } });
+
+/** What each client is shown of one search and an answer with two citations. */
+const SHAPE: Readonly<Record<Protocol, Partial<Heard>>> = {
+  // Chat has no item for a call that somebody else ran.
+  'openai-chat': {
+    shape: ['annotations', 'content', 'role'],
+    searches: [],
+    results: [],
+    text: 'Let me look.\n\nHigh at noon [1]. Low at six [2].',
+    cited: [
+      { url: FIRST, on: '[1]' },
+      { url: SECOND, on: '[2]' },
+    ],
+  },
+  'openai-responses': {
+    shape: ['message', 'web_search_call', 'message'],
+    searches: ['tides'],
+    text: 'Let me look.High at noon [1]. Low at six [2].',
+    cited: [
+      { url: FIRST, on: '[1]' },
+      { url: SECOND, on: '[2]' },
+    ],
+  },
+  'anthropic-messages': {
+    shape: ['text', 'server_tool_use', 'web_search_tool_result', 'text', 'text', 'text'],
+    searches: ['tides'],
+    results: [FIRST, SECOND],
+    text: 'Let me look.High at noon. Low at six.',
+    cited: [
+      { url: FIRST, on: 'High at noon' },
+      { url: SECOND, on: '. Low at six' },
+    ],
+  },
+};
+
+for (const client of PROTOCOLS) {
+  for (const vendor of PROTOCOLS) {
+    for (const stream of [true, false]) {
+      describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
+        const talk = (declares = true) =>
+          SEARCH_TALK[client](gateway.url, { model: VIA[vendor], stream, search: declares });
+        const sound = (heard: Heard) => {
+          expect(upstream.refusals).toEqual([]);
+          if (!stream) return;
+          expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+        };
+
+        test('a search and its citations are shown in the client’s own shapes', async () => {
+          upstream.enqueue(search('tides'), cited);
+          const heard = await talk().say('When is high tide?');
+          sound(heard);
+          expect(heard).toMatchObject({ ...SHAPE[client], calls: [], finish: 'stop' });
+          expect(heard.usage).toEqual({ input: 1200, output: 50 });
+          if (client === 'anthropic-messages') {
+            expect(heard.wire).toContain('"server_tool_use":{"web_search_requests":1');
+          }
+          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN, 'web_search']);
+        });
+
+        test('sent back on the next turn, the vendor knows call, result and answer again', async () => {
+          upstream.enqueue(search('tides'), cited, say('At eighteen hours.'));
+          const conversation = talk();
+          await conversation.say('When is high tide?');
+          const heard = await conversation.say('And low?');
+          sound(heard);
+          expect(heard.text).toBe('At eighteen hours.');
+          const [, , last] = upstream.asked;
+          expect(new TextDecoder().decode(last!.bytes)).not.toMatch(
+            /hopgate-hit1|srvtoolu|web_search_call|url_citation|encrypted/,
+          );
+          const told = sentHistory(vendor, last!.body);
+          const id = told.flatMap((one) => (one.role === 'tool' ? [one.id] : []))[0];
+          expect(told).toMatchObject([
+            { role: 'user', text: 'When is high tide?' },
+            {
+              role: 'assistant',
+              text: 'Let me look.',
+              calls: [{ id, name: 'web_search', input: { query: 'tides' } }],
+            },
+            { role: 'tool', id },
+            { role: 'assistant', text: 'High at noon [1]. Low at six [2].', calls: [] },
+            { role: 'user', text: 'And low?' },
+          ]);
+          expect(told.slice(0, 3)).toEqual([...sentHistory(vendor, upstream.asked[1]!.body)]);
+        });
+
+        test('a search that fails is shown as failed, and the answer goes on', async () => {
+          world.fail();
+          upstream.enqueue(search('tides'), say('I do not know.'));
+          const heard = await talk().say('When is high tide?');
+          sound(heard);
+          expect(heard.text).toEndWith('I do not know.');
+          expect(heard.cited).toEqual([]);
+          const results = {
+            'openai-chat': [],
+            'openai-responses': ['failed'],
+            'anthropic-messages': ['unavailable'],
+          };
+          expect(heard.results).toEqual(results[client]);
+        });
+
+        test('nothing is offered where nothing was declared', async () => {
+          upstream.enqueue(say('Hello.'));
+          const heard = await talk(false).say('Search the web for the latest news.');
+          sound(heard);
+          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN]);
+        });
+      });
+    }
+  }
+
+  test(`${client}: while a slow search runs, the stream is kept alive, and the SDK reads past it`, async () => {
+    world.slow(450);
+    upstream.enqueue(search('tides'), cited);
+    const talk = SEARCH_TALK[client](gateway.url, {
+      model: 'via-chat',
+      stream: true,
+      search: true,
+    });
+    const heard = await talk.say('When is high tide?');
+    expect(heard).toMatchObject({ ...SHAPE[client], finish: 'stop' });
+    const ping = client === 'anthropic-messages' ? /^event: ping$/gm : /^:/gm;
+    const between = heard.wire.slice(heard.wire.indexOf('look.'), heard.wire.indexOf('High'));
+    expect(between.match(ping)?.length).toBeGreaterThanOrEqual(3);
+  });
+}
+
+test('a request that only spells out a search is searched for, though the model calls nothing', async () => {
+  upstream.enqueue(say('High at noon [1].'));
+  const response = await fetch(`${gateway.url}/v1/messages?beta=true`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client' },
+    body: JSON.stringify({
+      model: 'via-chat',
+      max_tokens: 1000,
+      system: 'You run a web search.',
+      messages: [{ role: 'user', content: 'Perform a web search for the query: tides' }],
+      tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }],
+      tool_choice: { type: 'auto' },
+    }),
+  });
+  const body = (await response.json()) as { content: { type: string }[] };
+  expect(upstream.refusals).toEqual([]);
+  expect(body.content.map(({ type }) => type)).toEqual([
+    'server_tool_use',
+    'web_search_tool_result',
+    'text',
+    'text',
+  ]);
+  expect(JSON.stringify(body.content[1])).toContain(FIRST);
+  expect(world.reached).toHaveLength(1);
+  expect(upstream.asked).toHaveLength(1);
+});

@@ -1,0 +1,234 @@
+/** Tools that reach out of the gateway, through the binary: an MCP server, pages, and eyes for text models. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  call,
+  type FakeUpstream,
+  type Protocol,
+  say,
+  startFakeUpstream,
+  toolNames,
+} from '../support/fake-upstream/index.ts';
+import { startToolWorld, stopAll, type ToolWorld } from '../support/tool-world.ts';
+import { PROTOCOLS, post, VIA } from './clients.ts';
+import { framing, OWN, SEARCH_TALK } from './search-clients.ts';
+import { sentHistory } from './sent-history.ts';
+
+const NOTES = Bun.fileURLToPath(new URL('../support/mcp-notes-server.ts', import.meta.url));
+
+let upstream: FakeUpstream;
+let world: ToolWorld;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  world = await startToolWorld();
+});
+afterEach(() => {
+  upstream.clear();
+  world.clear();
+});
+afterAll(() => stopAll(upstream, world));
+
+describe('an MCP server', () => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    const notes = {
+      command: process.execPath,
+      args: [NOTES],
+      env: { NOTES_OWNER: 'anna' },
+      tools: ['*_note'],
+    };
+    const tools = { server_tools: { mcp: { notes } } };
+    gateway = await startGateway(threeProviders(upstream, tools), {
+      env: { HOPGATE_SECRET: 'sk-not-for-servers' },
+    });
+  }, 120_000);
+  afterAll(() => stopAll(gateway));
+
+  for (const client of PROTOCOLS) {
+    test(`${client}: its tools are offered from the first request on, called, and unseen`, async () => {
+      upstream.enqueue(
+        call(
+          { name: 'mcp__notes__read_note', arguments: { name: 'list' } },
+          { name: 'mcp__notes__delete_note', arguments: { name: 'list' } },
+        ),
+        say('Buy milk.'),
+      );
+      const talk = SEARCH_TALK[client](gateway.url, { model: 'via-chat', stream: true });
+      const heard = await talk.say('What is on my list?');
+      expect(upstream.refusals).toEqual([]);
+      expect(heard).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
+      expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+      expect(heard.wire).not.toContain('mcp__');
+      const offered = toolNames('openai-chat', upstream.asked[0]!.body);
+      expect(offered.sort()).toEqual([OWN, 'mcp__notes__delete_note', 'mcp__notes__read_note']);
+      const [, , read, deleted] = sentHistory('openai-chat', upstream.asked[1]!.body);
+      expect(read?.text).toBe('list: buy milk (anna, no secret)');
+      expect(deleted?.text).toContain('list is locked');
+      expect(deleted?.text).toStartWith('Error: ');
+    });
+  }
+});
+
+describe('web_fetch', () => {
+  const fetching = (allow: readonly string[]) =>
+    startGateway(
+      threeProviders(upstream, { server_tools: { web_fetch: { inject: 'force', allow } } }),
+    );
+  const read = async (gateway: Gateway) => {
+    const url = `${world.origin}/page`;
+    upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
+    const talk = SEARCH_TALK['anthropic-messages'](gateway.url, {
+      model: 'via-chat',
+      stream: true,
+    });
+    const heard = await talk.say('When is high tide?');
+    expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+    return sentHistory('openai-chat', upstream.asked[1]!.body)[2]!.text;
+  };
+
+  test('a page on this machine is not read unless its host is allowed', async () => {
+    const gateway = await fetching([]);
+    try {
+      const text = await read(gateway);
+      expect(text).toStartWith('Error: ');
+      expect(text).not.toContain('High at noon.');
+      expect(world.reached).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
+  }, 60_000);
+
+  test('an allowed page arrives as Markdown', async () => {
+    const gateway = await fetching([new URL(world.origin).host]);
+    try {
+      const text = await read(gateway);
+      expect(text).toContain('Tide table');
+      expect(text).toContain('# Tides\n\nHigh at noon.');
+      expect(world.reached.map(({ path }) => path)).toEqual(['/page']);
+    } finally {
+      await gateway.stop();
+    }
+  }, 60_000);
+
+  test('a client that declared it is shown the page as the vendor would show it', async () => {
+    const gateway = await fetching([new URL(world.origin).host]);
+    try {
+      const url = `${world.origin}/page`;
+      upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
+      const response = await post(gateway.url, '/v1/messages', {
+        model: 'via-chat',
+        max_tokens: 1000,
+        messages: [{ role: 'user', content: `Read ${url}` }],
+        tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }],
+      });
+      const body = (await response.json()) as { content: Record<string, unknown>[] };
+      expect(body.content).toMatchObject([
+        { type: 'server_tool_use', name: 'web_fetch', input: { url } },
+        { type: 'web_fetch_tool_result', content: { type: 'web_fetch_result', url } },
+        { type: 'text', text: 'High at noon.' },
+      ]);
+      expect(body.content[1]!.tool_use_id).toBe(body.content[0]!.id as string);
+    } finally {
+      await gateway.stop();
+    }
+  }, 60_000);
+});
+
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const DATA_URL = `data:image/png;base64,${PIXEL}`;
+
+/** One request with words and a picture, in each protocol. */
+const PICTURE: Readonly<Record<Protocol, { path: string; body: Record<string, unknown> }>> = {
+  'openai-chat': {
+    path: '/v1/chat/completions',
+    body: {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image_url', image_url: { url: DATA_URL } },
+          ],
+        },
+      ],
+    },
+  },
+  'openai-responses': {
+    path: '/v1/responses',
+    body: {
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'What is this?' },
+            { type: 'input_image', image_url: DATA_URL, detail: 'auto' },
+          ],
+        },
+      ],
+    },
+  },
+  'anthropic-messages': {
+    path: '/v1/messages',
+    body: {
+      max_tokens: 1000,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } },
+          ],
+        },
+      ],
+    },
+  },
+};
+
+describe('eyes for a text model', () => {
+  let eyes: FakeUpstream;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    eyes = await startFakeUpstream({ keys: ['sk-eyes'], models: ['seer'] });
+    eyes.answerWith(() => say('A single blue dot.'));
+    const config = threeProviders(upstream, {
+      profiles: { blind: { images: false } },
+      server_tools: { vision: { target: 'eyes/seer' } },
+    }) as { providers: Record<string, Record<string, unknown>> };
+    for (const provider of Object.values(config.providers)) provider.profile = 'blind';
+    config.providers.eyes = {
+      protocol: 'anthropic-messages',
+      base_url: eyes.baseUrl('anthropic-messages'),
+      keys: ['sk-eyes'],
+      models: ['seer'],
+    };
+    gateway = await startGateway(config);
+  }, 120_000);
+  afterAll(() => stopAll(gateway, eyes));
+
+  test('one look serves every client, every vendor and every later turn, in the same words', async () => {
+    for (const client of PROTOCOLS) {
+      for (const vendor of PROTOCOLS) {
+        const { path, body } = PICTURE[client];
+        const asked = upstream.asked.length;
+        upstream.enqueue(say('A dot.'));
+        const response = await post(gateway.url, path, { ...body, model: VIA[vendor] });
+        expect(response.status).toBe(200);
+        expect(await response.text()).toContain('A dot.');
+        const [user] = sentHistory(vendor, upstream.asked[asked]!.body);
+        expect(user?.text).toContain('What is this?');
+        expect(user?.text).toContain('A single blue dot.');
+        expect(new TextDecoder().decode(upstream.asked[asked]!.bytes)).not.toContain(PIXEL);
+      }
+    }
+    expect(upstream.refusals).toEqual([]);
+    expect(eyes.refusals).toEqual([]);
+    // The vision target saw the picture and the question, once.
+    expect(eyes.asked).toHaveLength(1);
+    const seen = new TextDecoder().decode(eyes.asked[0]!.bytes);
+    expect(seen).toContain(PIXEL);
+    expect(seen).toContain('What is this?');
+  });
+});
