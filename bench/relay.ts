@@ -24,3 +24,5 @@ const server = Bun.serve({
 });
 
 console.log(`relay listening on http://127.0.0.1:${server.port}`);
+
+export {};

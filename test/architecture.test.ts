@@ -199,7 +199,7 @@ describe('the shape of files', () => {
   });
 
   test('names are kebab-case and say a job', () => {
-    const named = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.tsx?$/;
+    const named = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.tsx?$/;
     const vague = /(^|[-/])(utils?|helpers?|services?|managers?|misc|common)([-./]|$)/;
     const wrong = [...sources.map(({ path }) => path), ...tests].filter(
       (path) => !named.test(path.split('/').at(-1)!) || vague.test(path),

@@ -1,6 +1,6 @@
 /** The few words that the schema of the file is written in: keys with a default, choices, durations. */
 
-import { type StaticDecode, type TSchema, type TUnion, Type } from '@sinclair/typebox';
+import { type TSchema, type TUnion, Type } from '@sinclair/typebox';
 
 /**
  * A key that may be left out. The default is filled in before anybody reads the value, so its static

@@ -36,7 +36,8 @@ export function docsIndex(listen: ListenAddress): FullText<DocsHit> {
       index ??= fullText(
         PAGES.flatMap(sectionsOf).map(({ page, anchor, title, text }) => ({
           url: `${base}/${page}${anchor === '' ? '' : `#${anchor}`}`,
-          title,
+          // A model that asked the web should see what it was given.
+          title: `hopgate manual: ${title}`,
           text,
         })),
       );

@@ -23,7 +23,8 @@ let gateway: Gateway;
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
   world = await startToolWorld();
-  const config = threeProviders(upstream, { server_tools: toolsOf(world) }) as {
+  const retry = { attempts: 3, base_delay: 0.02, max_delay: 2 };
+  const config = threeProviders(upstream, { retry, server_tools: toolsOf(world) }) as {
     routes: object[];
   };
   // Each pair of vendors: the second is asked when the first gives up.

@@ -47,9 +47,10 @@ export function scriptedGateway(
   script: Scripted[],
   features: readonly Feature[] = [],
   yaml = '',
+  { name = 'up', profile = 'none' }: { readonly name?: string; readonly profile?: string } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
-    `providers: { up: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"] } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
+    `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"], profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
     'test.yaml',
     environmentFrom({}, '/nowhere'),
   );

@@ -12,6 +12,7 @@ import { markCut, reconcile } from './reconcile.ts';
 import { DEFAULT_RETENTION, type Retention, retain } from './retention.ts';
 import { runName } from './run-name.ts';
 import { save, unsave } from './save.ts';
+import { visitQueue } from './visit-queue.ts';
 
 export type SampleMode = 'off' | 'errors' | 'all';
 
@@ -85,6 +86,8 @@ const LIMITS: RecorderLimits = {
 };
 
 const TIDY_AFTER = 500;
+/** Samples that go into the index together when there is never a moment of rest. */
+const INDEX_BATCH = 100;
 /** Retention is looked after this often, in milliseconds. */
 const TIDY_EVERY = 30_000;
 
@@ -100,9 +103,6 @@ export function openRecorder(options: RecorderOptions): Recorder {
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
   const open = new Set<Capture>();
-  /** Wait for a visit: dropped ones and those that are over at once, the others at the next tick. */
-  const due = new Set<Capture>();
-  const busy = new Map<Capture, Promise<void>>();
   let unwritten: SampleMeta[] = [];
   let tick: ReturnType<typeof setTimeout> | undefined;
   let tidied = 0;
@@ -127,8 +127,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     capture.drop();
     count.dropped++;
     trouble('dropped: more comes than can be written', `${limits.memory} bytes wait already`);
-    due.add(capture);
-    visitSoon();
+    queue.add(capture, true);
   };
 
   const hooks: CaptureHooks = {
@@ -164,8 +163,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       const keep = which === 'all' || (which === 'errors' && failed(capture));
       if (!keep) count.passed++;
       capture.fate = keep ? 'write' : 'discard';
-      due.add(capture);
-      visitSoon();
+      queue.add(capture, true);
     },
   };
 
@@ -186,6 +184,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       count.written++;
       troubled = '';
       unwritten.push(meta);
+      if (unwritten.length >= INDEX_BATCH) writeIndex();
     } catch (error) {
       trouble(`cannot write to ${root}`, error);
       open.delete(capture);
@@ -198,41 +197,17 @@ export function openRecorder(options: RecorderOptions): Recorder {
     }
   };
 
-  const pump = () => {
-    for (const capture of due) {
-      if (busy.size >= limits.writers) return;
-      if (busy.has(capture)) continue;
-      due.delete(capture);
-      const visiting = visit(capture).finally(() => {
-        busy.delete(capture);
-        // Over or dropped while it was being visited: `due` has it again, or there is more to do.
-        if (open.has(capture) && capture.fate === 'discard') due.add(capture);
-        pump();
-        if (busy.size === 0) writeIndex();
-      });
-      busy.set(capture, visiting);
-    }
-  };
-
-  let soon = false;
-  const visitSoon = () => {
-    if (soon) return;
-    soon = true;
-    // Behind the writes to the clients that are under way in this turn.
-    setImmediate(() => {
-      soon = false;
-      pump();
-    });
-  };
+  const queue = visitQueue(limits.writers, visit, () => writeIndex());
 
   const schedule = () => {
     if (tick !== undefined || closed) return;
     tick = setTimeout(() => {
       tick = undefined;
       for (const capture of open) {
-        if (capture.fate === 'write' && capture.edges.some(({ dirty }) => dirty)) due.add(capture);
+        if (capture.fate === 'write' && capture.edges.some(({ dirty }) => dirty))
+          queue.add(capture, false);
       }
-      pump();
+      queue.pump();
     }, limits.flushAfter);
     tick.unref();
   };
@@ -266,13 +241,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
   tidyUp.unref();
 
   const flush = async () => {
-    for (;;) {
-      await new Promise((resolve) => setImmediate(resolve));
-      pump();
-      const ending = [...open].some(({ told, dropped }) => told !== undefined || dropped);
-      if (busy.size === 0 && due.size === 0 && !ending) break;
-      await Promise.all(busy.values());
-    }
+    await queue.idle();
     writeIndex();
   };
 
@@ -299,7 +268,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       closed = true;
       clearTimeout(tick);
       clearTimeout(tidyUp);
-      for (const capture of open) if (capture.fate === 'write') due.add(capture);
+      for (const capture of open) if (capture.fate === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open) {
         if (!capture.announced) continue;

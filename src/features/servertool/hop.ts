@@ -22,6 +22,8 @@ export interface HopOptions {
   readonly offer: Offer;
   /** The conversation that the passes of this hop began with. */
   readonly base: Conversation;
+  /** The conversation that the upstream answers: its call ids are taken. */
+  readonly sent: Conversation;
   readonly hop: number;
   /** This hop must answer: calls of server tools are not run any more. */
   readonly last: boolean;
@@ -39,6 +41,11 @@ const HELD: Open = { kind: 'held' };
 
 /** Endings behind which calls are run: with any other the turn is not whole. */
 const RUNS = new Set<FinishEvent['reason']>(['stop', 'tool-calls', 'stop-sequence']);
+
+const callIds = ({ turns }: Conversation): readonly string[] =>
+  turns.flatMap(({ blocks }) =>
+    blocks.flatMap((block) => (block.type === 'tool-call' ? [block.id] : [])),
+  );
 
 /** The interceptor of one try of one hop. All it learns is its own until the stream's true end. */
 export function hopInterceptor(options: HopOptions): Interceptor {
@@ -76,7 +83,7 @@ export function hopInterceptor(options: HopOptions): Interceptor {
       const offered = offer.byName(head.name);
       if (offered !== undefined) {
         open = HELD;
-        const id = head.id === '' ? prefixedId('call_') : head.id;
+        const id = freeId(head.id);
         held.push({ at: folded, call: { id, offered, input: '' } });
         return [];
       }
@@ -93,10 +100,24 @@ export function hopInterceptor(options: HopOptions): Interceptor {
     return index === event.index && named === head ? event : { ...event, index, head: named };
   }
 
+  /** Ids of the calls that the upstream knows of, this turn's included. */
+  let taken: Set<string> | undefined;
+
+  /**
+   * The id, or another where there is none or it is taken: some vendors count anew in every answer, and
+   * a history with hidden calls in it then holds two of one id, which others refuse.
+   */
+  function freeId(id: string): string {
+    taken ??= new Set(callIds(options.sent));
+    const free = id === '' || taken.has(id) ? prefixedId('call_') : id;
+    taken.add(free);
+    return free;
+  }
+
   /** A client's call without an id gets one here: its turn is found again by it. */
   function withId(head: BlockHead): BlockHead {
     if (head.type !== 'tool-call' || head.by !== 'client') return head;
-    const id = head.id === '' ? prefixedId('call_') : head.id;
+    const id = freeId(head.id);
     clientCalls.push(id);
     return id === head.id ? head : { ...head, id };
   }

@@ -156,7 +156,7 @@ export function serverTools(options: ServerToolOptions): Feature {
       );
       if (hop === 1 && offer.list.length === 0 && lead.length === 0 && !paused) return undefined;
       const last = session.isLast(hop);
-      return hopInterceptor({ session, offer, base, hop, last, lead: hop === 1 ? lead : [] });
+      return hopInterceptor({ session, offer, base, sent, hop, last, lead: hop === 1 ? lead : [] });
     },
   };
 }

@@ -82,6 +82,7 @@ function remember(
       : said === undefined
         ? []
         : textKeys(scope, said, before);
-  if (keys[0] === undefined) return;
-  ledger.put(keys, { id: keys[0], provider, protocol, model, pieces });
+  if (keys.length === 0) return;
+  const id = Bun.hash(keys.join()).toString(36);
+  ledger.put(keys, { id, provider, protocol, model, pieces });
 }

@@ -10,7 +10,7 @@ export type Piece =
 
 /** One answer of a model. */
 export interface Entry {
-  /** Says which entry it is; the first of its keys. */
+  /** Says which entry it is; made of its keys. */
   readonly id: string;
   readonly provider: string;
   readonly protocol: ProtocolName;
@@ -71,8 +71,13 @@ export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): Session
     put(keys, entry) {
       const free = keys.filter((key) => !idOf.has(key));
       const size = sizeOf(entry);
-      if (free.length === 0 || kept.has(entry.id) || size > room) return;
+      if (free.length === 0 || size > room) return;
       for (const key of free) idOf.set(key, entry.id);
+      const known = kept.get(entry.id);
+      if (known !== undefined) {
+        known.keys.push(...free);
+        return;
+      }
       kept.set(entry.id, { entry, keys: free });
       chars += size;
       for (const id of kept.keys()) {

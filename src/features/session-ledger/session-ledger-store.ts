@@ -47,6 +47,10 @@ const DEFAULTS: SessionLedgerLimits = {
 const WAITING = 500;
 /** An answer is marked as used again only after this long: reads should not cost writes. */
 const TOUCH_AFTER = 3_600_000;
+/** How long (ms) the file is taken for unchanged: no longer than others' answers need to get there. */
+const SETTLED = 20;
+/** Keys known to be unknown: histories are full of calls that nobody reasoned about. */
+const MISSING = 50_000;
 
 interface Waiting {
   readonly keys: readonly string[];
@@ -67,6 +71,9 @@ export function openSessionLedger(options: SessionLedgerStoreOptions): SessionLe
   let file: LedgerFile | undefined;
   /** Whether the file has anything; asked again until it has. */
   let filled = false;
+  const missing = new Set<string>();
+  let version = -1;
+  let checked = 0;
 
   const trouble = (what: string, thrown: unknown) => {
     if (told === what) return;
@@ -117,12 +124,31 @@ export function openSessionLedger(options: SessionLedgerStoreOptions): SessionLe
     }
   }
 
+  /** Another process may have written what was missing. */
+  function forgetMissing(): void {
+    if (now() - checked < SETTLED) return;
+    checked = now();
+    let current = version;
+    try {
+      current = file?.version() ?? version;
+    } catch (thrown) {
+      trouble('cannot read', thrown);
+    }
+    if (current !== version || missing.size > MISSING) missing.clear();
+    version = current;
+  }
+
   function find(keys: readonly string[]): Entry | undefined {
     const known = memory.find(keys);
     if (known !== undefined || file === undefined) return known;
+    forgetMissing();
     for (const key of keys) {
+      if (missing.has(key)) continue;
       const entry = read(key);
-      if (entry === undefined) continue;
+      if (entry === undefined) {
+        missing.add(key);
+        continue;
+      }
       memory.put([key], entry);
       return entry;
     }
@@ -145,6 +171,7 @@ export function openSessionLedger(options: SessionLedgerStoreOptions): SessionLe
       const free = keys.filter((key) => find([key]) === undefined);
       if (free.length === 0) return;
       memory.put(free, entry);
+      for (const key of free) missing.delete(key);
       if (file === undefined) return;
       waiting.push({ keys: free, entry });
       schedule();
@@ -171,6 +198,8 @@ function decode(body: Uint8Array): Entry | undefined {
 interface LedgerFile {
   get(key: string): { id: number; used: number; body: Uint8Array } | null;
   any(): boolean;
+  /** Changes when another connection has written. */
+  version(): number;
   apply(
     waiting: readonly Waiting[],
     touched: ReadonlyMap<number, number>,
@@ -198,6 +227,7 @@ function openFile(path: string): LedgerFile {
     'SELECT id, used, body FROM answers WHERE id = (SELECT answer FROM keys WHERE key = ?)',
   );
   const any = db.query<{ id: number }, []>('SELECT id FROM answers LIMIT 1');
+  const dataVersion = db.query<{ data_version: number }, []>('PRAGMA data_version');
   const insert = db.query<{ id: number }, [number, number, Uint8Array]>(
     'INSERT INTO answers (used, bytes, body) VALUES (?, ?, ?) RETURNING id',
   );
@@ -237,6 +267,7 @@ function openFile(path: string): LedgerFile {
   return {
     get: (key) => get.get(key),
     any: () => any.get() !== null,
+    version: () => dataVersion.get()!.data_version,
     apply: (...work) => apply.immediate(...work),
     close: () => db.close(),
   };

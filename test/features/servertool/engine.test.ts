@@ -52,6 +52,40 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(second).toEqual(first);
   });
 
+  test('an id that the upstream uses again is replaced: no history holds it twice', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [
+        { say: [search('call_0', 'one')] },
+        { say: [search('call_0', 'two'), search('call_0', 'three')] },
+        { say: [{ text: 'Done.' }] },
+      ],
+    });
+    const sent = told.bodies[2]!.messages as JsonObject[];
+    const calls = sent.flatMap(({ tool_calls: list }) => (list ?? []) as { id: string }[]);
+    const results = sent.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
+    expect(calls.map(({ id }) => id)).toEqual(results as string[]);
+    expect(new Set(results).size).toBe(3);
+    expect(results[0]).toBe('call_0');
+  });
+
+  test('a Responses stream repeats the client’s own request, and counts its events without gaps', async () => {
+    const told = await exchange({
+      client: 'openai-responses',
+      body: { input: 'What is new?' },
+      tools: [fakeTool('web_search')],
+      upstream: target('openai-responses'),
+      hops: [{ say: [{ text: 'Nothing.' }] }],
+    });
+    // The very event would send the upstream's bytes on, which tell of our tools.
+    expect(told.events[0]).toEqual(eventsOf({ say: [] })[0]!);
+    expect(told.sse).toContain('"tools":[]');
+    const numbers = [...told.sse.matchAll(/"sequence_number":(\d+)/g)].map(([, n]) => Number(n));
+    expect(numbers).toEqual(numbers.map((_, at) => at));
+  });
+
   test('the log names are those that scripts count', async () => {
     const told = await exchange({
       client: 'openai-chat',

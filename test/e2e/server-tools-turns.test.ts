@@ -1,0 +1,274 @@
+/** Turns with server tools that are not the plain case: mixed later on, ids used twice, many at once, limits and names. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import {
+  call,
+  type FakeUpstream,
+  say,
+  startFakeUpstream,
+  toolNames,
+} from '../support/fake-upstream/index.ts';
+import {
+  pagesFor,
+  startToolWorld,
+  stopAll,
+  type ToolWorld,
+  toolsOf,
+} from '../support/tool-world.ts';
+import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
+import { OWN, SEARCH_TALK } from './search-clients.ts';
+import { sentHistory } from './sent-history.ts';
+
+let upstream: FakeUpstream;
+let world: ToolWorld;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  world = await startToolWorld();
+  const tools = toolsOf(world);
+  const server_tools = { ...tools, web_search: { ...tools.web_search, timeout: 0.3 } };
+  gateway = await startGateway(threeProviders(upstream, { server_tools }));
+}, 120_000);
+afterEach(() => {
+  upstream.clear();
+  world.clear();
+});
+afterAll(() => stopAll(gateway, upstream, world));
+
+const search = (query: string, id?: string) => ({
+  name: 'web_search',
+  arguments: { query },
+  ...(id === undefined ? {} : { id }),
+});
+const weather = (city: string) => ({ name: OWN, arguments: { city } });
+
+for (const client of PROTOCOLS) {
+  for (const vendor of PROTOCOLS) {
+    for (const stream of [true, false]) {
+      describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
+        const talk = () => SEARCH_TALK[client](gateway.url, { model: VIA[vendor], stream });
+        const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
+        const rolesOf = (at: number) => history(at).map(({ role }) => role);
+
+        test('mixed in the second round, the client’s calls first: both rounds are made whole again', async () => {
+          upstream.enqueue(
+            call(search('one')),
+            call(weather('Oslo'), search('two'), weather('Rome')),
+            call(search('three')),
+            say('All is known.'),
+          );
+          const conversation = talk();
+          const heard = await conversation.say('Everything?');
+          expect(heard.calls).toMatchObject([
+            { name: OWN, input: { city: 'Oslo' } },
+            { name: OWN, input: { city: 'Rome' } },
+          ]);
+          expect(heard.finish).toBe('calls');
+          const end = await conversation.answer('rain');
+          expect(upstream.refusals).toEqual([]);
+          expect(end).toMatchObject({ text: 'All is known.', calls: [], finish: 'stop' });
+          const sent = history(3);
+          expect(sent.map(({ role }) => role)).toEqual([
+            'user',
+            'assistant',
+            'tool',
+            'assistant',
+            'tool',
+            'tool',
+            'tool',
+            'assistant',
+            'tool',
+          ]);
+          const second = sent[3];
+          const ids = second?.role === 'assistant' ? second.calls.map(({ id }) => id) : [];
+          const results = sent.slice(4, 7).flatMap((one) => (one.role === 'tool' ? [one] : []));
+          expect(results.map(({ id }) => id).sort()).toEqual([...ids].sort());
+          expect(results.find(({ id }) => id === ids[0])?.text).toBe('rain');
+          expect(results.find(({ id }) => id === ids[1])?.text).toContain('/two');
+          // What was sent before is the beginning of what is sent now.
+          expect(history(2).slice(0, 3)).toEqual([...history(1)]);
+          expect(sent.slice(0, 7)).toEqual([...history(2)]);
+        });
+
+        test('a vendor that counts its calls anew in each round is sent ids that fit', async () => {
+          upstream.enqueue(
+            call(search('one', 'call_0')),
+            call(search('two', 'call_0')),
+            say('Both.'),
+            call(search('three', 'call_0')),
+            call({ ...weather('Oslo'), id: 'call_0' }),
+            say('Bye.'),
+          );
+          const conversation = talk();
+          const heard = await conversation.say('One, two?');
+          expect(upstream.refusals).toEqual([]);
+          expect(heard).toMatchObject({ text: 'Both.', finish: 'stop' });
+          expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
+          const [, one, first, two, second] = history(2);
+          expect(first?.text).toContain('/one');
+          expect(second?.text).toContain('/two');
+          for (const [said, result] of [
+            [one, first],
+            [two, second],
+          ]) {
+            const id = said?.role === 'assistant' ? said.calls[0]!.id : '';
+            expect(result).toMatchObject({ role: 'tool', id });
+          }
+          const asked = await conversation.say('Three, and the weather?');
+          expect(asked.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
+          expect(history(3).slice(0, 5)).toEqual([...history(2)]);
+          const end = await conversation.answer('rain');
+          expect(upstream.refusals).toEqual([]);
+          expect(end).toMatchObject({ text: 'Bye.', finish: 'stop' });
+          const last = history(5);
+          expect(last.slice(0, history(4).length)).toEqual([...history(4)]);
+          const ids = last.flatMap((one) => (one.role === 'assistant' ? one.calls : []));
+          expect(new Set(ids.map(({ id }) => id)).size).toBe(4);
+          expect(last.at(-1)).toMatchObject({ role: 'tool', id: ids[3]!.id, text: 'rain' });
+        });
+
+        test('twelve at the same time: nobody is told what another searched', async () => {
+          upstream.answerWith(({ protocol, body }) => {
+            const sent = sentHistory(protocol!, body);
+            const asked = sent[0]!.text;
+            const result = sent.find(({ role }) => role === 'tool')?.text;
+            return result === undefined ? call(search(asked)) : say(`${asked}: ${result.length}`);
+          });
+          const asked = Array.from({ length: 12 }, (_, at) => `query-${'x'.repeat(at)}`);
+          const heard = await Promise.all(asked.map((query) => talk().say(query)));
+          expect(upstream.refusals).toEqual([]);
+          for (const [at, query] of asked.entries()) {
+            const length = JSON.stringify({
+              query,
+              results: pagesFor(query).map((page, n) => ({
+                n: n + 1,
+                title: page.title,
+                url: page.url,
+                snippet: `Text of ${page.title}`,
+              })),
+            }).length;
+            expect(heard[at]!.text).toBe(`${query}: ${length}`);
+          }
+        });
+
+        test('a tool that takes too long is given up; the model hears that, and goes on', async () => {
+          world.slow(2000);
+          upstream.enqueue(call(search('slow')), say('It took too long.'));
+          const started = performance.now();
+          const heard = await talk().say('Slow?');
+          expect(performance.now() - started).toBeLessThan(1500);
+          expect(heard).toMatchObject({ text: 'It took too long.', finish: 'stop' });
+          expect(history(1)[2]!.text).toContain('"ok":false');
+          expect(history(1)[2]!.text).toContain('"retryable":true');
+        });
+
+        // A whole answer of Messages holds arguments as JSON, which cannot be broken.
+        if (vendor !== 'anthropic-messages' || stream) {
+          test('a call whose arguments nobody can read is asked for again, unseen', async () => {
+            upstream.enqueue(
+              call({ name: 'web_search', arguments: '{"query": oops' }),
+              call(search('tides')),
+              say('High at noon.'),
+            );
+            const heard = await talk().say('Tide?');
+            expect(upstream.refusals).toEqual([]);
+            expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+            expect(history(1)).toEqual([...history(0)]);
+            expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool']);
+            expect(world.reached).toHaveLength(1);
+          });
+        }
+
+        test('an answer cut by its limit in the middle of a call is not run', async () => {
+          upstream.enqueue({ ...call(search('cut')), finish: 'length' });
+          const { path, body } = plainRequest(client, VIA[vendor], stream);
+          const response = await post(gateway.url, path, body);
+          await response.text();
+          expect(world.reached).toEqual([]);
+          expect(upstream.asked.length).toBeLessThanOrEqual(2);
+        });
+      });
+    }
+  }
+}
+
+describe('names and choices', () => {
+  const ask = async (body: JsonObject) => {
+    const { path, body: least } = plainRequest('anthropic-messages', 'via-chat', false);
+    const response = await post(gateway.url, path, { ...least, ...body });
+    return (await response.json()) as { content: JsonObject[]; stop_reason: string };
+  };
+  const own = { name: 'web_search', input_schema: { type: 'object' } };
+
+  test('a function of the client’s own called web_search is the client’s', async () => {
+    upstream.enqueue(call(search('mine')));
+    const heard = await ask({ tools: [own] });
+    expect(heard.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
+    expect(heard.stop_reason).toBe('tool_use');
+    expect(world.reached).toEqual([]);
+    const names = toolNames('openai-chat', upstream.asked[0]!.body);
+    expect(names).toEqual(['web_search', 'stock_price']);
+  });
+
+  test('an alias that nobody else has is the tool', async () => {
+    upstream.enqueue(call({ ...search('x'), name: 'google_search' }), say('Found.'));
+    const heard = await ask({});
+    expect(heard.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
+    expect(world.reached).toHaveLength(1);
+  });
+
+  test('no tools wanted: none are offered', async () => {
+    upstream.enqueue(say('Plain.'));
+    await ask({ tools: [{ ...own, name: OWN }], tool_choice: { type: 'none' } });
+    expect(toolNames('openai-chat', upstream.asked[0]!.body)).toEqual([OWN]);
+  });
+
+  test('a forced hosted search is forced once, and the model is free to answer behind it', async () => {
+    upstream.enqueue(call(search('tides')), say('High at noon.'));
+    await ask({
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      tool_choice: { type: 'tool', name: 'web_search' },
+    });
+    const [first, second] = upstream.asked.map(({ body }) => body.tool_choice);
+    expect(first).toEqual({ type: 'function', function: { name: 'web_search' } });
+    expect(second ?? 'auto').toBe('auto');
+  });
+
+  test('max_uses of the declaration holds, and is told in the vendor’s words', async () => {
+    upstream.enqueue(call(search('a')), call(search('b')), say('Enough.'));
+    const heard = await ask({
+      tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
+    });
+    expect(heard.content.map(({ type }) => type)).toEqual([
+      'server_tool_use',
+      'web_search_tool_result',
+      'server_tool_use',
+      'web_search_tool_result',
+      'text',
+    ]);
+    expect(heard.content[3]!.content).toEqual({
+      type: 'web_search_tool_result_error',
+      error_code: 'max_uses_exceeded',
+    });
+    expect(world.reached).toHaveLength(1);
+  });
+
+  test('Codex’s search endpoint answers with what was found', async () => {
+    const response = await post(gateway.url, '/v1/alpha/search', {
+      id: 's1',
+      model: 'via-chat',
+      input: [],
+      commands: { search_query: [{ q: 'tides' }, { q: 'moon' }] },
+      settings: {},
+      max_output_tokens: 1000,
+    });
+    expect(response.status).toBe(200);
+    const { output } = (await response.json()) as { output: string };
+    for (const query of ['tides', 'moon']) {
+      for (const { url } of pagesFor(query)) expect(output).toContain(url);
+    }
+  });
+});
