@@ -6,6 +6,7 @@ import type { Environment } from './config/environment.ts';
 import { invalid } from './conversation/errors.ts';
 import type { Reply } from './conversation/events.ts';
 import type { Conversation } from './conversation/types.ts';
+import { afterRefusal } from './features/after-refusal/index.ts';
 import type { Feature } from './features/feature.ts';
 import { leakedCalls } from './features/leaked-calls/index.ts';
 import { pairing } from './features/pairing/index.ts';
@@ -23,6 +24,7 @@ import {
   readCodexSearch,
 } from './features/servertool/tools/web-search/codex-search.ts';
 import { webSearch } from './features/servertool/tools/web-search/index.ts';
+import { openSessionLedger, sessionLedger } from './features/session-ledger/index.ts';
 import { openSentShort, toolResults } from './features/tool-results/index.ts';
 import { vendorFit } from './features/vendor-fit/index.ts';
 import { openDescriptionStore, visionFeature } from './features/vision/index.ts';
@@ -67,6 +69,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const state = (name: string) => join(environment.home, 'state', name);
   const warn = (message: string) => event(log, 'state.problem', { message }, 'warn');
   const hops = openHopLedger({ path: state('hops.db'), warn });
+  const answers = openSessionLedger({ path: state('session.db'), warn });
   const short = openSentShort({ path: state('sent-short.db'), warn });
   const descriptions = openDescriptionStore({ path: state('descriptions.db'), warn });
   const told = (name: string, fields: JsonObject) => event(log, name, { ...fields });
@@ -129,7 +132,8 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       const idle = registry.tools.length === 0 && registry.starting !== true;
       const server = idle ? [] : [exchangeTools(exchange, ask)];
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
-      return [leaks, ...server, vision, pairing, results, fit];
+      const memory = sessionLedger({ ledger: answers, owner: exchange.owner });
+      return [leaks, ...server, memory, vision, afterRefusal, pairing, results, fit];
     },
     codexSearch(body, signal) {
       const tool = tools.registry.named('web_search');
@@ -148,6 +152,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
     close() {
       tools.close();
       hops.close();
+      answers.close();
       short.close();
       descriptions.close();
     },

@@ -130,8 +130,7 @@ export function compose(options: ComposeOptions): Composed {
   const bare = createGateway({
     ...shared,
     extras: () => undefined,
-    record: (exchange) =>
-      joined([streamValidator(settings.snapshot.table.config.validate, exchange, log, metrics)]),
+    record: () => undefined,
     onStream: () => {},
   });
   const features = composeFeatures(
@@ -147,7 +146,11 @@ export function compose(options: ComposeOptions): Composed {
         ? { features: all }
         : { ...own, features: [...own.features, ...all] };
     },
-    record: (exchange) => recorder.begin(exchange),
+    record: (exchange) =>
+      joined([
+        recorder.begin(exchange),
+        streamValidator(settings.snapshot.table.config.validate, exchange, log, metrics),
+      ]),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
   const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot: () => settings.snapshot });

@@ -23,6 +23,9 @@ type Put = (out: Uint8Array | string) => Promise<void> | undefined;
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
 
+// Where a batch makes more than this, a slow client is waited for before the rest of it is looked at.
+const WRITE_CHARS = 64 * 1024;
+
 export interface StreamEnd {
   /** What was written by, once there was something; its digest is asked for only now. */
   readonly lane: Lane | undefined;
@@ -178,13 +181,13 @@ async function pump(
       const chunks = more instanceof Promise ? await more : more;
       if (chunks === undefined) break;
       let wrote = false;
-      // Texts of one batch go out in one write; bytes as the very chunks that came.
+      // Texts of one batch go out together; bytes as the very chunks that came.
       let text = '';
       for (const chunk of chunks) {
         const out = lane.push(chunk);
         if (typeof out === 'string') {
           text += out;
-          continue;
+          if (text.length < WRITE_CHARS) continue;
         }
         if (text !== '') {
           const slow = put(text);
@@ -192,6 +195,7 @@ async function pump(
           if (slow !== undefined) await slow;
         }
         wrote = true;
+        if (typeof out === 'string') continue;
         const slow = put(out);
         if (slow !== undefined) await slow;
       }

@@ -24,19 +24,22 @@ import { sentHistory } from './sent-history.ts';
 let upstream: FakeUpstream;
 let world: ToolWorld;
 let gateway: Gateway;
+/** The same with little patience for searches. */
+let hasty: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
   world = await startToolWorld();
-  const tools = toolsOf(world);
-  const server_tools = { ...tools, web_search: { ...tools.web_search, timeout: 0.3 } };
+  const server_tools = toolsOf(world);
   gateway = await startGateway(threeProviders(upstream, { server_tools }));
+  const web_search = { ...server_tools.web_search, timeout: 0.1 };
+  hasty = await startGateway(threeProviders(upstream, { server_tools: { web_search } }));
 }, 120_000);
 afterEach(() => {
   upstream.clear();
   world.clear();
 });
-afterAll(() => stopAll(gateway, upstream, world));
+afterAll(() => stopAll(gateway, hasty, upstream, world));
 
 const search = (query: string, id?: string) => ({
   name: 'web_search',
@@ -49,7 +52,7 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = () => SEARCH_TALK[client](gateway.url, { model: VIA[vendor], stream });
+        const talk = (on = gateway) => SEARCH_TALK[client](on.url, { model: VIA[vendor], stream });
         const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
         const rolesOf = (at: number) => history(at).map(({ role }) => role);
 
@@ -158,7 +161,7 @@ for (const client of PROTOCOLS) {
           world.slow(2000);
           upstream.enqueue(call(search('slow')), say('It took too long.'));
           const started = performance.now();
-          const heard = await talk().say('Slow?');
+          const heard = await talk(hasty).say('Slow?');
           expect(performance.now() - started).toBeLessThan(1500);
           expect(heard).toMatchObject({ text: 'It took too long.', finish: 'stop' });
           expect(history(1)[2]!.text).toContain('"ok":false');
@@ -194,6 +197,34 @@ for (const client of PROTOCOLS) {
     }
   }
 }
+
+test('empty pieces of a hidden call say nothing to the client', async () => {
+  const chunk = (delta: JsonObject, finish: string | null = null) =>
+    `data: ${JSON.stringify({
+      id: 'c1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm1',
+      choices: [{ index: 0, delta, finish_reason: finish }],
+    })}\n\n`;
+  const piece = (json: string) => ({ tool_calls: [{ index: 0, function: { arguments: json } }] });
+  const head = { id: 'call_a1b2c3', type: 'function' };
+  const named = { name: 'web_search', arguments: '' };
+  const raw = [
+    chunk({ role: 'assistant', content: null }),
+    chunk({ tool_calls: [{ index: 0, ...head, function: named }] }),
+    chunk(piece('')),
+    chunk(piece('{"query":"tides"}')),
+    chunk(piece('')),
+    chunk({}, 'tool_calls'),
+    'data: [DONE]\n\n',
+  ].join('');
+  upstream.enqueue({ raw }, say('High at noon.'));
+  const talk = SEARCH_TALK['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
+  const heard = await talk.say('Tide?');
+  expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+  expect(heard.wire).not.toContain('tool_calls');
+});
 
 describe('names and choices', () => {
   const ask = async (body: JsonObject) => {

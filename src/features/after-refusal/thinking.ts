@@ -64,17 +64,25 @@ export function withReasoning(
     turn?.role === 'assistant' &&
     turn.blocks.length > 0 &&
     !turn.blocks.some((block) => block.type === 'reasoning' && block.text !== '');
-  const { turns } = conversation;
+  const { turns, origin } = conversation;
   const named = message !== undefined && lacks(turns[message]);
+  // Responses: an item of its own, in front of the item that lacks it.
+  const items = origin?.protocol === 'openai-responses';
   const withCalls = turns.some((turn) => lacks(turn) && turn.blocks.some(isCall));
   let count = 0;
-  const filled = mapSame(turns, (turn) => {
+  const filled = mapSame(turns, (turn, i): Turn | readonly Turn[] => {
     // Whoever names one message stops at the first: the others like it are filled with it.
     const concerned = named || !withCalls || turn.blocks.some(isCall);
     if (!lacks(turn) || !concerned) return turn;
+    const placeholder = { type: 'reasoning', text: PLACEHOLDER } as const;
+    if (items) {
+      if (turns[i - 1]?.blocks.some((block) => block.type === 'reasoning')) return turn;
+      count++;
+      return [{ role: 'assistant', blocks: [placeholder] }, turn];
+    }
     count++;
     const rest = turn.blocks.filter((block) => block.type !== 'reasoning');
-    return edited(turn, { blocks: [{ type: 'reasoning', text: PLACEHOLDER }, ...rest] });
+    return edited(turn, { blocks: [placeholder, ...rest] });
   });
   if (count === 0) return conversation;
   stripped(named ? `/messages/${message}` : '/messages', `${count} reasoning placeholders added`);

@@ -219,6 +219,38 @@ describe('reasoning that a vendor wants back', () => {
     });
   }
 
+  test('an item of reasoning before each call, where Responses wants it', async () => {
+    const item = (id: string) => ({
+      type: 'function_call',
+      call_id: id,
+      name: 'read',
+      arguments: '{}',
+    });
+    const found = (id: string) => ({ type: 'function_call_output', call_id: id, output: 'x' });
+    const words = 'The `reasoning_text` in the thinking mode must be passed back to the API.';
+    const gateway = scriptedGateway(
+      'openai-responses',
+      [refuse(words), refuse('enough')],
+      FEATURES,
+      '',
+      { name: 'deepseek', profile: 'deepseek' },
+    );
+    await gateway.ask('openai-responses', {
+      model: 'deepseek-v4',
+      input: [{ role: 'user', content: 'go' }, item('a1'), item('b1'), found('a1'), found('b1')],
+    });
+    const { input } = gateway.sent[1] as { input: JsonObject[] };
+    expect(input.map(({ type }) => type ?? 'message')).toEqual([
+      'message',
+      'reasoning',
+      'function_call',
+      'reasoning',
+      'function_call',
+      'function_call_output',
+      'function_call_output',
+    ]);
+  });
+
   test('a call without a thought signature gets the one that is not checked', async () => {
     const words =
       'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';

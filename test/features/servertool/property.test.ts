@@ -182,6 +182,14 @@ const prefixKey = {
   'anthropic-messages': 'messages',
 };
 
+/** What a model reads, in order: Messages joins neighbours of one role, so that a message can grow. */
+const partsOf = (messages: readonly JsonObject[]): readonly unknown[] =>
+  messages.flatMap(({ content, ...message }) =>
+    Array.isArray(content)
+      ? content.map((part) => ({ ...message, part }))
+      : [{ ...message, content }],
+  );
+
 describe.each(CLIENTS)('an upstream of %s', (upstream) => {
   test.each(CLIENTS)('is sent what it was sent before and more; client: %s', async (client) => {
     await fc.assert(
@@ -212,7 +220,9 @@ describe.each(CLIENTS)('an upstream of %s', (upstream) => {
               hops: [{ say: [{ text: 'Still.' }] }],
             })
           : undefined;
-        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) => one[key] as unknown[]);
+        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
+          partsOf(one[key] as JsonObject[]),
+        );
         for (let at = 1; at < sent.length; at++) {
           expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
         }
