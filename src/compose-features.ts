@@ -6,6 +6,7 @@ import type { Environment } from './config/environment.ts';
 import { invalid } from './conversation/errors.ts';
 import type { Reply } from './conversation/events.ts';
 import type { Conversation } from './conversation/types.ts';
+import { docsIndex } from './docs/index.ts';
 import { afterRefusal } from './features/after-refusal/index.ts';
 import type { Feature } from './features/feature.ts';
 import { leakedCalls } from './features/leaked-calls/index.ts';
@@ -89,6 +90,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
           { ...wanted.webSearch, engines },
           {
             fetch: (url, init) => fetch(url, init),
+            docs: docsIndex(initial.listen),
             askModel: ({ target }) =>
               target === undefined
                 ? undefined

@@ -11,6 +11,7 @@ import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
 import type { ProtocolName } from './conversation/types.ts';
+import { docsPage } from './docs/index.ts';
 import { exchangeRecord, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
@@ -207,6 +208,7 @@ export function compose(options: ComposeOptions): Composed {
         anthropic: anthropicMessages,
         access,
         version: options.version,
+        docs: docsPage,
         metrics: () => metrics.render(),
         // A scraper on this machine needs no key; over a network it does.
         metricsOpen: isLoopback(options.config.listen.host),

@@ -160,7 +160,10 @@ function newerForm(value: unknown): Issue | undefined {
   };
 }
 
-/** What was found takes the place of `providers`, and of `routes` where the file has none. */
+/**
+ * What was found takes the place of `providers`, and of `routes` where the file has none. With nothing
+ * set up, a web search that a client declares is answered from the manual: no key, no network.
+ */
 function merge(value: unknown, discovered: Discovery): unknown {
   const own = value as Record<string, unknown>;
   const routed = Array.isArray(own.routes) && own.routes.length > 0;
@@ -168,7 +171,17 @@ function merge(value: unknown, discovered: Discovery): unknown {
     ...own,
     providers: discovered.providers,
     ...(routed ? {} : { routes: discovered.routes }),
+    server_tools: withSearch(own.server_tools),
   };
+}
+
+const MANUAL = { engines: [{ type: 'docs' }] } as const;
+
+/** The file's server tools, with a web search where it names none; what is no mapping is left to the check. */
+function withSearch(tools: unknown): unknown {
+  if (tools === undefined || tools === null) return { web_search: MANUAL };
+  if (typeof tools !== 'object' || Array.isArray(tools) || 'web_search' in tools) return tools;
+  return { ...tools, web_search: MANUAL };
 }
 
 /** In the order of the file, each once. */

@@ -20,6 +20,8 @@ export interface AppOptions {
   readonly metricsOpen: boolean;
   /** undefined: ready; otherwise why not. */
   readonly unready: () => string | undefined;
+  /** A page of the manual by its path. */
+  readonly docs: (path: string) => Response | undefined;
   readonly version: string;
 }
 
@@ -46,6 +48,13 @@ export function commonRoutes(options: AppOptions) {
       return errorResponse(dialect(request), asGatewayError(thrown), own());
     }
   };
+  const manual = (request: Request) => {
+    const { pathname } = new URL(request.url);
+    const page = options.docs(pathname);
+    if (page !== undefined) return page;
+    const error = new GatewayError('not_found', `There is no page ${pathname} in the manual.`);
+    return errorResponse(dialect(request), error, own());
+  };
   const about = () => json({ name: 'hopgate', version: options.version, endpoints: ENDPOINTS });
   return new Elysia({ name: 'common' })
     .head('/', () => new Response(null))
@@ -62,6 +71,8 @@ export function commonRoutes(options: AppOptions) {
         new Response(options.metrics(), { headers: { 'content-type': METRICS_CONTENT_TYPE } });
       return options.metricsOpen ? answer() : guarded(request, answer);
     })
+    .get('/docs', ({ request }) => manual(request))
+    .get('/docs/*', ({ request }) => manual(request))
     .get('/v1/models', ({ request }) =>
       guarded(request, () => json(dialect(request).encodeModels(options.models()))),
     )

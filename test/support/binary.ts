@@ -14,6 +14,9 @@ export const BINARY = join(ROOT, 'dist/hopgate');
 function newestSource(): number {
   const files = [
     ...new Bun.Glob('src/**/*').scanSync({ cwd: ROOT }),
+    // The manual is part of the program.
+    ...new Bun.Glob('docs/**/*').scanSync({ cwd: ROOT }),
+    'README.zh-CN.md',
     'build.ts',
     'package.json',
     'bun.lock',

@@ -183,12 +183,11 @@ const prefixKey = {
 };
 
 /** What a model reads, in order: Messages joins neighbours of one role, so that a message can grow. */
-const partsOf = (messages: readonly JsonObject[]): readonly unknown[] =>
-  messages.flatMap(({ content, ...message }) =>
-    Array.isArray(content)
-      ? content.map((part) => ({ ...message, part }))
-      : [{ ...message, content }],
-  );
+const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
+  messages.flatMap((message): JsonObject[] => {
+    const { content, ...around } = message;
+    return Array.isArray(content) ? content.map((part) => ({ ...around, part })) : [message];
+  });
 
 describe.each(CLIENTS)('an upstream of %s', (upstream) => {
   test.each(CLIENTS)('is sent what it was sent before and more; client: %s', async (client) => {
