@@ -32,7 +32,9 @@ export class Originals {
   take(event: StreamEvent, text: string, out: Output[]): boolean {
     const head = this.#queue[0];
     if (head === undefined || head.events[head.done] !== event) {
-      for (const frame of this.#queue) out.push(frame.events.length === 0 ? frame.raw : frame.text);
+      // Frames without events behind held ones are pings and empty deltas. They may belong to what is
+      // not told (the deltas of a held call), so they are dropped.
+      for (const frame of this.#queue) out.push(frame.text);
       this.#queue = [];
       out.push(text);
       return false;

@@ -15,8 +15,6 @@ const ACTIONS = {
   import: importSamples,
 };
 
-export const SAMPLE_ACTIONS = Object.keys(ACTIONS);
-
 /** Exit 0; 1 when the configuration or a file cannot be used. */
 export async function runSamples(invocation: Invocation): Promise<number> {
   const [action = 'list', ...rest] = invocation.arguments;

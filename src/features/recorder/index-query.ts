@@ -35,10 +35,6 @@ function statusCondition(wanted: string): Conditions {
   return { where: `(${parts.join(' OR ')})`, values };
 }
 
-/** `500`, `5xx`, `ok`, `failed`, `cut`, `open`, or several with commas. */
-export const isStatusFilter = (text: string) =>
-  text.split(',').every((part) => /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|open)\s*$/i.test(part));
-
 /** All that are given must hold. */
 export function conditionsOf(filter: SampleFilter): Conditions {
   const parts: string[] = [];

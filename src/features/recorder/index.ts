@@ -5,10 +5,6 @@ export { openSampleBook } from './book.ts';
 export {
   openRecorder,
   type Recorder,
-  type RecorderCounters,
-  type RecorderLimits,
   type RecorderOptions,
   type RecorderSettings,
-  type SampleMode,
 } from './recorder.ts';
-export type { Retention } from './retention.ts';

@@ -156,6 +156,7 @@ describe('digests of streams', () => {
       {
         complete: true,
         semantic: true,
+        answered: true,
         usage: { input: 3, output: 4 },
         finish: 'stop',
       },
@@ -167,6 +168,7 @@ describe('digests of streams', () => {
     expect(look(end('response.completed', { output: [nothing] }))).toEqual({
       complete: true,
       semantic: false,
+      answered: false,
       finish: 'stop',
     });
   });
