@@ -1,7 +1,8 @@
 /** Databases that know their schema's version: brought forwards after a backup, refused when a newer hopgate made them. */
 
-import type { Database } from 'bun:sqlite';
-import { chmodSync, renameSync, rmSync } from 'node:fs';
+import { Database } from 'bun:sqlite';
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** SQL, or a function, that brings a file from one version to the next; runs inside a transaction. */
 export type Migration = string | ((db: Database) => void);
@@ -34,11 +35,7 @@ export function bringUpToDate(
 ): Migrated {
   const to = migrations.length;
   const from = versionOf(db);
-  if (from > to) {
-    throw new Error(
-      `the file was made by a newer version of hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
-    );
-  }
+  refuseNewer(from, to);
   if (from === to) return { from, to, backup: undefined };
   const backup = from === 0 ? undefined : backUp(db, path, from);
   db.transaction(() => {
@@ -50,6 +47,57 @@ export function bringUpToDate(
     db.run(`PRAGMA user_version = ${to}`);
   }).immediate();
   return { from, to, backup };
+}
+
+function refuseNewer(from: number, to: number): void {
+  if (from <= to) return;
+  throw new Error(
+    `the file was made by a newer version of hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
+  );
+}
+
+/**
+ * A database that only its owner can read: 0600, in a directory 0700.
+ * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
+ * @throws SQLiteError, or the file system's error
+ */
+export function openPrivate(path: string, busy = 200): Database {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+  const db = new Database(path, { readwrite: true, create: true, strict: true });
+  db.run(`PRAGMA busy_timeout = ${busy}`);
+  return db;
+}
+
+export interface StateFile {
+  readonly path: string;
+  readonly migrations: readonly Migration[];
+  /** As of {@link openPrivate}. */
+  readonly busy?: number;
+  /** Run before anything is in a new file, e.g. `auto_vacuum = INCREMENTAL`. */
+  readonly pragmas?: readonly string[];
+}
+
+/**
+ * A private database of the program's own state, brought up to date: write-ahead log, and a commit
+ * that a crash of the machine (not of the process) may lose.
+ * @throws as {@link openPrivate} and {@link bringUpToDate}; nothing stays open then
+ */
+export function openStateFile({ path, migrations, busy, pragmas = [] }: StateFile): Database {
+  const db = openPrivate(path, busy);
+  try {
+    refuseNewer(versionOf(db), migrations.length);
+    for (const pragma of pragmas) db.run(`PRAGMA ${pragma}`);
+    db.run('PRAGMA journal_mode = WAL');
+    db.run('PRAGMA synchronous = NORMAL');
+    bringUpToDate(db, path, migrations);
+    return db;
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
 }
 
 /** A copy in one piece, whatever still stands in the write-ahead log; undefined when another process was first. */

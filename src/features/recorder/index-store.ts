@@ -1,10 +1,11 @@
 /** The index of samples: what can be asked without opening thousands of files; made anew from them when lost. */
 
 import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SampleFilter, SampleRow } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { openPrivate } from '../../lib/versioned-store.ts';
 import { conditionsOf } from './index-query.ts';
 
 const VERSION = 1;
@@ -88,12 +89,8 @@ export function memoryIndex(): SampleIndex {
 }
 
 function open(path: string): Database {
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
+  const db = openPrivate(path, 300);
   try {
-    db.run('PRAGMA busy_timeout = 300');
     // Nothing waits for the disk: an index that a power failure spoils is made anew from the files.
     db.run('PRAGMA synchronous = OFF');
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;

@@ -1,9 +1,7 @@
 /** The file behind the response store: schema, one-transaction batches, pruning in small steps. */
 
-import { Database, type Statement } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { bringUpToDate } from '../../lib/versioned-store.ts';
+import type { Database, Statement } from 'bun:sqlite';
+import { openStateFile } from '../../lib/versioned-store.ts';
 import {
   type Limits,
   type Link,
@@ -69,28 +67,14 @@ export interface ResponseFile {
  * @throws SQLiteError, or an Error where a newer version made the file
  */
 export function openResponseFile(path: string, busy = 200): ResponseFile {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
+  const pragmas = ['auto_vacuum = INCREMENTAL', 'journal_size_limit = 16777216'];
+  const db = openStateFile({ path, migrations: MIGRATIONS, busy, pragmas });
   try {
-    db.run(`PRAGMA busy_timeout = ${busy}`);
-    prepare(db, path);
     return fileOf(db);
   } catch (error) {
     db.close();
     throw error;
   }
-}
-
-function prepare(db: Database, path: string): void {
-  // Has an effect on a new file only, and must come before anything is in it.
-  db.run('PRAGMA auto_vacuum = INCREMENTAL');
-  db.run('PRAGMA journal_mode = WAL');
-  db.run('PRAGMA synchronous = NORMAL');
-  db.run('PRAGMA journal_size_limit = 16777216');
-  bringUpToDate(db, path, MIGRATIONS);
 }
 
 function fileOf(db: Database): ResponseFile {

@@ -1,12 +1,9 @@
 /** The ledger on disk: bounded, shared by processes, written in batches off the request's path. */
 
-import { Database, type Statement } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
+import type { Statement } from 'bun:sqlite';
 import { isObject, parseJson } from '../../lib/json.ts';
+import { openStateFile } from '../../lib/versioned-store.ts';
 import type { HopEntry, HopLedger } from './ledger.ts';
-
-const VERSION = 1;
 
 const SCHEMA = `
 CREATE TABLE entries (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
@@ -14,7 +11,6 @@ CREATE INDEX entries_used ON entries (used);
 CREATE TABLE keys (key TEXT PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX keys_entry ON keys (entry);
 CREATE TRIGGER entry_gone AFTER DELETE ON entries BEGIN DELETE FROM keys WHERE entry = old.id; END;
-PRAGMA user_version = ${VERSION};
 `;
 
 export interface LedgerLimits {
@@ -186,18 +182,7 @@ interface LedgerFile {
 
 /** @throws SQLiteError, or an Error where a newer version made the file */
 function openFile(path: string): LedgerFile {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
-  try {
-    db.run('PRAGMA busy_timeout = 200');
-    migrate(db);
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
+  const db = openStateFile({ path, migrations: [SCHEMA] });
   const of = <Row, Args extends (string | number | Uint8Array)[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
   const get = of<{ id: number; used: number; body: Uint8Array }, [string]>(
@@ -245,17 +230,4 @@ function openFile(path: string): LedgerFile {
     apply: (...work) => apply.immediate(...work),
     close: () => db.close(),
   };
-}
-
-function migrate(db: Database): void {
-  const version = () =>
-    db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
-  if (version() > VERSION) throw new Error('the file was made by a newer version');
-  db.run('PRAGMA journal_mode = WAL');
-  db.run('PRAGMA synchronous = NORMAL');
-  if (version() === VERSION) return;
-  // Two processes may get here at once: the second one finds the work done.
-  db.transaction(() => {
-    if (version() === 0) db.run(SCHEMA);
-  }).immediate();
 }

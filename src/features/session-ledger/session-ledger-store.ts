@@ -1,12 +1,8 @@
 /** The session ledger on disk: bounded, shared by processes, written in batches off the stream's path. */
 
-import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { isObject, parseJson } from '../../lib/json.ts';
+import { openStateFile } from '../../lib/versioned-store.ts';
 import { type Entry, memorySessionLedger, type SessionLedger } from './ledger.ts';
-
-const VERSION = 1;
 
 const SCHEMA = `
 CREATE TABLE answers (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
@@ -14,7 +10,6 @@ CREATE INDEX answers_used ON answers (used);
 CREATE TABLE keys (key TEXT PRIMARY KEY, answer INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX keys_answer ON keys (answer);
 CREATE TRIGGER answer_gone AFTER DELETE ON answers BEGIN DELETE FROM keys WHERE answer = old.id; END;
-PRAGMA user_version = ${VERSION};
 `;
 
 export interface SessionLedgerLimits {
@@ -211,18 +206,7 @@ interface LedgerFile {
 
 /** @throws SQLiteError, or an Error where a newer version made the file */
 function openFile(path: string): LedgerFile {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
-  try {
-    db.run('PRAGMA busy_timeout = 200');
-    migrate(db);
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
+  const db = openStateFile({ path, migrations: [SCHEMA] });
   const get = db.query<{ id: number; used: number; body: Uint8Array }, [string]>(
     'SELECT id, used, body FROM answers WHERE id = (SELECT answer FROM keys WHERE key = ?)',
   );
@@ -271,16 +255,4 @@ function openFile(path: string): LedgerFile {
     apply: (...work) => apply.immediate(...work),
     close: () => db.close(),
   };
-}
-
-function migrate(db: Database): void {
-  const version = () =>
-    db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
-  if (version() > VERSION) throw new Error('the file was made by a newer version');
-  db.run('PRAGMA journal_mode = WAL');
-  db.run('PRAGMA synchronous = NORMAL');
-  // Two processes may get here at once: the second one finds the work done.
-  db.transaction(() => {
-    if (version() === 0) db.run(SCHEMA);
-  }).immediate();
 }

@@ -1,15 +1,11 @@
 /** The ledger of short results in a file: what is new waits in memory and is written in batches. */
 
-import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { openStateFile } from '../../lib/versioned-store.ts';
 import { SENT_SHORT_ROWS, type SentShort, sentShortInMemory } from './sent-short.ts';
 
-const VERSION = 1;
 const SCHEMA = `
 CREATE TABLE sent_short (key TEXT PRIMARY KEY, chars INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX sent_short_used ON sent_short (used);
-PRAGMA user_version = ${VERSION};
 `;
 
 export interface SentShortOptions {
@@ -121,26 +117,7 @@ interface File {
 
 /** @throws SQLiteError, or an Error where a newer version made the file */
 function openFile(path: string): File {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
-  try {
-    db.run('PRAGMA busy_timeout = 200');
-    db.run('PRAGMA journal_mode = WAL');
-    db.run('PRAGMA synchronous = NORMAL');
-    const version = () =>
-      db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
-    if (version() > VERSION) throw new Error('the file was made by a newer version');
-    // Two processes may get here at once: the second one finds the work done.
-    db.transaction(() => {
-      if (version() === 0) db.run(SCHEMA);
-    }).immediate();
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  const db = openStateFile({ path, migrations: [SCHEMA] });
   const read = db.query<{ chars: number }, [string]>('SELECT chars FROM sent_short WHERE key = ?');
   const put = db.query<unknown, [string, number, number]>(
     'INSERT INTO sent_short (key, chars, used) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET chars = excluded.chars, used = excluded.used',

@@ -1,8 +1,7 @@
 /** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
 
-import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
+import type { Database } from 'bun:sqlite';
+import { openStateFile } from '../../lib/versioned-store.ts';
 
 export interface DescriptionStore {
   get(key: string): string | undefined;
@@ -29,7 +28,6 @@ export interface DescriptionStoreOptions {
   readonly now?: () => number;
 }
 
-const VERSION = 1;
 const ROWS = 20_000;
 const MEMORY_ROWS = 500;
 /** A use is written down when the last one was written this long ago. */
@@ -37,7 +35,6 @@ const TOUCH_AFTER = 24 * 3_600_000;
 const SCHEMA = `
 CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX descriptions_used ON descriptions (used);
-PRAGMA user_version = ${VERSION};
 `;
 
 /** Opens the store. Never throws: with an unusable file it keeps (fewer) descriptions in memory. */
@@ -142,27 +139,5 @@ function write(db: Database, key: string, text: string, now: number, rows: numbe
     .immediate();
 }
 
-function openFile(path: string): Database {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
-  const db = new Database(path, { readwrite: true, create: true, strict: true });
-  try {
-    db.run('PRAGMA busy_timeout = 200');
-    db.run('PRAGMA journal_mode = WAL');
-    db.run('PRAGMA synchronous = NORMAL');
-    db.run('PRAGMA journal_size_limit = 4194304');
-    const version = () =>
-      db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
-    if (version() > VERSION) throw new Error('the file was made by a newer version');
-    // Two processes may get here at once: the second one finds the work done.
-    db.transaction(() => {
-      if (version() === 0) db.run(SCHEMA);
-    }).immediate();
-    return db;
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
-}
+const openFile = (path: string): Database =>
+  openStateFile({ path, migrations: [SCHEMA], pragmas: ['journal_size_limit = 4194304'] });
