@@ -140,6 +140,7 @@ export function compose(options: ComposeOptions): Composed {
   );
   const gateway = createGateway({
     ...shared,
+    mend: options.repair === false ? undefined : mendBody,
     extras(exchange, ask) {
       const own = state.extras(exchange, ask);
       const all = options.repair === false ? [] : features.of(exchange, ask);

@@ -1,7 +1,8 @@
 /** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
 
 import { GatewayError, invalid } from '../conversation/errors.ts';
-import type { Conversation } from '../conversation/types.ts';
+import { type Note, Notes } from '../conversation/notes.ts';
+import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson, splice, topLevel } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 
@@ -11,6 +12,16 @@ const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const EXTENSION = Buffer.from('"hopgate"');
+
+/** A body whose tool history the decoder can read; the same reference where nothing can be done. */
+export type Mend = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
+
+const HISTORY = ['"tool_use', '"tool_calls', '"function_call', '"tool_result', '"custom_tool_call'];
+
+function holdsToolHistory(bytes: Uint8Array): boolean {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return HISTORY.some((mark) => body.includes(mark));
+}
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
 export class Ask {
@@ -23,11 +34,14 @@ export class Ask {
   readonly stream: boolean;
   #value: Json | undefined;
   #conversation: Conversation | undefined;
+  readonly #mend: Mend | undefined;
+  #mended = new Notes();
   #modelAt: readonly [number, number] | undefined;
 
   /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
-  constructor(protocol: Protocol, body: Uint8Array) {
+  constructor(protocol: Protocol, body: Uint8Array, mend?: Mend) {
     this.protocol = protocol;
+    this.#mend = mend;
     const cut = cutExtension(body);
     this.bytes = cut.bytes;
     this.extension = cut.extension;
@@ -60,8 +74,33 @@ export class Ask {
 
   /** The frozen original of the whole exchange. Decoded on first use. */
   get conversation(): Conversation {
-    this.#conversation ??= this.protocol.decodeRequest(this.#parsed);
+    this.#conversation ??= this.#decode();
     return this.#conversation;
+  }
+
+  /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
+  get mended(): readonly Note[] {
+    return this.#mended.all;
+  }
+
+  #decode(): Conversation {
+    try {
+      return this.protocol.decodeRequest(this.#parsed);
+    } catch (thrown) {
+      // Damage of a tool history bricks a session for good if it is not mended; any other malformed
+      // field is the client's to put right, and it is told which.
+      if (this.#mend === undefined || !holdsToolHistory(this.bytes)) throw thrown;
+      const notes = new Notes();
+      const value = this.#mend(this.#parsed, this.protocol.name, notes);
+      if (value === this.#parsed) throw thrown;
+      try {
+        const conversation = this.protocol.decodeRequest(value);
+        this.#mended = notes;
+        return conversation;
+      } catch {
+        throw thrown;
+      }
+    }
   }
 
   /** The client's bytes with another model name, or the very bytes when it is the same. */

@@ -9,7 +9,7 @@ import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../ro
 import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
-import { Ask } from './ask.ts';
+import { Ask, type Mend } from './ask.ts';
 import { attempt, type Hop } from './attempt.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
@@ -38,6 +38,8 @@ export interface Extras {
 export interface GatewayOptions {
   readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
   readonly features: readonly Feature[];
+  /** For bodies that cannot be read as they are. */
+  readonly mend?: Mend;
   readonly extras: (exchange: Exchange, ask: Ask) => Extras | undefined;
   readonly snapshot: () => Snapshot;
   /** Told of everything that crosses an edge, where samples are wanted. */
@@ -59,7 +61,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const tally = openTally(exchange, recording, options.onEnd);
     try {
-      const ask = new Ask(exchange.protocol, exchange.body);
+      const ask = new Ask(exchange.protocol, exchange.body, options.mend);
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange.signal);

@@ -78,7 +78,8 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
     notes,
   };
   const asAsked = sent === undefined || sent === ask.conversation;
-  if (same && asAsked && !carriesSeal(ask.bytes)) {
+  for (const note of ask.mended) notes.add(note.name, note.where, note.what);
+  if (same && asAsked && ask.mended.length === 0 && !carriesSeal(ask.bytes)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
     return { body, interceptors, context: upstream };
