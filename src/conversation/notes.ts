@@ -18,6 +18,11 @@ export class Notes {
     this.#list.push({ name, where, what });
   }
 
+  /** Takes over what was noted elsewhere. */
+  join(others: readonly Note[]): void {
+    this.#list.push(...others);
+  }
+
   get all(): readonly Note[] {
     return this.#list;
   }

@@ -78,7 +78,7 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
     notes,
   };
   const asAsked = sent === undefined || sent === ask.conversation;
-  for (const note of ask.mended) notes.add(note.name, note.where, note.what);
+  notes.join(ask.mended);
   if (same && asAsked && ask.mended.length === 0 && !carriesSeal(ask.bytes)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
