@@ -4,6 +4,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import { Fold } from '../conversation/fold.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import { remedyForError } from '../upstream/classify.ts';
+import { vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
 import { isNatural } from './answer-watch.ts';
 import type { Reading } from './attempt.ts';
@@ -81,7 +82,9 @@ export function emptyOrCut(digest: Digest, provider: string): GatewayError | und
   );
 }
 
-export function fault(error: GatewayError, common: Reading['common']): Failed {
+/** A failure inside a 200, by what the vendor's codes mean. */
+export function fault(said: GatewayError, common: Reading['common']): Failed {
   const { target, notes } = common;
+  const error = vendorError(target.profile, said);
   return { kind: 'failed', error, remedy: remedyForError(error), target, notes };
 }
