@@ -1,5 +1,6 @@
 /** Errors of Messages upstreams by meaning, and any error in the words of this protocol. */
 
+import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { HttpError } from '../protocol.ts';
@@ -19,25 +20,6 @@ const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   api_error: 'upstream',
 };
 
-const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
-  400: 'invalid_request',
-  401: 'authentication',
-  402: 'billing',
-  403: 'permission',
-  404: 'not_found',
-  408: 'timeout',
-  409: 'conflict',
-  413: 'too_large',
-  422: 'invalid_request',
-  429: 'rate_limit',
-  503: 'overloaded',
-  504: 'timeout',
-  529: 'overloaded',
-};
-
-const byStatus = (status: number): ErrorKind =>
-  BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'invalid_request' : 'upstream');
-
 export interface ErrorCircumstances {
   /** Undefined in the middle of a stream, where the type alone decides. */
   readonly status: number | undefined;
@@ -47,11 +29,10 @@ export interface ErrorCircumstances {
 
 /** An upstream's error answer. `body` is the raw text; relays answer in other shapes, or in HTML. */
 export function decodeError(status: number, body: string, headers: Headers): GatewayError {
-  const should = headers.get('x-should-retry');
   return decodeErrorBody(tryParse(body), {
     status,
-    retryAfter: retryAfter(headers),
-    retryable: should === 'true' ? true : should === 'false' ? false : undefined,
+    retryAfter: retryAfterOf(headers),
+    retryable: retryHintOf(headers),
   });
 }
 
@@ -86,7 +67,7 @@ export function decodeErrorBody(
 function kindOf(type: string | undefined, status: number | undefined): ErrorKind {
   const typed = type === undefined ? undefined : BY_TYPE[type];
   if (typed !== undefined && typed !== 'upstream') return typed;
-  return status === undefined || status < 400 ? 'upstream' : byStatus(status);
+  return status === undefined || status < 400 ? 'upstream' : kindOfStatus(status);
 }
 
 /** Two meanings that Anthropic tells only in the message of an `invalid_request_error`. */
@@ -94,18 +75,6 @@ function refine(kind: ErrorKind, message: string): ErrorKind {
   if (kind !== 'invalid_request' && kind !== 'too_large') return kind;
   if (saysOverflow(message)) return 'context_overflow';
   return /credit balance is too low/i.test(message) ? 'billing' : kind;
-}
-
-/** Seconds, from either header; dates are what is left until then. */
-function retryAfter(headers: Headers): number | undefined {
-  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN);
-  if (Number.isFinite(ms)) return ms / 1000;
-  const text = headers.get('retry-after');
-  if (text === null) return undefined;
-  const seconds = Number(text);
-  if (Number.isFinite(seconds)) return seconds;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
 }
 
 const TYPES: Readonly<Record<ErrorKind, string>> = {

@@ -1,5 +1,6 @@
 /** Vendors' error answers by meaning, and errors in OpenAI's words. */
 
+import { retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { HttpError } from '../protocol.ts';
@@ -19,8 +20,7 @@ export function decodeError(status: number, body: string, headers: Headers): Gat
   const parsed = tryParse(body);
   const said: Said = parsed === undefined ? { body } : readError(parsed, body);
   const { kind, retryable } = kindOfError(status, said);
-  const hint = headers.get('x-should-retry');
-  const wait = retryAfterHeader(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
+  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
   return new GatewayError(kind, said.message ?? wordless(status, body), {
     // A status that is no error (an error body with HTTP 200) leaves the kind its own.
     ...(status >= 400 && status < 600 ? { status } : {}),
@@ -28,7 +28,7 @@ export function decodeError(status: number, body: string, headers: Headers): Gat
     ...(said.code === undefined ? {} : { code: said.code }),
     ...(wait === undefined ? {} : { retryAfter: wait }),
     fromUpstream: true,
-    retryable: hint === 'true' ? true : hint === 'false' ? false : retryable,
+    retryable: retryHintOf(headers) ?? retryable,
   });
 }
 
@@ -83,20 +83,6 @@ function validation(value: Json | undefined): string | undefined {
     return [where === '' ? words : `${where}: ${words}`];
   });
   return lines.length > 0 ? lines.join('; ') : undefined;
-}
-
-/** `retry-after-ms`, or `retry-after` as seconds or a date; in seconds. */
-function retryAfterHeader(headers: Headers): number | undefined {
-  const ms = Number.parseFloat(headers.get('retry-after-ms') ?? '');
-  if (ms >= 0) return ms / 1000;
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  if (/^\s*\d/.test(value)) {
-    const seconds = Number(value);
-    if (seconds >= 0) return seconds;
-  }
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
 }
 
 /** Gemini's RetryInfo: `{retryDelay: "34.4s"}` among `error.details`. */

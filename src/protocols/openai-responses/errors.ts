@@ -1,28 +1,11 @@
 /** Errors in OpenAI's words: the vendor's answer by meaning, and ours as the vendor would say it. */
 
+import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import type { HttpError } from '../protocol.ts';
 import { object, text } from './wire.ts';
-
-const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
-  400: 'invalid_request',
-  401: 'authentication',
-  402: 'billing',
-  403: 'permission',
-  404: 'not_found',
-  408: 'timeout',
-  409: 'conflict',
-  413: 'too_large',
-  422: 'invalid_request',
-  429: 'rate_limit',
-  500: 'upstream',
-  502: 'upstream',
-  503: 'overloaded',
-  504: 'timeout',
-  529: 'overloaded',
-};
 
 const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   context_length_exceeded: 'context_overflow',
@@ -72,8 +55,8 @@ export function vendorError(
     ...(status === undefined ? {} : { status }),
     param: text(body, 'param'),
     code: codeOf(body.code) ?? (code === undefined || code.endsWith('_error') ? undefined : code),
-    retryAfter: headers === undefined ? undefined : retryAfter(headers),
-    retryable: headers === undefined ? undefined : retryable(headers),
+    retryAfter: headers === undefined ? undefined : retryAfterOf(headers),
+    retryable: headers === undefined ? undefined : retryHintOf(headers),
     fromUpstream: true,
   });
 }
@@ -94,24 +77,7 @@ function kindOf(status: number | undefined, body: JsonObject, message: string): 
   // A vague type says less than the status does.
   if (byCode !== undefined && byCode !== 'invalid_request' && byCode !== 'upstream') return byCode;
   if (status === undefined) return byCode ?? 'upstream';
-  return BY_STATUS[status] ?? (status >= 500 ? 'upstream' : 'invalid_request');
-}
-
-/** Seconds, from `retry-after-ms`, or `retry-after` in seconds or as a date. */
-function retryAfter(headers: Headers): number | undefined {
-  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN);
-  if (Number.isFinite(ms)) return ms / 1000;
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  const seconds = Number(value);
-  if (Number.isFinite(seconds)) return seconds;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
-}
-
-function retryable(headers: Headers): boolean | undefined {
-  const value = headers.get('x-should-retry');
-  return value === 'true' ? true : value === 'false' ? false : undefined;
+  return kindOfStatus(status);
 }
 
 /** An upstream's error answer; the body may be OpenAI's, another vendor's, or no JSON at all. */
