@@ -3,6 +3,7 @@
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import { holdsAny, marks, searchable } from '../lib/bytes.ts';
 import { isObject, type Json, type JsonObject, parseJson, splice, topLevel } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 
@@ -12,22 +13,22 @@ const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const EXTENSION = Buffer.from('"hopgate"');
+const HISTORY = marks(
+  '"tool_use',
+  '"tool_calls',
+  '"function_call',
+  '"tool_result',
+  '"custom_tool_call',
+);
 
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type Mend = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
-
-const HISTORY = ['"tool_use', '"tool_calls', '"function_call', '"tool_result', '"custom_tool_call'];
-
-function holdsToolHistory(bytes: Uint8Array): boolean {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  return HISTORY.some((mark) => body.includes(mark));
-}
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
 export class Ask {
   readonly protocol: Protocol;
   /** The body as it may be forwarded: the client's bytes, without the `hopgate` extension. */
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   /** The `hopgate: {…}` extension of the body, where there was one. */
   readonly extension: JsonObject | undefined;
   readonly model: string;
@@ -42,8 +43,8 @@ export class Ask {
   constructor(protocol: Protocol, body: Uint8Array, mend?: Mend) {
     this.protocol = protocol;
     this.#mend = mend;
-    const cut = cutExtension(body);
-    this.bytes = cut.bytes;
+    const cut = cutExtension(searchable(body));
+    this.bytes = searchable(cut.bytes);
     this.extension = cut.extension;
     if (this.bytes.length <= PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
@@ -89,7 +90,7 @@ export class Ask {
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and it is told which.
-      if (this.#mend === undefined || !holdsToolHistory(this.bytes)) throw thrown;
+      if (this.#mend === undefined || !holdsAny(this.bytes, HISTORY)) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);
       if (value === this.#parsed) throw thrown;
@@ -145,10 +146,8 @@ function notAnObject(bytes: Uint8Array): GatewayError {
  * Takes the top-level member `hopgate` out of a body, commas included. The search for its name is
  * native and fast; only a body that may hold it is scanned.
  */
-function cutExtension(body: Uint8Array): { bytes: Uint8Array; extension?: JsonObject } {
-  if (Buffer.from(body.buffer, body.byteOffset, body.byteLength).indexOf(EXTENSION) < 0) {
-    return { bytes: body };
-  }
+function cutExtension(body: Buffer): { bytes: Uint8Array; extension?: JsonObject } {
+  if (!body.includes(EXTENSION)) return { bytes: body };
   const members = topLevel(body);
   const own = members?.get('hopgate');
   if (members === undefined || own === undefined) return { bytes: body };

@@ -9,6 +9,7 @@ import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, HopRecording, Recording } from '../features/feature.ts';
+import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
@@ -148,7 +149,8 @@ export interface Reading extends Attempt {
   };
 }
 
-const gone = (): GatewayError =>
+/** Nobody waits for an answer any more. */
+export const gone = (): GatewayError =>
   new Trouble('timeout', 'The client went away.', { status: 499, retryable: false });
 
 function clientContext(options: Attempt, notes: Notes): () => ClientContext {
@@ -175,7 +177,7 @@ async function refusal(
   const { response, key } = sent;
   const { target } = options.routed;
   const { stream, headers } = decoded(response);
-  const bytes = await readUpTo(stream(), ERROR_BODY_BYTES);
+  const bytes = await readError(stream(), options.upstream.config.timeouts.idleMs);
   recorded?.chunk(bytes);
   const text = new TextDecoder().decode(bytes);
   const said = options.protocol.decodeError(response.status, text, response.headers);
@@ -189,17 +191,25 @@ async function refusal(
   return same ? { ...failure, raw: { status: response.status, headers, body: bytes } } : failure;
 }
 
-async function readUpTo(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+/** As much of an error answer as comes: one that breaks off or falls silent is still that error. */
+async function readError(stream: ReadableStream<Uint8Array>, idleMs: number): Promise<Uint8Array> {
+  const reader = stream.getReader();
+  const stop = () => void reader.cancel().catch(() => {});
+  const watch = watchSilence(idleMs, stop);
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of stream) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size >= limit) break;
+    while (size < ERROR_BODY_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      watch.touch();
+      chunks.push(value);
+      size += value.length;
     }
   } catch {
-    // An error answer that breaks off is still that error.
+    // What came is what there is.
   }
+  watch.stop();
+  stop();
   return Buffer.concat(chunks);
 }

@@ -6,6 +6,7 @@ import type { ProtocolName } from '../conversation/types.ts';
 import { splice } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import type { Sent } from '../upstream/upstream.ts';
 import { Ask } from './ask.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
@@ -88,8 +89,9 @@ async function nativeCount(
   const timer = setTimeout(() => abort.abort(), SECONDS * 1000);
   const leave = () => abort.abort();
   exchange.signal.addEventListener('abort', leave, { once: true });
+  let sent: Sent | undefined;
   try {
-    const sent = await upstream.send({
+    sent = await upstream.send({
       path: `${exchange.protocol.upstreamPath}/count_tokens`,
       search: exchange.search,
       body: withoutOutputCap(ask.bytesFor(target.model)),
@@ -100,7 +102,6 @@ async function nativeCount(
     });
     const { response } = sent;
     const bytes = await response.bytes();
-    sent.release();
     if (response.status === 404 || response.status === 405) return undefined;
     return new Response(bytes, { status: response.status, headers: response.headers });
   } catch (thrown) {
@@ -108,6 +109,7 @@ async function nativeCount(
     if (thrown instanceof GatewayError && thrown.kind === 'invalid_request') throw thrown;
     return undefined;
   } finally {
+    sent?.release();
     clearTimeout(timer);
     exchange.signal.removeEventListener('abort', leave);
   }

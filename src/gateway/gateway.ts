@@ -10,7 +10,7 @@ import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
 import { Ask, type Mend } from './ask.ts';
-import { attempt, type Hop } from './attempt.ts';
+import { attempt, gone, type Hop } from './attempt.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { finishWhole, nextOpened } from './hops.ts';
@@ -40,7 +40,12 @@ export interface GatewayOptions {
   readonly features: readonly Feature[];
   /** For bodies that cannot be read as they are. */
   readonly mend?: Mend;
-  readonly extras: (exchange: Exchange, ask: Ask) => Extras | undefined;
+  /** @throws GatewayError what the client is told instead of an answer */
+  readonly extras: (
+    exchange: Exchange,
+    ask: Ask,
+    recording: Recording | undefined,
+  ) => Extras | undefined;
   readonly snapshot: () => Snapshot;
   /** Told of everything that crosses an edge, where samples are wanted. */
   readonly record: (exchange: RecordedExchange) => Recording | undefined;
@@ -66,7 +71,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange.signal);
       tally.entered(typeof entered === 'function' ? entered : await entered);
-      const extras = options.extras(exchange, ask);
+      const extras = options.extras(exchange, ask, recording);
       const runHop = hopRunner(options, snapshot, exchange, ask, extras, tally);
       const { keepAliveMs } = snapshot.table.config;
 
@@ -89,7 +94,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
       return wholeResponse(exchange, answer, tally);
     } catch (thrown) {
-      return refused(exchange, asGatewayError(thrown), tally);
+      // Whoever leaves while it waits for its turn is no failure of this gateway.
+      const error = exchange.signal.aborted ? gone() : asGatewayError(thrown);
+      return refused(exchange, error, tally);
     }
   };
 }

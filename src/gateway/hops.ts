@@ -43,7 +43,7 @@ export async function finishWhole(
     if (following.kind === 'stream') {
       throw new Error('a stream where a whole answer was asked for');
     }
-    answer = { ...following, notes: following.notes };
+    answer = following;
   }
   return answer;
 }

@@ -46,6 +46,45 @@ export interface Lane {
   fail(error: GatewayError): string;
 }
 
+/** Collects what goes out; bytes that stand side by side in one chunk stay one view of it. */
+export class Outputs {
+  readonly #parts: Output[] = [];
+  #bytes: Uint8Array | undefined;
+  #from = 0;
+  #to = 0;
+
+  text(text: string): void {
+    if (text === '') return;
+    this.#close();
+    this.#parts.push(text);
+  }
+
+  bytes(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    if (bytes === this.#bytes && from === this.#to) {
+      this.#to = to;
+      return;
+    }
+    this.#close();
+    this.#bytes = bytes;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  /** Everything as one; a chunk that goes out whole is the very chunk. */
+  all(): Output {
+    this.#close();
+    return concat(this.#parts);
+  }
+
+  #close(): void {
+    const bytes = this.#bytes;
+    if (bytes === undefined) return;
+    const whole = this.#from === 0 && this.#to === bytes.length;
+    this.#parts.push(whole ? bytes : bytes.subarray(this.#from, this.#to));
+    this.#bytes = undefined;
+  }
+}
+
 /** Several outputs as one; a single one stays the very object it was. */
 export function concat(parts: readonly Output[]): Output {
   const filled = parts.filter((part) => part.length > 0);

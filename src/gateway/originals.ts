@@ -1,10 +1,12 @@
 /** Keeps frames byte-identical as long as interceptors hand on the very events that were in them. */
 
 import type { StreamEvent } from '../conversation/events.ts';
-import type { Output } from './lane.ts';
+import type { SseFrame } from '../lib/sse.ts';
+import type { Outputs } from './lane.ts';
 
 interface Waiting {
-  readonly raw: Uint8Array;
+  /** Undefined: what only the end of the stream tells, which has no bytes of its own. */
+  readonly frame: SseFrame | undefined;
   readonly events: readonly StreamEvent[];
   /** How many of the events have come out, and what they read like re-encoded. */
   done: number;
@@ -19,32 +21,42 @@ interface Waiting {
 export class Originals {
   #queue: Waiting[] = [];
 
+  /** Nothing is held back: a frame whose events nobody touched may go out at once. */
+  get idle(): boolean {
+    return this.#queue.length === 0;
+  }
+
   /** A frame came in. One without events goes out at once when nothing is held back before it. */
-  push(raw: Uint8Array, events: readonly StreamEvent[], out: Output[]): void {
-    if (events.length === 0 && this.#queue.length === 0) out.push(raw);
-    else this.#queue.push({ raw, events, done: 0, text: '' });
+  push(frame: SseFrame | undefined, events: readonly StreamEvent[], out: Outputs): void {
+    if (events.length === 0 && this.#queue.length === 0) write(frame, out);
+    else this.#queue.push({ frame, events, done: 0, text: '' });
   }
 
   /**
    * An event came out; `text` is what the encoder makes of it. Writes the frame's bytes when that was
    * its last event. False: it was not the expected one, its text has been written, stop matching.
    */
-  take(event: StreamEvent, text: string, out: Output[]): boolean {
+  take(event: StreamEvent, text: string, out: Outputs): boolean {
     const head = this.#queue[0];
     if (head === undefined || head.events[head.done] !== event) {
       // Frames without events behind held ones are pings and empty deltas. They may belong to what is
       // not told (the deltas of a held call), so they are dropped.
-      for (const frame of this.#queue) out.push(frame.text);
+      for (const held of this.#queue) out.text(held.text);
       this.#queue = [];
-      out.push(text);
+      out.text(text);
       return false;
     }
     head.done++;
     head.text += text;
     if (head.done < head.events.length) return true;
-    out.push(head.raw);
+    write(head.frame, out);
     this.#queue.shift();
-    while (this.#queue[0]?.events.length === 0) out.push(this.#queue.shift()!.raw);
+    while (this.#queue[0]?.events.length === 0) write(this.#queue.shift()!.frame, out);
     return true;
   }
+}
+
+/** A frame's own bytes. */
+export function write(frame: SseFrame | undefined, out: Outputs): void {
+  if (frame !== undefined) out.bytes(frame.bytes, frame.from, frame.to);
 }

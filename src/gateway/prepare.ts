@@ -12,6 +12,7 @@ import type { Hop } from './attempt.ts';
 import { shapeBody, shapeBytes } from './shape-params.ts';
 
 const utf8 = new TextEncoder();
+// Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.
 const CARRIER = Buffer.from(CARRIER_PREFIX);
 
 export interface Prepared {
@@ -79,7 +80,7 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
   };
   const asAsked = sent === undefined || sent === ask.conversation;
   notes.join(ask.mended);
-  if (same && asAsked && ask.mended.length === 0 && !carriesSeal(ask.bytes)) {
+  if (same && asAsked && ask.mended.length === 0 && !ask.bytes.includes(CARRIER)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
     return { body, interceptors, context: upstream };
@@ -88,9 +89,4 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
   const value = protocol.encodeRequest(conversation, target, notes);
   const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
   return { body, interceptors, context: upstream };
-}
-
-/** Seals that other vendors made travel inside the client's bytes; only an encoder takes them out. */
-function carriesSeal(bytes: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(CARRIER);
 }

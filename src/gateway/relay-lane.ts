@@ -76,7 +76,7 @@ export class RelayLane implements Lane {
     let cut = 0;
     parser.pushUntil(chunk, (frame) => {
       const start = end;
-      end += frame.raw.length;
+      end += frame.to - frame.from;
       this.#remember(frame);
       const before = this.#watch.empty;
       for (const event of this.#decoder.push(frame)) this.#watch.see(event);
@@ -97,12 +97,12 @@ export class RelayLane implements Lane {
   }
 
   /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
-  #remember({ event, data, raw }: SseFrame): void {
+  #remember({ event, data, bytes, from, to }: SseFrame): void {
     if (data === undefined) return;
-    if (this.#headChars >= HEAD_CHARS) this.#tail.push(raw);
+    if (this.#headChars >= HEAD_CHARS) this.#tail.push(bytes.subarray(from, to));
     else {
       this.#headChars += data.length;
-      this.#head.push({ event, data, raw: NO_BYTES });
+      this.#head.push({ event, data, bytes: NO_BYTES, from: 0, to: 0 });
     }
   }
 

@@ -1,5 +1,7 @@
 /** An upstream's body as plain bytes, whatever encoding it came in although none was asked for. */
 
+import { memberOf } from '../lib/json-members.ts';
+
 const FORMATS: Readonly<Record<string, string>> = {
   gzip: 'gzip',
   'x-gzip': 'gzip',
@@ -21,7 +23,7 @@ export interface Body {
 
 export function decoded(response: Response): Body {
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase();
-  const format = encoding === undefined ? undefined : FORMATS[encoding];
+  const format = encoding === undefined ? undefined : memberOf(FORMATS, encoding);
   if (format === undefined) {
     return {
       headers: response.headers,

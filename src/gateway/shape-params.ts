@@ -2,6 +2,7 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import type { Profile } from '../conversation/target.ts';
+import { searchable } from '../lib/bytes.ts';
 import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json.ts';
 
 const utf8 = new TextDecoder();
@@ -33,7 +34,7 @@ export function shapeBody(body: JsonObject, profile: Profile, notes: Notes): Jso
 export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): Uint8Array {
   const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
   if (keys.length === 0) return bytes;
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const body = searchable(bytes);
   if (!keys.some((key) => body.includes(`"${key}"`))) return bytes;
   const members = topLevel(bytes);
   if (members === undefined || !keys.some((key) => members.has(key))) return bytes;

@@ -99,7 +99,7 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
         }
         for (let hop = opened; ; ) {
           answer = hop;
-          if (options.signal.aborted) return gone();
+          if (over || options.signal.aborted) return gone();
           const first = concat(hop.first);
           if (first.length > 0) {
             const slow = put(first);

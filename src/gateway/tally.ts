@@ -1,7 +1,7 @@
 /** Keeps what is to be told of an exchange until it is over. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { Note } from '../conversation/notes.ts';
+import type { Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Recording, Told } from '../features/feature.ts';
 import type { Answer } from './answer.ts';
@@ -32,7 +32,8 @@ export function openTally(
   let route: string | undefined;
   let tries = 0;
   let hops = 0;
-  const notes: Note[] = [];
+  // Kept, not copied: while a stream runs more is noted.
+  const noted: Notes[] = [];
   let firstByte: number | undefined;
   let queue: number | undefined;
   let leave: (() => void) | undefined;
@@ -53,7 +54,7 @@ export function openTally(
       answer = last;
       tries += count;
       hops++;
-      notes.push(...(last.notes?.all ?? []));
+      if (last.notes !== undefined) noted.push(last.notes);
     },
     firstByte() {
       firstByte ??= since();
@@ -73,7 +74,7 @@ export function openTally(
         tries,
         usage,
         hops,
-        notes,
+        notes: noted.flatMap(({ all }) => all),
         error,
       };
       recording?.end(told);

@@ -1,17 +1,15 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { FinishReason, StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Interceptor, Next } from '../features/feature.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type { ClientContext, Digest, StreamDecoder, StreamEncoder } from '../protocols/protocol.ts';
 import { AnswerWatch } from './answer-watch.ts';
-import { concat, type Lane, type Output, type Said } from './lane.ts';
-import { Originals } from './originals.ts';
-
-const NO_BYTES = new Uint8Array(0);
+import { type Lane, type Output, Outputs, type Said } from './lane.ts';
+import { Originals, write } from './originals.ts';
 
 /** The client's side of a stream; the same one for every hop of an exchange. */
 export interface ClientSide {
@@ -64,9 +62,9 @@ export class TranslateLane implements Lane {
 
   /** Events that come from elsewhere than frames: a whole reply, taken apart. */
   feed(events: readonly StreamEvent[]): Output {
-    const parts: Output[] = [];
-    this.#write(this.#through(events), parts);
-    return concat(parts);
+    const out = new Outputs();
+    this.#write(this.#through(events), out);
+    return out.all();
   }
 
   /** Events for the client from between two hops. */
@@ -79,21 +77,21 @@ export class TranslateLane implements Lane {
   end(): Output {
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
-    const parts: Output[] = [this.#frames(frames)];
-    if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) parts.push(unframed);
+    const out = new Outputs();
+    this.#take(frames, out);
+    if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) out.bytes(unframed);
     const last = this.#decoder.end();
-    // What only the end of the stream tells has no bytes of its own; untouched, it adds none.
-    this.#originals?.push(NO_BYTES, last, parts);
-    this.#write(this.#through(last), parts);
+    this.#originals?.push(undefined, last, out);
+    this.#write(this.#through(last), out);
     for (let at = 0; at < this.#interceptors.length; at++) {
       const held = this.#interceptors[at]!.end();
-      this.#write(this.#through(held, at + 1), parts);
+      this.#write(this.#through(held, at + 1), out);
     }
     if (this.#upstreamEnded) {
       for (const interceptor of this.#interceptors) this.#next ??= interceptor.next?.();
-      if (!this.#watch.empty) parts.push(this.#release());
+      if (!this.#watch.empty) out.text(this.#release());
     }
-    return concat(parts);
+    return out.all();
   }
 
   get next(): Next | undefined {
@@ -108,38 +106,62 @@ export class TranslateLane implements Lane {
       }
       return text;
     }
-    const parts: Output[] = [];
-    for (const frame of frames) {
-      const events = this.#decoder.push(frame);
-      this.#originals?.push(frame.raw, events, parts);
-      this.#write(this.#through(events), parts);
-    }
-    return concat(parts);
+    const out = new Outputs();
+    this.#take(frames, out);
+    return out.all();
   }
 
-  /** Events through interceptor `from` and those behind it. */
+  #take(frames: readonly SseFrame[], out: Outputs): void {
+    for (const frame of frames) {
+      const events = this.#decoder.push(frame);
+      const told = this.#through(events);
+      const idle = this.#originals?.idle === true && !this.#watch.empty;
+      if (idle && told === events && events.length === 1 && events[0]!.type === 'delta') {
+        // Most of every stream: one piece of text that nobody touched.
+        this.#pass(events[0]);
+        write(frame, out);
+        continue;
+      }
+      this.#originals?.push(frame, events, out);
+      this.#write(told, out);
+    }
+  }
+
+  /** Does for an event that leaves as bytes what {@link #encode} does for one that leaves as text. */
+  #pass(event: DeltaEvent): void {
+    const { encoder, fold } = this.client;
+    this.#watch.see(event);
+    fold?.push(event);
+    if (encoder.pass === undefined) encoder.event(event);
+    else encoder.pass(event);
+  }
+
+  /** Events through interceptor `from` and those behind it; the same list when nobody touched any. */
   #through(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
     if (from === 0 && events.at(-1)?.type === 'end') this.#upstreamEnded = true;
     let current = events;
     for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
       const interceptor = this.#interceptors[at]!;
-      const next: StreamEvent[] = [];
-      for (const event of current) {
+      let next: StreamEvent[] | undefined;
+      for (let i = 0; i < current.length; i++) {
+        const event = current[i]!;
         const out = interceptor.event(event);
+        if (out === event && next === undefined) continue;
+        next ??= current.slice(0, i);
         if (Array.isArray(out)) next.push(...(out as readonly StreamEvent[]));
         else next.push(out as StreamEvent);
       }
-      current = next;
+      current = next ?? current;
     }
     return current;
   }
 
-  #write(events: readonly StreamEvent[], parts: Output[]): void {
+  #write(events: readonly StreamEvent[], out: Outputs): void {
     for (const event of events) {
       const text = this.#encode(event);
       if (this.#watch.empty) continue;
-      if (this.#originals === undefined) parts.push(text);
-      else if (!this.#originals.take(event, text, parts)) this.#originals = undefined;
+      if (this.#originals === undefined) out.text(text);
+      else if (!this.#originals.take(event, text, out)) this.#originals = undefined;
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import { memberOf } from '../lib/json-members.ts';
 
 type Decoder = (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
 
@@ -28,7 +29,7 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   const length = Number(request.headers.get('content-length') ?? 0);
   if (length > limit) throw tooLarge(limit);
   const bytes = request.headers.has('content-length')
-    ? await request.bytes()
+    ? Buffer.from(await request.arrayBuffer())
     : await readBounded(request, limit);
   if (bytes.length > limit) throw tooLarge(limit);
   const encoding = request.headers.get('content-encoding');
@@ -52,7 +53,7 @@ function undo(bytes: Uint8Array, encoding: string, limit: number): Uint8Array {
   const names = encoding.split(',').map((name) => name.trim().toLowerCase());
   for (const name of names.reverse()) {
     if (name === '' || name === 'identity') continue;
-    const decode = DECODERS[name];
+    const decode = memberOf(DECODERS, name);
     if (decode === undefined) {
       throw new GatewayError('invalid_request', `Unknown content-encoding '${name}'.`, {
         status: 415,

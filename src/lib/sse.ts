@@ -2,14 +2,16 @@
 
 /**
  * One event: `data` lines joined with a newline, `event` the last event line (empty when there was
- * none), `raw` a view of the bytes it came from, its blank line included. A frame without data
+ * none). It came from `bytes`, `from` up to `to`, its blank line included. A frame without data
  * (comments, keep-alives) has `data === undefined`.
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
 export interface SseFrame {
   readonly event: string;
   readonly data: string | undefined;
-  readonly raw: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
 }
 
 const LF = 0x0a;
@@ -20,7 +22,7 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const NO_BYTES = new Uint8Array(0);
 
 export interface SseOptions {
-  /** Nobody asks for the frames' bytes (`raw` is empty): text is decoded by the chunk, not by the frame. */
+  /** Nobody asks for the frames' bytes: they have none. */
   readonly raw?: false;
 }
 
@@ -38,15 +40,26 @@ export class SseParser {
   push(chunk: Uint8Array): SseFrame[] {
     const frames: SseFrame[] = [];
     const bytes = this.#joined(chunk);
-    const end = this.#raw ? -1 : lastPlainEnd(bytes);
+    const end = lastPlainEnd(bytes);
     if (end > 0) {
+      // One decoding for all of them costs a fraction of one for each.
       const text = utf8.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
-      for (let at = 0; at < text.length; ) {
+      // As many characters as bytes: pure ASCII, and what stands where in one stands there in the other.
+      const ascii = text.length === end;
+      let kept = end;
+      for (let at = 0, from = 0; at < text.length; ) {
         const next = text.indexOf('\n\n', at) + 2;
-        frames.push(parseFrame(text, at, next, NO_BYTES));
+        if (next < 2) {
+          // An odd line feed behind a blank line belongs to what comes next.
+          kept = end - (text.length - at);
+          break;
+        }
+        const to = ascii ? next : this.#raw ? blankLineEnd(bytes, from) : 0;
+        frames.push(parseFrame(text, at, next, this.#raw ? bytes : NO_BYTES, from, to));
         at = next;
+        from = to;
       }
-      this.#keep(bytes, end);
+      this.#keep(bytes, kept);
       return frames;
     }
     this.#cut(bytes, (frame) => {
@@ -75,11 +88,19 @@ export class SseParser {
     for (;;) {
       const end = blankLineEnd(bytes, from);
       if (end < 0) break;
-      const raw = bytes.subarray(start, end);
-      const text = utf8.decode(raw);
+      const text = utf8.decode(bytes.subarray(start, end));
+      const raw = this.#raw ? bytes : NO_BYTES;
+      const frame = parseFrame(
+        text,
+        0,
+        text.length,
+        raw,
+        this.#raw ? start : 0,
+        this.#raw ? end : 0,
+      );
       start = end;
       from = end;
-      if (stop(parseFrame(text, 0, text.length, this.#raw ? raw : NO_BYTES))) break;
+      if (stop(frame)) break;
     }
     this.#keep(bytes, start);
   }
@@ -98,7 +119,8 @@ export class SseParser {
     this.#tail = undefined;
     if (tail === undefined) return [];
     const text = utf8.decode(tail);
-    const frame = parseFrame(text, 0, text.length, this.#raw ? tail : NO_BYTES);
+    const raw = this.#raw ? tail : NO_BYTES;
+    const frame = parseFrame(text, 0, text.length, raw, 0, raw.length);
     return frame.data === undefined && frame.event === '' ? [] : [frame];
   }
 
@@ -142,7 +164,14 @@ function lastPlainEnd(bytes: Uint8Array): number {
 }
 
 /** The frame that stands in `text` from `start` to `stop`. */
-function parseFrame(text: string, start: number, stop: number, raw: Uint8Array): SseFrame {
+function parseFrame(
+  text: string,
+  start: number,
+  stop: number,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+): SseFrame {
   // Nearly every frame is `data: …` or `event: …` + `data: …` with LF: cut those without a regex.
   let event = '';
   let data: string | undefined;
@@ -168,7 +197,7 @@ function parseFrame(text: string, start: number, stop: number, raw: Uint8Array):
     }
     at = next;
   }
-  return { event, data, raw };
+  return { event, data, bytes, from, to };
 }
 
 /** One event as text; `data` must not hold a line break (JSON does not). */

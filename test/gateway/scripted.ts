@@ -21,15 +21,19 @@ export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
   'openai-responses': openaiResponses,
 };
 
-/** One upstream answer: SSE text in chunks, a JSON body, a status with a body, or a connection error. */
+/**
+ * One upstream answer: SSE text in chunks, a JSON body, a status with a body, a body that stalls behind
+ * its first words, or a connection error.
+ */
 export type Scripted =
   | { readonly sse: readonly string[]; readonly cut?: boolean }
   | { readonly json: unknown; readonly status?: number; readonly headers?: Record<string, string> }
+  | { readonly stalls: string; readonly status: number }
   | { readonly refuse: string };
 
 export interface ScriptedGateway {
   /** The client's request and its answer as text, with whether the body broke off. */
-  ask(protocol: ProtocolName, body: unknown): Promise<Answered>;
+  ask(protocol: ProtocolName, body: unknown, signal?: AbortSignal): Promise<Answered>;
   /** Bodies that the upstream was sent. */
   readonly sent: unknown[];
   readonly summaries: Summary[];
@@ -47,7 +51,11 @@ export function scriptedGateway(
   script: Scripted[],
   features: readonly Feature[] = [],
   yaml = '',
-  { name = 'up', profile = 'none' }: { readonly name?: string; readonly profile?: string } = {},
+  {
+    name = 'up',
+    profile = 'none',
+    slots = new Slots(0),
+  }: { readonly name?: string; readonly profile?: string; readonly slots?: Slots } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
     `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"], profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
@@ -71,7 +79,7 @@ export function scriptedGateway(
     extras: () => undefined,
     snapshot: () => ({
       table,
-      slots: new Slots(0),
+      slots,
       upstream: ({ provider }) => {
         const known = upstreams.get(provider.name) ?? new Upstream(provider, transport);
         upstreams.set(provider.name, known);
@@ -86,14 +94,14 @@ export function scriptedGateway(
   return {
     sent,
     summaries,
-    async ask(protocol, body) {
+    async ask(protocol, body, signal = new AbortController().signal) {
       const response = await gateway({
         id: 'req_1790000000000_abcdef',
         protocol: PROTOCOLS[protocol],
         body: new TextEncoder().encode(JSON.stringify(body)),
         headers: new Headers(),
         search: '',
-        signal: new AbortController().signal,
+        signal,
         owner: '',
         started: performance.now(),
       });
@@ -109,6 +117,12 @@ function answer(scripted: Scripted): Response {
       status: scripted.status ?? 200,
       headers: scripted.headers,
     });
+  }
+  if ('stalls' in scripted) {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(scripted.stalls)),
+    });
+    return new Response(body, { status: scripted.status });
   }
   const chunks = scripted.sse.map((text) => new TextEncoder().encode(text));
   const body = new ReadableStream<Uint8Array>({

@@ -13,6 +13,10 @@ function parse(chunks: readonly Uint8Array[]): SseFrame[] {
   return [...frames, ...parser.end()];
 }
 
+/** What the frames came from, joined. */
+const bytesOf = (frames: readonly SseFrame[]) =>
+  Buffer.concat(frames.map((one) => one.bytes.subarray(one.from, one.to)));
+
 const meaning = (frames: readonly SseFrame[]) =>
   frames.filter(({ data }) => data !== undefined).map(({ event, data }) => ({ event, data }));
 
@@ -68,16 +72,30 @@ describe('server-sent events', () => {
         const whole = bytes(text);
         const single = parse([...whole].map((byte) => Uint8Array.of(byte)));
         expect(meaning(single)).toEqual(meaning(parse([whole])));
-        expect(Buffer.concat(single.map(({ raw }) => raw))).toEqual(
-          Buffer.concat(parse([whole]).map(({ raw }) => raw)),
-        );
+        expect(bytesOf(single)).toEqual(bytesOf(parse([whole])));
       }),
     );
   });
 
-  test('the bytes of the frames are the bytes of the stream', () => {
-    const text = ': hi\n\nevent: a\ndata: 1\n\ndata: ü\r\n\r\n';
-    expect(Buffer.concat(parse([bytes(text)]).map(({ raw }) => raw)).toString()).toBe(text);
+  const frame = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 6 }).map((data) => sseEvent('', JSON.stringify(data))),
+    fc.constantFrom(
+      ': note\n\n',
+      'event: a\ndata: 漢字\n\n',
+      'data: 1\r\n\r\n',
+      '\ufeffdata: 1\n\n',
+    ),
+  );
+
+  test('the bytes of the frames are the bytes of the stream, each with its own, whatever the letters', () => {
+    fc.assert(
+      fc.property(fc.array(frame, { minLength: 1 }), fc.nat(), (parts, at) => {
+        const text = parts.join('');
+        const frames = parse(cut(bytes(text), [at % (text.length + 1)]));
+        expect(bytesOf(frames).toString()).toBe(text);
+        expect(frames.map((one) => bytesOf([one]).toString())).toEqual(parts);
+      }),
+    );
   });
 
   test('a last event without its blank line is not lost, half a comment is no event', () => {
@@ -92,4 +110,22 @@ describe('server-sent events', () => {
       { event: '', data: '{}' },
     ]);
   });
+});
+
+test('an odd number of line feeds between events ends, and every byte is still somebody’s', () => {
+  for (const text of [
+    'data: x\n\n\ndata: y\n\n',
+    'data: é\n\n\n\n\ndata: y\n\n\n',
+    '\n\n\ndata: z\n\n',
+  ]) {
+    for (const raw of [{}, { raw: false } as const]) {
+      const parser = new SseParser(raw);
+      const frames = [...parser.push(Buffer.from(text))];
+      const rest = parser.pending ?? new Uint8Array(0);
+      expect(frames.flatMap(({ data }) => data ?? [])).toEqual(text.match(/(?<=data: )./g) ?? []);
+      if ('raw' in raw) continue;
+      const pieces = frames.map(({ bytes, from, to }) => bytes.subarray(from, to));
+      expect(Buffer.concat([...pieces, rest]).toString()).toBe(text);
+    }
+  }
 });

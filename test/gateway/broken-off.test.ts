@@ -1,0 +1,81 @@
+/** Who falls silent, breaks off or leaves where nobody streams: within an error, a token count, the waiting line. */
+
+import { expect, test } from 'bun:test';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
+import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { routingTable } from '../../src/routing/index.ts';
+import { Slots } from '../../src/upstream/slots.ts';
+import { Upstream } from '../../src/upstream/upstream.ts';
+import { PROTOCOLS, scriptedGateway } from './scripted.ts';
+
+const ASKED = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] };
+
+test('an error answer that never ends is that error, once its vendor was silent for too long', async () => {
+  const gateway = scriptedGateway(
+    'openai-chat',
+    [
+      {
+        status: 400,
+        stalls: '{"error":{"message":"No such field","type":"invalid_request_error"}}',
+      },
+    ],
+    [],
+    'timeouts: { idle: 0.2 }',
+  );
+  const answer = await gateway.ask('openai-chat', { ...ASKED, max_tokens: undefined });
+  expect(answer.status).toBe(400);
+  expect(answer.text).toContain('No such field');
+});
+
+test('a client that leaves while it waits for its turn is told of as gone, not as a failure here', async () => {
+  const slots = new Slots(1);
+  const leave = slots.take(new AbortController().signal) as () => void;
+  const gateway = scriptedGateway('openai-chat', [], [], '', { slots });
+  const abort = new AbortController();
+  const waiting = gateway.ask('openai-chat', ASKED, abort.signal);
+  abort.abort();
+  expect((await waiting).status).toBe(499);
+  expect(gateway.summaries.map(({ status }) => status)).toEqual([499]);
+  leave();
+  // Nobody is left in line whose place could be lost.
+  expect(typeof slots.take(new AbortController().signal)).toBe('function');
+});
+
+test('a count that breaks off gives its place back: the next one is not left waiting', async () => {
+  const loaded = parseConfig(
+    'providers: { up: { protocol: anthropic-messages, base_url: "http://up.test", models: ["*"], concurrency: 1 } }',
+    'test.yaml',
+    environmentFrom({}, '/nowhere'),
+  );
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  let asked = 0;
+  const provider = loaded.config.providers.up!;
+  const upstream = new Upstream(provider, async () => {
+    asked++;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.error(new Error('reset by peer')),
+    });
+    return new Response(body);
+  });
+  const table = routingTable(loaded.config);
+  const count = createTokenCounter({
+    protocols: PROTOCOLS,
+    snapshot: () => ({ table, slots: new Slots(0), upstream: () => upstream }),
+  });
+  for (let i = 1; i <= 2; i++) {
+    const response = await count({
+      id: 'req_1790000000000_abcdef',
+      protocol: anthropicMessages,
+      body: new TextEncoder().encode(JSON.stringify(ASKED)),
+      headers: new Headers(),
+      search: '',
+      signal: new AbortController().signal,
+      owner: '',
+      started: performance.now(),
+    });
+    expect(response.headers.get('x-hopgate-notes')).toBe('tokens_estimated');
+    expect(asked).toBe(i);
+  }
+});
