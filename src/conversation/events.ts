@@ -11,7 +11,8 @@ import type { Usage } from './usage.ts';
  *     start  (block-start delta* block-stop)*  finish  end
  *
  * One block is open at a time; `index` counts from 0 without gaps; `usage` may stand anywhere behind
- * `start`, the last one counts, each one is complete in itself. `error` ends the stream in place of
+ * `start`, the last one counts, each one is complete in itself. A `tool-event` stands behind `start`
+ * and between two blocks; no decoder makes one. `error` ends the stream in place of
  * `finish end`. A stream that stops without `end` or `error` was cut.
  */
 export type StreamEvent =
@@ -26,7 +27,8 @@ export type StreamEvent =
   | FinishEvent
   | EndEvent
   | ErrorEvent
-  | OpaqueEvent;
+  | OpaqueEvent
+  | ToolEvent;
 
 export interface StartEvent {
   readonly type: 'start';
@@ -144,6 +146,21 @@ export interface OpaqueEvent {
   readonly wire: Wire;
 }
 
+/** A tool is run by this gateway, told to an app that asked to see it. It is no part of the answer. */
+export interface ToolEvent {
+  readonly type: 'tool-event';
+  readonly event: 'tool_call' | 'tool_result';
+  /** Of the call: the same in both events. */
+  readonly id: string;
+  readonly name: string;
+  /** `tool_call`: the arguments, as text where they are no JSON. */
+  readonly arguments?: Json;
+  /** `tool_result`: the result as data; what failed says so in it. */
+  readonly result?: Json;
+  readonly failed?: boolean;
+  readonly durationMs?: number;
+}
+
 /** A whole answer: what a non-streaming reply says, or a stream folded up. */
 export interface Reply {
   readonly id: string;
@@ -157,6 +174,8 @@ export interface Reply {
   /** OpenAI's token objects of the answer's text. */
   readonly logprobs?: readonly Json[];
   readonly rest?: JsonObject;
+  /** Tools that were run here on the way to it, where the client asked to see them. */
+  readonly toolEvents?: readonly ToolEvent[];
   readonly wire?: Wire;
 }
 

@@ -1,7 +1,7 @@
 /** Events to a whole reply, and a whole reply to events. */
 
 import type { Json } from '../lib/json.ts';
-import type { BlockHead, Reply, StreamEvent } from './events.ts';
+import type { BlockHead, Reply, StreamEvent, ToolEvent } from './events.ts';
 import type { Block, Citation, Sealed } from './types.ts';
 
 /** Collects a stream into the reply it amounts to. Push every event in order, then take `reply`. */
@@ -18,6 +18,7 @@ export class Fold {
   #citations: Citation[] = [];
   #sealed: Sealed | undefined;
   #logprobs: Json[] = [];
+  #toolEvents: ToolEvent[] = [];
   #complete = false;
 
   push(event: StreamEvent): void {
@@ -65,6 +66,9 @@ export class Fold {
       case 'end':
         this.#complete = true;
         break;
+      case 'tool-event':
+        this.#toolEvents.push(event);
+        break;
     }
   }
 
@@ -109,6 +113,7 @@ export class Fold {
       usage: this.#usage,
       ...(this.#logprobs.length > 0 ? { logprobs: this.#logprobs } : {}),
       rest: this.#rest,
+      ...(this.#toolEvents.length > 0 ? { toolEvents: this.#toolEvents } : {}),
     };
   }
 }

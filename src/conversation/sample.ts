@@ -23,9 +23,13 @@ export interface SampleEdge {
   /** Of requests and responses at a vendor; both count from 1. */
   readonly hop?: number;
   readonly try?: number;
-  /** Milliseconds since the exchange began: first byte and last. */
+  /** Milliseconds since the exchange began: begin and end. */
   readonly at?: number;
   readonly until?: number;
+  /** The same for the first byte of an answer's body; `at` is when its head was there. */
+  readonly first?: number;
+  /** Of a stream, when its bytes came: `ms:byte ms:byte …`, from that byte on at that time. */
+  readonly pace?: string;
   readonly protocol?: ProtocolName;
   readonly target?: string;
   readonly url?: string;
@@ -48,10 +52,12 @@ export interface SampleError {
 /** A tool that the gateway ran between two hops. */
 export interface SampleToolRun {
   readonly name: string;
+  /** The hop that asked for it; left out: it was run before the first one. */
   readonly hop?: number;
   readonly arguments?: string;
   readonly result?: string;
   readonly error?: string;
+  /** Milliseconds since the exchange began, and how long it ran. */
   readonly at?: number;
   readonly ms?: number;
 }
@@ -80,6 +86,8 @@ export interface SampleMeta {
   readonly usage?: Usage;
   readonly notes: readonly Note[];
   readonly session?: string;
+  /** The memory space that its conversation used; erasing the space removes the sample. */
+  readonly memory_space?: string;
   readonly owner?: string;
   /** The query string of the client's request. */
   readonly search?: string;
@@ -114,9 +122,18 @@ export interface SampleRow {
   readonly notes: string;
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
+  /** Of the input: read from the vendor's cache, written to it, and of that for one hour. */
+  readonly cached_tokens: number | null;
+  readonly cache_write_tokens: number | null;
+  readonly cache_write_1h_tokens: number | null;
+  /** Of the output. */
+  readonly reasoning_tokens: number | null;
   readonly first_byte_ms: number | null;
   readonly total_ms: number | null;
   readonly session: string;
+  /** Name of the gateway key that it was made with, '' without keys. */
+  readonly owner: string;
+  readonly memory_space?: string;
   /** On disk, all files. */
   readonly bytes: number;
 }
@@ -136,7 +153,70 @@ export interface SampleFilter {
   readonly entry?: string;
   /** Kind of error. */
   readonly error?: string;
+  /** Name of the gateway key. */
+  readonly owner?: string;
+  /** Part of the id, model, target, session, error or notes. */
+  readonly q?: string;
+  /** Older than this one. */
+  readonly before?: { readonly time: number; readonly id: string };
   readonly limit?: number;
+}
+
+/** Sums over samples with the same `time` (a bucket) and `target`. */
+export interface SampleSums {
+  /** Number of the bucket, from 0. */
+  readonly bucket: number;
+  readonly target: string;
+  readonly requests: number;
+  readonly failed: number;
+  /** How many of them know their tokens. */
+  readonly counted: number;
+  readonly input_tokens: number;
+  readonly cached_tokens: number;
+  readonly cache_write_tokens: number;
+  readonly cache_write_1h_tokens: number;
+  readonly output_tokens: number;
+  readonly reasoning_tokens: number;
+  /** Input tokens of those whose vendor tells of its cache. */
+  readonly cacheable_tokens: number;
+}
+
+/** How often something was seen in a bucket at a target. */
+export interface SampleCount {
+  readonly bucket: number;
+  readonly target: string;
+  readonly name: string;
+  readonly count: number;
+}
+
+/** Nearest-rank percentiles in milliseconds; null where nothing was measured. */
+export interface SamplePercentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** Which times a statistic groups by: single buckets, single targets, or all together. */
+export type SampleGrouping = 'bucket' | 'target' | 'all';
+
+/** What a folder of samples says in numbers; every question is one look into the index. */
+export interface SampleStatistics {
+  sums(): readonly SampleSums[];
+  /** By status, kind of error, and text of notes (`name=count,…`); '' is left out. */
+  counts(of: 'status' | 'error' | 'notes'): readonly SampleCount[];
+  /** By number of the bucket, name of the target, or ''. */
+  percentiles(
+    of: 'first_byte_ms' | 'total_ms',
+    by: SampleGrouping,
+  ): ReadonlyMap<number | string, SamplePercentiles>;
+}
+
+/** Told of recorded exchanges while they are recorded. */
+export interface SampleWatcher {
+  /** New, or more is known of it. */
+  row(row: SampleRow): void;
+  /** No longer there: aged out, or not wanted after all. */
+  gone(ids: readonly string[]): void;
 }
 
 /** What is put into a file to be carried elsewhere: texts as they are, other bytes as base64. */
@@ -155,8 +235,15 @@ export interface ExportedSample {
 export interface SampleBook {
   readonly root: string;
   list(filter?: SampleFilter): readonly SampleRow[];
+  /** Samples from `since` on in buckets of `bucketMs`; `filter` must say since and until. */
+  statistics(
+    filter: SampleFilter & { readonly since: number; readonly until: number },
+    bucketMs: number,
+  ): SampleStatistics;
   /** By id, or by the unique end or beginning of one. Undefined: no such sample. */
   find(id: string): SampleMeta | undefined;
+  /** What a list shows of it. */
+  row(meta: SampleMeta): SampleRow;
   /** The body of an edge; undefined when there is none. */
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
   /** Where the file of an edge is. */
@@ -165,6 +252,8 @@ export interface SampleBook {
   /** Credentials are masked once more. @throws Error for what is no exported sample */
   import(sample: ExportedSample): SampleMeta;
   remove(meta: SampleMeta): void;
+  /** Removes all samples of a memory space; how many. */
+  eraseSpace(space: string): number;
   close(): void;
 }
 

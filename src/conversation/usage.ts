@@ -1,5 +1,7 @@
 /** The one usage model. Every count is of tokens, and every count excludes the others. */
 
+import { memberOf, put } from '../lib/json-members.ts';
+
 /**
  * - `input`: prompt tokens neither read from nor written to a cache
  * - `cacheRead`, `cacheWrite`: prompt tokens read from / written to the vendor's cache
@@ -40,7 +42,7 @@ const sum = (a: number | undefined, b: number | undefined) =>
 export function addUsage(a: Usage, b: Usage): Usage {
   const hosted: Record<string, number> = { ...a.hosted };
   for (const [name, count] of Object.entries(b.hosted ?? {})) {
-    hosted[name] = (hosted[name] ?? 0) + count;
+    put(hosted, name, (memberOf(hosted, name) ?? 0) + count);
   }
   const total: Usage = {
     input: a.input + b.input,

@@ -1,6 +1,7 @@
 /** Two JSON values compared by structure: what was added, removed and changed, and where. */
 
 import { isObject, type Json } from './json.ts';
+import { memberOf } from './json-members.ts';
 import { type Path, pointerOf } from './pointer.ts';
 
 /** `at` leads into the first value (removed, changed) or the second (added); `to` into the second. */
@@ -27,11 +28,12 @@ function compare(a: Json, b: Json, at: Path, to: Path, out: Change[]): void {
   if (Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, out);
   else if (isObject(a) && isObject(b)) {
     for (const key of Object.keys(a)) {
-      if (b[key] === undefined) removed(a[key]!, [...at, key], out);
-      else compare(a[key]!, b[key], [...at, key], [...to, key], out);
+      const now = memberOf(b, key);
+      if (now === undefined) removed(a[key]!, [...at, key], out);
+      else compare(a[key]!, now, [...at, key], [...to, key], out);
     }
     for (const key of Object.keys(b)) {
-      if (a[key] === undefined && b[key] !== undefined) added(b[key], [...to, key], out);
+      if (memberOf(a, key) === undefined && b[key] !== undefined) added(b[key], [...to, key], out);
     }
   } else if (JSON.stringify(a) !== JSON.stringify(b)) {
     const from = pointerOf(at);

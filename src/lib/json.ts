@@ -5,9 +5,8 @@ export type JsonObject = { readonly [key: string]: Json | undefined };
 
 /** A JSON object (not null, not an array, not a raw number kept by {@link parseExact}). */
 export function isObject(value: unknown): value is JsonObject {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !('rawJSON' in value)
-  );
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return !('rawJSON' in value && isRawJSON(value));
 }
 
 // Numbers that a double cannot hold: 16 digits and more. Everything else survives parse → stringify
@@ -21,7 +20,10 @@ type SourceReviver = (
   context: { source?: string },
 ) => unknown;
 const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown;
-const rawJSON = (JSON as unknown as { rawJSON: (text: string) => unknown }).rawJSON;
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON: (text: string) => unknown;
+  isRawJSON: (value: unknown) => boolean;
+};
 
 function keepLongNumbers(
   this: unknown,

@@ -1,7 +1,7 @@
 /** Databases that know their schema's version: brought forwards after a backup, refused when a newer hopgate made them. */
 
 import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** SQL, or a function, that brings a file from one version to the next; runs inside a transaction. */
@@ -35,7 +35,7 @@ export function bringUpToDate(
 ): Migrated {
   const to = migrations.length;
   const from = versionOf(db);
-  refuseNewer(from, to);
+  refuseNewer(path, from, to);
   if (from === to) return { from, to, backup: undefined };
   const backup = from === 0 ? undefined : backUp(db, path, from);
   db.transaction(() => {
@@ -49,12 +49,17 @@ export function bringUpToDate(
   return { from, to, backup };
 }
 
-function refuseNewer(from: number, to: number): void {
+function refuseNewer(path: string, from: number, to: number): void {
   if (from <= to) return;
+  const older = Array.from({ length: to }, (_, n) => backupOf(path, to - n)).find(existsSync);
+  const back = older === undefined ? 'move the file away' : `put ${older} in its place`;
   throw new Error(
-    `the file was made by a newer version of hopgate (schema ${from}, this one knows ${to}): use that one again, or move the file away`,
+    `the file was made by a newer version of hopgate (schema ${from}, this one knows ${to}): use that one again, or ${back}`,
   );
 }
+
+/** Where a file of an older version is kept. */
+const backupOf = (path: string, version: number) => `${path}.v${version}.backup`;
 
 /**
  * A database that only its owner can read: 0600, in a directory 0700.
@@ -88,7 +93,7 @@ export interface StateFile {
 export function openStateFile({ path, migrations, busy, pragmas = [] }: StateFile): Database {
   const db = openPrivate(path, busy);
   try {
-    refuseNewer(versionOf(db), migrations.length);
+    refuseNewer(path, versionOf(db), migrations.length);
     for (const pragma of pragmas) db.run(`PRAGMA ${pragma}`);
     db.run('PRAGMA journal_mode = WAL');
     db.run('PRAGMA synchronous = NORMAL');
@@ -110,7 +115,7 @@ function backUp(db: Database, path: string, version: number): string | undefined
     rmSync(temporary);
     return undefined;
   }
-  const backup = `${path}.v${version}.backup`;
+  const backup = backupOf(path, version);
   renameSync(temporary, backup);
   return backup;
 }

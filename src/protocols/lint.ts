@@ -38,3 +38,29 @@ export function findings(): { readonly list: Finding[]; readonly report: Report 
   const list: Finding[] = [];
   return { list, report: (at, rule, message) => void list.push({ at, rule, message }) };
 }
+
+/** A reader of one stream: `number` is that of the event, which the report puts before every place. */
+export interface EventReader {
+  take(frame: SseFrame, report: Report, number: number): void;
+  /** `report` places what it says behind the last event. */
+  end(report: Report): void;
+}
+
+/** Counts the events for a reader; frames without data (comments, pings of the wire) are none. */
+export function lintEvents(reader: EventReader): StreamLinter {
+  let count = 0;
+  return {
+    push(frame) {
+      if (frame.data === undefined) return [];
+      const { list, report } = findings();
+      const number = count++;
+      reader.take(frame, (at, ...said) => report(`/${number}${at}`, ...said), number);
+      return list;
+    },
+    end() {
+      const { list, report } = findings();
+      reader.end((at, ...said) => report(`/${count}${at}`, ...said));
+      return list;
+    },
+  };
+}

@@ -1,7 +1,7 @@
 /** What every protocol can do, sans-io: bytes and events in, bytes and events out, no fetch anywhere. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -40,6 +40,11 @@ export interface StreamDecoder {
 export interface StreamEncoder {
   /** SSE text for one event, '' when there is nothing to say (yet). Total: every event order of events.ts is accepted. */
   event(event: StreamEvent): string;
+  /**
+   * The same without the text, for what has gone out as the vendor's own bytes: only what a later
+   * event must know is noted. Left out: `event` does it.
+   */
+  pass?(event: DeltaEvent): void;
   /** A keep-alive that every client skips; legal at any time, before the start too. */
   ping(): string;
   /** The protocol's error event (and terminal, where failing has one). Nothing may follow it. */

@@ -6,12 +6,22 @@ import type { Json } from '../../src/lib/json.ts';
 import { diffJson } from '../../src/lib/json-diff.ts';
 import { dotted, pointerOf, valueAt } from '../../src/lib/pointer.ts';
 
-const json = () => fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
+const { json } = fc.letrec<{ json: Json }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
+    fc.array(tie('json'), { maxLength: 4 }),
+    // Names that an object inherits come up as often as any other.
+    fc
+      .array(fc.tuple(fc.constantFrom('a', 'b', '__proto__', 'constructor'), tie('json')))
+      .map((members) => Object.fromEntries(members)),
+  ) as fc.Arbitrary<Json>,
+}));
 
 describe('diff', () => {
   test('equal values have none, others have some, and every place exists', () => {
     fc.assert(
-      fc.property(json(), json(), (a, b) => {
+      fc.property(json, json, (a, b) => {
         expect(diffJson(a, JSON.parse(JSON.stringify(a)))).toEqual([]);
         const changes = diffJson(a, b);
         expect(changes.length === 0).toBe(JSON.stringify(sorted(a)) === JSON.stringify(sorted(b)));
@@ -22,6 +32,19 @@ describe('diff', () => {
         }
       }),
     );
+  });
+
+  test('members of inherited names are compared like any other', () => {
+    const odd = (name: string, value: string) => JSON.parse(`{"${name}":"${value}"}`) as Json;
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      const at = `/${name}`;
+      expect(diffJson(odd(name, ''), {})).toEqual([{ kind: 'removed', at, before: '' }]);
+      expect(diffJson({}, odd(name, ''))).toEqual([{ kind: 'added', at, after: '' }]);
+      expect(diffJson(odd(name, 'a'), odd(name, 'b'))).toEqual([
+        { kind: 'changed', at, before: 'a', after: 'b' },
+      ]);
+      expect(diffJson(odd(name, 'a'), odd(name, 'a'))).toEqual([]);
+    }
   });
 
   test('a message taken out is one change, not a shift of all behind it', () => {

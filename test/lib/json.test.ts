@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { parseExact, parseJson, splice, topLevel } from '../../src/lib/json.ts';
+import { isObject, parseExact, parseJson, splice, topLevel } from '../../src/lib/json.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (value: Uint8Array) => new TextDecoder().decode(value);
@@ -21,6 +21,11 @@ describe('numbers that a double cannot hold', () => {
     const args = '{"a":1.0,"b":1e3,"c":12345678901234567890,"d":-0.50}';
     expect(JSON.stringify(parseExact(args))).toBe(args);
   });
+});
+
+test('an object with a member called rawJSON is an object, a number kept exactly is none', () => {
+  expect(isObject(parseJson('{"rawJSON":"1"}'))).toBe(true);
+  expect(isObject(parseJson('12345678901234567890'))).toBe(false);
 });
 
 describe('members of a body, found without a parse', () => {

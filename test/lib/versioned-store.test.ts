@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bringUpToDate, type Migration } from '../../src/lib/versioned-store.ts';
@@ -70,6 +70,15 @@ describe('a store with a version', () => {
     expect(existsSync(`${path}.v2.backup`)).toBe(false);
   });
 
+  test('a file of a newer version that was an older one: its copy is named', () => {
+    const db = open();
+    bringUpToDate(db, path, [FIRST]);
+    bringUpToDate(db, path, [FIRST, SECOND]);
+    expect(() => bringUpToDate(db, path, [FIRST])).toThrow(
+      `use that one again, or put ${path}.v1.backup in its place`,
+    );
+  });
+
   test('a step that fails leaves the file where it was, version and all', () => {
     const db = open();
     bringUpToDate(db, path, [FIRST]);
@@ -101,4 +110,12 @@ bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD C
     const backup = open(`${path}.v1.backup`);
     expect(backup.query('PRAGMA user_version').get()).toEqual({ user_version: 1 });
   });
+});
+
+test('no part of the program opens a database of its own way', () => {
+  const root = join(import.meta.dir, '../../src');
+  const own = [...new Bun.Glob('**/*.ts').scanSync({ cwd: root })].filter((name) =>
+    /new Database\((?!':memory:')/.test(readFileSync(join(root, name), 'utf8')),
+  );
+  expect(own).toEqual(['lib/versioned-store.ts']);
 });

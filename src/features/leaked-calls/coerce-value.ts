@@ -1,6 +1,7 @@
 /** Gives an argument that came as bare text the type that the tool's schema says. */
 
 import { isObject, type Json, type JsonObject, parseExact } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { pythonLiteral } from './python-literal.ts';
 
 type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
@@ -91,7 +92,7 @@ function resolve(reference: string, root: JsonObject): Json | undefined {
   let here: Json | undefined = root;
   for (const part of reference.slice(2).split('/')) {
     if (!isObject(here)) return undefined;
-    here = here[part.replaceAll('~1', '/').replaceAll('~0', '~')];
+    here = memberOf(here, part.replaceAll('~1', '/').replaceAll('~0', '~'));
   }
   return here;
 }

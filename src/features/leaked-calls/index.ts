@@ -2,6 +2,7 @@
 
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
@@ -62,24 +63,33 @@ function grammarOf({ profile, protocol }: Target): Grammar {
   return grammar;
 }
 
-const MARKS = ['"tools"', '"functions"', '"tool_calls"', '"tool_use"', '"function_call"'];
+// `tools`, `tool_calls`, `tool_use`, `functions`, `function_call`.
+const MARKS = marks('"tool', '"function');
+
+/** Where it looks although the client's body gives no reason to. */
+export interface LeakWatch {
+  /** Bodies without a word of tools, too: tools are added on the way. */
+  readonly everyBody?: boolean;
+  /** And answers to requests that know of no tool at all. */
+  readonly everyAnswer?: boolean;
+}
 
 /**
  * @param report told of every leak, for the log (vendor, model, family) and the metric
  *   `leaked_calls_total{family,outcome}`
  */
-export function leakedCalls(report: (leak: LeakReport) => void): Feature {
+export function leakedCalls(
+  report: (leak: LeakReport) => void,
+  { everyBody = false, everyAnswer = false }: LeakWatch = {},
+): Feature {
   return {
     name: 'leaked-calls',
-    looksAt(body) {
-      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      return MARKS.some((mark) => bytes.includes(mark));
-    },
+    looksAt: (body) => everyBody || everyAnswer || holdsAny(body, MARKS),
     intercept(sent, { target, notes }) {
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but a history of calls makes models write them.
-      if (sent.tools.length === 0 && !hasCalls(sent)) return undefined;
+      if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
       const grammar = grammarOf(target);
       const callable = sent.settings.toolChoice?.type !== 'none';
       const tools = toolIndex(callable ? sent.tools : []);

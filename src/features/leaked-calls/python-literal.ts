@@ -1,6 +1,7 @@
 /** Reads Python literals and calls: `{'a': True}` as a value, `[fn(a=1), …]` as calls. */
 
 import type { Json } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 export interface PythonCall {
   readonly name: string;
@@ -72,7 +73,7 @@ class Reader {
       return Number.isFinite(value) ? value : this.fail();
     }
     const name = this.word(/[A-Za-z]+/y);
-    const constant = name === undefined ? undefined : CONSTANTS[name];
+    const constant = name === undefined ? undefined : memberOf(CONSTANTS, name);
     return constant === undefined ? this.fail() : constant;
   }
 

@@ -3,6 +3,7 @@
 import { unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { ToolKind } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf, put } from '../../lib/json-members.ts';
 import { coerceValue, dialectOf, jsonValue } from './coerce-value.ts';
 import { pythonLiteral } from './python-literal.ts';
 import { repairJson } from './repair-json.ts';
@@ -124,7 +125,7 @@ function fromPairs(pairs: readonly Pair[], schema: JsonObject, family: string): 
   const dialect = dialectOf(family);
   const out: { [key: string]: Json } = {};
   for (const pair of pairs) {
-    const property = properties[pair.key];
+    const property = memberOf(properties, pair.key);
     let value: Json;
     if ('tree' in pair) value = fromTree(pair.tree, property, schema);
     else if (pair.as === 'string') value = pair.text;
@@ -133,8 +134,7 @@ function fromPairs(pairs: readonly Pair[], schema: JsonObject, family: string): 
       const given = pair.as === 'json' ? jsonValue(pair.text) : undefined;
       value = given ?? coerceValue(pair.text, property, schema, dialect);
     }
-    // `__proto__` is a key like any other.
-    Object.defineProperty(out, pair.key, { value, enumerable: true, configurable: true });
+    put(out, pair.key, value);
   }
   return out;
 }
@@ -148,7 +148,7 @@ function fromTree(node: TreeNode, schema: Json | undefined, root: JsonObject): J
   }
   const properties = propertiesOf(schema);
   return Object.fromEntries(
-    children.map((child) => [child.name, fromTree(child, properties[child.name], root)]),
+    children.map((child) => [child.name, fromTree(child, memberOf(properties, child.name), root)]),
   );
 }
 
@@ -160,8 +160,8 @@ function unwrapped(value: JsonObject, schema: JsonObject): JsonObject {
   const properties = propertiesOf(schema);
   const given = value[key];
   const inner = typeof given === 'string' ? jsonValue(given) : given;
-  if (key in properties || !isObject(inner)) return value;
-  return Object.keys(inner).every((name) => name in properties) ? inner : value;
+  if (Object.hasOwn(properties, key) || !isObject(inner)) return value;
+  return Object.keys(inner).every((name) => Object.hasOwn(properties, name)) ? inner : value;
 }
 
 const ARG_TAG = /<\/?arg_(?:key|value)\b/;

@@ -1,23 +1,32 @@
 /** A look at a raw body: could anything in it be this feature's business? */
 
 import type { ProtocolName } from '../../conversation/types.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 
 /**
  * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their
  * quotes. Inside a JSON string the quotes are escaped, so the words of users do not count.
  */
-const MARKS: Readonly<Record<ProtocolName, readonly string[]>> = {
-  'anthropic-messages': ['_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'],
-  'openai-chat': ['"tool_calls"', '"tool_call_id"', '"function_call"', '"tool"'],
-  'openai-responses': [
+const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
+  'anthropic-messages': marks('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
+  // `tool_calls`, `tool_call_id`.
+  'openai-chat': marks('"tool_call', '"function_call"', '"tool"'),
+  'openai-responses': marks(
     '_call"',
     '_output"',
     'reasoning"',
     '"item_reference"',
     '"assistant"',
     '"id"',
-  ],
+  ),
 };
+const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = marks(
+  '"content"',
+  '"text"',
+  '"system"',
+  '"role"',
+  '"type"',
+) as [Buffer, Buffer, Buffer, Buffer, Buffer];
 
 /** Values of `"type"` that no rule of Messages concerns; any other may be a block that the API refuses. */
 const HARMLESS = new Set([
@@ -47,12 +56,11 @@ const HARMLESS = new Set([
 ]);
 
 /** False only where {@link pairing}'s pass over a body of this protocol would change nothing. */
-export function mayNeedRepair(body: Uint8Array, protocol: ProtocolName): boolean {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (MARKS[protocol].some((mark) => bytes.includes(mark))) return true;
-  if (hasSilence(bytes, '"content"')) return true;
+export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
+  if (holdsAny(bytes, MARKS[protocol])) return true;
+  if (hasSilence(bytes, CONTENT)) return true;
   if (protocol !== 'anthropic-messages') return false;
-  if (hasSilence(bytes, '"text"') || hasSilence(bytes, '"system"')) return true;
+  if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;
   return endsWithAssistant(bytes) || hasForeignType(bytes);
 }
 
@@ -70,7 +78,7 @@ function valueAt(bytes: Buffer, at: number): number {
 }
 
 /** Does a member of this name hold null, nothing, or a string that may be blank? */
-function hasSilence(bytes: Buffer, key: string): boolean {
+function hasSilence(bytes: Buffer, key: Buffer): boolean {
   for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + key.length)) {
     let i = valueAt(bytes, at + key.length);
     if (i < 0) continue;
@@ -94,15 +102,11 @@ function hasSilence(bytes: Buffer, key: string): boolean {
   return false;
 }
 
-const ROLE = '"role"';
-
 function endsWithAssistant(bytes: Buffer): boolean {
   const at = bytes.lastIndexOf(ROLE);
   const value = at < 0 ? -1 : valueAt(bytes, at + ROLE.length);
   return value >= 0 && bytes.subarray(value, value + 2).toString() === '"a';
 }
-
-const TYPE = '"type"';
 
 function hasForeignType(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(TYPE); at >= 0; at = bytes.indexOf(TYPE, at + TYPE.length)) {

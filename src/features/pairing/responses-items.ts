@@ -4,6 +4,7 @@ import { edited, mapSame } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, Conversation, Turn, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { legalName } from './words.ts';
 
 /**
@@ -56,7 +57,7 @@ export function cleanItems(
     if (shaped !== turn) notes.add('item_shape_repaired', `/input/${at}`, typeOf(item));
     const { id } = item;
     if (id === undefined || id === null) return shaped;
-    const prefix = PREFIXES[typeOf(item)];
+    const prefix = memberOf(PREFIXES, typeOf(item));
     const legal =
       typeof id === 'string' &&
       ID.test(id) &&

@@ -10,6 +10,7 @@ import type {
   Turn,
 } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { strayAsText, wordsOf } from './words.ts';
 
 /** Anthropic's server tools and the type of the block that answers each. */
@@ -85,7 +86,7 @@ export function settleServerTools(
     const servers =
       !clientResults.has(id) &&
       !declared.has(call.block.name) &&
-      (ANSWERS[call.block.name] !== undefined || typeOf(call.block) === 'mcp_tool_use') &&
+      (Object.hasOwn(ANSWERS, call.block.name) || typeOf(call.block) === 'mcp_tool_use') &&
       !results.some(({ block }) => block.callId === id);
     const awaited = servers && isLast(turns, edges, call.turn);
     if (!sound || (answer === undefined && !awaited)) {
@@ -175,7 +176,7 @@ function isSound(call: ToolCallBlock): boolean {
 
 function answersTo(call: ToolCallBlock, type: string): boolean {
   if (typeOf(call) === 'mcp_tool_use') return type === 'mcp_tool_result';
-  return type === ANSWERS[call.name] || type === `${call.name}_tool_result`;
+  return type === memberOf(ANSWERS, call.name) || type === `${call.name}_tool_result`;
 }
 
 /** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */

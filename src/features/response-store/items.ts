@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { invalid } from '../../conversation/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 export interface PageQuery {
   /** 1 to 100, default 20. */
@@ -31,7 +32,7 @@ function identified(item: JsonObject, seed: string, position: number): JsonObjec
   if (typeof item.id === 'string') return item;
   const type = typeof item.type === 'string' ? item.type : 'message';
   const hash = createHash('sha256').update(`${seed}\n${position}`).digest('hex').slice(0, 48);
-  return { id: (PREFIX[type] ?? 'item_') + hash, ...item, type };
+  return { id: (memberOf(PREFIX, type) ?? 'item_') + hash, ...item, type };
 }
 
 /**

@@ -213,7 +213,7 @@ export function hopInterceptor(options: HopOptions): Interceptor {
       last: mixed,
       async run(signal, emit) {
         commit();
-        await runRound(session, turnBlocks(true), calls(), signal, emit);
+        await runRound(session, turnBlocks(true), calls(), { signal, emit, hop });
         const base = session.base ?? options.base;
         if (!mixed) return nextConversation(session, base);
         remember(session);
@@ -280,6 +280,7 @@ export function hopInterceptor(options: HopOptions): Interceptor {
         // What speaks of a whole answer is not true of a part of it.
         return goesOn || (held.length > 0 && event.name === 'message_delta') ? [] : event;
       case 'error':
+      case 'tool-event':
         return event;
     }
   }

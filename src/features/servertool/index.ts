@@ -4,8 +4,10 @@ import { withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { makeForced, withPreface } from './forced.ts';
 import { restoreHistory } from './history.ts';
 import { hopInterceptor } from './hop.ts';
 import { inject } from './inject.ts';
@@ -16,11 +18,13 @@ import { type ServerToolOptions, Session } from './session.ts';
 import { MINT } from './sources.ts';
 
 export { openHopLedger } from './hop-ledger-store.ts';
+export { type HopEntry, type HopLedger, memoryLedger } from './ledger.ts';
 export { liveRegistry } from './live-registry.ts';
+export { type ToolRegistry, toolRegistry } from './registry.ts';
 export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
-const ANSWERED = [Buffer.from('"assistant"'), Buffer.from('_call"')];
+const ANSWERED = marks('"assistant"', '_call"');
 
 /**
  * The feature of one exchange. It stands behind features that complete the request (stored responses)
@@ -35,16 +39,17 @@ export function serverTools(options: ServerToolOptions): Feature {
     name === undefined ? [] : [Buffer.from(`"${name}`)],
   );
   /** Restored histories by what they were restored from, for one kind of target. */
-  const histories = new WeakMap<readonly Turn[], Map<string, readonly Turn[]>>();
+  let histories: WeakMap<readonly Turn[], Map<string, readonly Turn[]>> | undefined;
   /** What was made here, so that a second pass changes nothing. */
-  const made = new WeakSet<Conversation>();
+  const made: Conversation[] = [];
   let input: Conversation | undefined;
-  let lead: StreamEvent[] = [];
+  const lead: StreamEvent[] = [];
 
   function historyOf(turns: readonly Turn[], context: FeatureContext): readonly Turn[] {
     const kind = registry.tools
       .map(({ hosted: name }) => (name !== undefined && isNative(name, context.target) ? 1 : 0))
       .join('');
+    histories ??= new WeakMap();
     const known = histories.get(turns) ?? new Map<string, readonly Turn[]>();
     histories.set(turns, known);
     const before = known.get(kind);
@@ -67,10 +72,14 @@ export function serverTools(options: ServerToolOptions): Feature {
     options.limits.rounds > 0 || lead.length > 0 ? session.offer(asked, target) : NOTHING;
 
   function request(conversation: Conversation, context: FeatureContext): Conversation {
-    if (made.has(conversation)) return conversation;
+    if (made.includes(conversation)) return conversation;
     if (session.base === undefined) input = conversation;
     const base = session.base ?? conversation;
-    const turns = allTurns(conversation, base, context);
+    const turns = withPreface(allTurns(conversation, base, context), session.preface);
+    for (const block of session.preface[0]?.blocks ?? []) {
+      if (block.type === 'tool-call')
+        context.notes.add('tool_call_forced', '/messages', block.name);
+    }
     const whole = turns === conversation.turns ? conversation : withParts(conversation, { turns });
     const offer = offerOn(base, context.target);
     const changed = inject(whole, offer, {
@@ -78,7 +87,7 @@ export function serverTools(options: ServerToolOptions): Feature {
       followUp: session.delta.length > 0,
       notes: context.notes,
     });
-    if (changed !== conversation) made.add(changed);
+    if (changed !== conversation) made.push(changed);
     return changed;
   }
 
@@ -123,22 +132,26 @@ export function serverTools(options: ServerToolOptions): Feature {
       by: 'client',
     } as const;
     const events: StreamEvent[] = [];
-    await runRound(session, [block], [call], signal, (more) => events.push(...more));
+    await runRound(session, [block], [call], {
+      signal,
+      emit: (more) => events.push(...more),
+    });
     // The stream has not begun: its blocks are counted when it does.
     session.blocks = 0;
-    lead = events;
+    lead.push(...events);
   }
 
   return {
     name: 'server-tools',
     looksAt(body, { hop }) {
       if (hop > 1 || offerable()) return true;
-      const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
-      if (hosted.some((name) => bytes.includes(name)) || bytes.includes(MINTED)) return true;
-      return !ledger.empty && ANSWERED.some((mark) => bytes.includes(mark));
+      if (holdsAny(body, hosted) || body.includes(MINTED)) return true;
+      return !ledger.empty && holdsAny(body, ANSWERED);
     },
     async before(conversation, { target, hop }, signal) {
-      if (hop > 1 || options.limits.rounds === 0) return;
+      if (hop > 1) return;
+      lead.push(...((await makeForced(session, conversation, target, signal)) ?? []));
+      if (options.limits.rounds === 0) return;
       await registry.ready?.(signal);
       await prefetch(conversation, target, signal);
     },

@@ -78,7 +78,7 @@ function offeredAs(tool: ServerTool, name: string, declared: HostedTool | undefi
 
 /** Undeclared tools: always, or where the latest words of the user (or the history) call for them. */
 function isWanted(tool: ServerTool, asked: Conversation): boolean {
-  if (asked.settings.toolChoice?.type === 'none') return false;
+  if (asked.settings.toolChoice?.type === 'none') return tool.pinned === true;
   if (tool.inject === 'force') return true;
   if (tool.inject !== 'selective' || tool.wanted === undefined) return false;
   return tool.wanted(latestUserText(asked.turns));

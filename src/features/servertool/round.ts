@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import type { StreamEvent } from '../../conversation/events.ts';
+import type { StreamEvent, ToolEvent } from '../../conversation/events.ts';
 import type {
   Block,
   Conversation,
@@ -10,8 +10,9 @@ import type {
   ToolResultBlock,
   Turn,
 } from '../../conversation/types.ts';
+import { tryParse } from '../../lib/json.ts';
 import { callKey, textKeys, textOf } from './ledger.ts';
-import { runCalls, type ServerCall } from './run-calls.ts';
+import { type Ran, runCalls, type ServerCall } from './run-calls.ts';
 import type { Session } from './session.ts';
 import { shownCall, shownId, shownResult } from './shown.ts';
 import type { ToolOutcome } from './tool.ts';
@@ -24,6 +25,14 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
 
 type Emit = (events: readonly StreamEvent[]) => void;
 
+export interface RoundOptions {
+  readonly signal: AbortSignal;
+  /** Tells the client. */
+  readonly emit: Emit;
+  /** The hop that asked for the calls; left out: none has been sent yet. */
+  readonly hop?: number;
+}
+
 /**
  * Runs the calls of a turn and appends what came of them to the session.
  * @param blocks the whole turn as the upstream said it
@@ -33,8 +42,7 @@ export async function runRound(
   session: Session,
   blocks: readonly Block[],
   calls: readonly ServerCall[],
-  signal: AbortSignal,
-  emit: Emit,
+  { signal, emit, hop }: RoundOptions,
 ): Promise<void> {
   const { options } = session;
   const asked = session.base;
@@ -43,36 +51,60 @@ export async function runRound(
     const hasMessages = (asked?.turns.length ?? 0) > 0;
     options.log('chat.process.raw.cloned', { endpoint: ENDPOINTS[options.client], hasMessages });
   }
-  checkAborted(signal);
-  const outcomes = runCalls(calls, {
-    parallel: options.limits.parallel ?? 4,
-    uses: session.uses,
-    signal,
-    leftMs: session.leftMs(),
-    conversation: asked,
-    client: options.client,
-    owner: options.owner,
-    log: options.log,
-    onEvent: options.onEvent,
-  });
-  const results: ToolResultBlock[] = [];
-  for (let at = 0; at < calls.length; at++) {
-    results.push(await oneResult(session, calls[at]!, outcomes[at]!, emit));
-    checkAborted(signal);
-  }
+  const leftMs = session.leftMs();
+  const results = await runAll(session, calls, { signal, emit, hop, leftMs, asked });
   if (session.leftMs() <= 0) session.exhausted = true;
   const turns: Turn[] = [{ role: 'assistant', blocks }];
   if (results.length > 0) turns.push({ role: 'user', blocks: results });
   session.delta = [...session.delta, ...turns];
 }
 
+/**
+ * Runs calls and gives their results, in order. Nothing of the session changes but what counts runs,
+ * numbers sources and has been told.
+ * @throws GatewayError when the client has gone
+ */
+export async function runAll(
+  session: Session,
+  calls: readonly ServerCall[],
+  more: RoundOptions & {
+    /** Milliseconds for all of them. */
+    readonly leftMs: number;
+    readonly asked: Conversation | undefined;
+  },
+): Promise<readonly ToolResultBlock[]> {
+  const { options } = session;
+  const { signal, emit, hop, leftMs, asked } = more;
+  checkAborted(signal);
+  const outcomes = runCalls(calls, {
+    parallel: options.limits.parallel ?? 4,
+    uses: session.uses,
+    signal,
+    leftMs,
+    conversation: asked,
+    client: options.client,
+    owner: options.owner,
+    log: options.log,
+    hop,
+    onRun: options.onRun,
+  });
+  const results: ToolResultBlock[] = [];
+  for (let at = 0; at < calls.length; at++) {
+    results.push(await oneResult(session, calls[at]!, outcomes[at]!, emit));
+    checkAborted(signal);
+  }
+  return results;
+}
+
 /** In the order of the calls: one pair is told whole before the next one begins. */
 async function oneResult(
   session: Session,
   call: ServerCall,
-  running: Promise<ToolOutcome>,
+  running: Promise<Ran>,
   emit: Emit,
 ): Promise<ToolResultBlock> {
+  const tells = session.options.events === true;
+  if (tells) emit([callEvent(call)]);
   const hosted = call.offered.declared?.name;
   // Chat has no item for a call that somebody else ran.
   const visible = hosted !== undefined && session.options.client !== 'openai-chat';
@@ -81,7 +113,8 @@ async function oneResult(
     session.shown.push(id);
     emit(shownCall(call, id, session.blocks++));
   }
-  const outcome = await running;
+  const { outcome, ms } = await running;
+  if (tells) emit([resultEvent(call, outcome, ms)]);
   const sources = session.sources.add(outcome.sources ?? []);
   const first = sources[0]?.n ?? session.sources.next;
   if (hosted !== undefined && outcome.code !== 'max_uses_exceeded') session.count(hosted);
@@ -98,6 +131,28 @@ async function oneResult(
     by: 'client',
   };
 }
+
+const callEvent = ({ id, offered, input }: ServerCall): ToolEvent => ({
+  type: 'tool-event',
+  event: 'tool_call',
+  id,
+  name: offered.tool.name,
+  arguments: input.trim() === '' ? {} : (tryParse(input) ?? input),
+});
+
+const resultEvent = (
+  { id, offered }: ServerCall,
+  { ok, payload }: ToolOutcome,
+  durationMs: number,
+): ToolEvent => ({
+  type: 'tool-event',
+  event: 'tool_result',
+  id,
+  name: offered.tool.name,
+  result: payload,
+  ...(ok ? {} : { failed: true }),
+  durationMs,
+});
 
 function checkAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;

@@ -1,7 +1,8 @@
 /** Runs the calls of one turn: in parallel, bounded, each with its own time, and never failing as a whole. */
 
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import { isObject, type Json, tryParse } from '../../lib/json.ts';
+import { isObject, tryParse } from '../../lib/json.ts';
+import type { ToolRun } from '../feature.ts';
 import type { Offered } from './offer.ts';
 import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
 
@@ -13,14 +14,11 @@ export interface ServerCall {
   readonly input: string;
 }
 
-/** What apps that watch tools are told. */
-export interface ToolEvent {
-  readonly event: 'tool_call' | 'tool_result';
-  readonly name: string;
-  readonly id: string;
-  readonly arguments?: Json;
-  readonly result?: Json;
-  readonly durationMs?: number;
+/** A call that was run, or answered without being run. */
+export interface Ran {
+  readonly outcome: ToolOutcome;
+  /** Milliseconds. */
+  readonly ms: number;
 }
 
 export interface RunOptions {
@@ -35,14 +33,16 @@ export interface RunOptions {
   readonly client?: ProtocolName;
   readonly owner?: string;
   readonly log: ToolLog;
-  readonly onEvent?: (event: ToolEvent) => void;
+  /** The hop that asked for the calls; left out: none has been sent yet. */
+  readonly hop?: number;
+  readonly onRun?: (run: ToolRun) => void;
 }
 
 /** One promise per call, in order; none of them rejects. */
 export function runCalls(
   calls: readonly ServerCall[],
   options: RunOptions,
-): readonly Promise<ToolOutcome>[] {
+): readonly Promise<Ran>[] {
   let running = 0;
   const waiting: (() => void)[] = [];
   const slot = async () => {
@@ -59,18 +59,11 @@ export function runCalls(
   };
   return calls.map(async (call) => {
     const refused = refusal(call, options.uses);
-    if (refused !== undefined) return told(call, refused, 0, options);
+    if (refused !== undefined) return told(call, refused, performance.now(), options);
     await slot();
     const started = performance.now();
     try {
-      options.onEvent?.({
-        event: 'tool_call',
-        name: call.offered.tool.name,
-        id: call.id,
-        arguments: argumentsOf(call.input) ?? call.input,
-      });
-      const outcome = await runOne(call, options);
-      return told(call, outcome, performance.now() - started, options);
+      return told(call, await runOne(call, options), started, options);
     } finally {
       free();
     }
@@ -145,14 +138,24 @@ async function runOne(call: ServerCall, options: RunOptions): Promise<ToolOutcom
 }
 
 function told(
-  { id, offered }: ServerCall,
+  { offered, input }: ServerCall,
   outcome: ToolOutcome,
-  durationMs: number,
-  { log, onEvent }: RunOptions,
-): ToolOutcome {
+  started: number,
+  { log, hop, onRun }: RunOptions,
+): Ran {
   const { name } = offered.tool;
-  const rounded = Math.round(durationMs);
-  log('servertool.run', { tool: name, ok: outcome.ok, durationMs: rounded, ...outcome.log });
-  onEvent?.({ event: 'tool_result', name, id, result: outcome.payload, durationMs: rounded });
-  return outcome;
+  const { ok, payload } = outcome;
+  const ms = Math.round((performance.now() - started) * 10) / 10;
+  log('servertool.run', { tool: name, ok, durationMs: Math.round(ms), ...outcome.log });
+  const result = typeof payload === 'string' ? payload : JSON.stringify(payload);
+  const error = isObject(payload) && typeof payload.message === 'string' ? payload.message : result;
+  onRun?.({
+    name,
+    ...(hop === undefined ? {} : { hop }),
+    arguments: input,
+    ...(ok ? { result } : { error }),
+    started,
+    ms,
+  });
+  return { outcome, ms };
 }

@@ -3,10 +3,11 @@
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import type { ToolRun } from '../feature.ts';
 import type { HopLedger } from './ledger.ts';
 import { type Offer, offerFor } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
-import type { ToolEvent } from './run-calls.ts';
 import { Sources } from './sources.ts';
 import type { ServerTool, ToolLog } from './tool.ts';
 
@@ -28,10 +29,22 @@ export interface ServerToolOptions {
   readonly owner: string;
   readonly limits: ServerToolLimits;
   readonly log: ToolLog;
-  /** For apps that watch tools at work. */
-  readonly onEvent?: (event: ToolEvent) => void;
+  /** Calls that stand in the context with their results before the model says a word, in order. */
+  readonly forced?: readonly ForcedCall[];
+  /** The client's stream tells every run (`tool-event`). */
+  readonly events?: boolean;
+  /** Told of every tool that was run. */
+  readonly onRun?: (run: ToolRun) => void;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
+}
+
+/** A call that is made for the model, before it is asked. */
+export interface ForcedCall {
+  /** Of a tool of the registry; one that the client has a tool of its own for is not made. */
+  readonly name: string;
+  /** Undefined: there is nothing to call it with. */
+  readonly input: (asked: Conversation) => JsonObject | undefined;
 }
 
 /** The state of one exchange. Only {@link Session.commit} and what runs between hops change it. */
@@ -41,6 +54,8 @@ export class Session {
   readonly uses = new Map<ServerTool, number>();
   /** What the first hop's passes were given: the frozen original of every hop. */
   base: Conversation | undefined;
+  /** The forced calls and their results, once they are made. Never remembered: the next turn has its own. */
+  preface: readonly Turn[] = [];
   /** Everything said and found since, as the upstream knows it. */
   delta: readonly Turn[] = [];
   /** Blocks that the client has been told. */

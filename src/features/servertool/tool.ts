@@ -91,6 +91,11 @@ export interface ServerTool {
   readonly schema: JsonObject;
   readonly limits: ToolLimits;
   readonly inject: Inject;
+  /**
+   * Offered even to a client that wants no calls now: a call of it stands in the context already, and a
+   * model that sees calls of tools it does not have writes them as text.
+   */
+  readonly pinned?: boolean;
   /** `inject: selective`: does this text of the latest user turn ask for the tool? */
   readonly wanted?: (text: string) => boolean;
   /**

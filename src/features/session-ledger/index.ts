@@ -2,6 +2,7 @@
 
 import type { Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
@@ -18,7 +19,8 @@ export interface SessionLedgerOptions {
   readonly owner: string;
 }
 
-const MARKS = ['"tools"', '"tool_calls"', '"functions"', '"function_call"'];
+// `tools`, `tool_calls`, `functions`, `function_call`.
+const MARKS = marks('"tool', '"function');
 
 /**
  * The feature of one exchange. It stands behind features that recover and run calls, and before those
@@ -26,20 +28,19 @@ const MARKS = ['"tools"', '"tool_calls"', '"functions"', '"function_call"'];
  */
 export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature {
   /** The words before the answer that is awaited, as the pass of the same try saw them. */
-  const before = new WeakMap<FeatureContext, () => string>();
+  let before: { readonly of: FeatureContext; readonly words: () => string } | undefined;
   return {
     name: 'session-ledger',
     looksAt(body, { client, target }) {
       if (!concerns(client, target)) return false;
       if (client !== target.protocol || wantedBy(target).text === 'all') return true;
-      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      return MARKS.some((mark) => bytes.includes(mark));
+      return holdsAny(body, MARKS);
     },
     request(conversation, context) {
       const { target, notes, client } = context;
       if (!concerns(client, target)) return conversation;
       const { turns } = conversation;
-      before.set(context, () => wordsBefore(turns, turns.length));
+      before = { of: context, words: () => wordsBefore(turns, turns.length) };
       if (ledger.empty) return conversation;
       const scope = { owner, provider: target.provider };
       return restore(conversation, { ledger, scope, target, notes });
@@ -47,7 +48,8 @@ export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature 
     intercept(sent, context) {
       const { target, client } = context;
       if (!concerns(client, target)) return undefined;
-      const words = before.get(context) ?? (() => wordsBefore(sent.turns, sent.turns.length));
+      const words =
+        before?.of === context ? before.words : () => wordsBefore(sent.turns, sent.turns.length);
       return collector((heard) => remember(ledger, owner, target, heard, words));
     },
   };

@@ -1,8 +1,9 @@
 /** Ids of tool calls in the only shape that a vendor takes, the same for the same call in every request. */
 
+import { legalCallIds } from '../../conversation/call-ids.ts';
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
-import type { Block, Turn } from '../../conversation/types.ts';
+import type { Block } from '../../conversation/types.ts';
 import type { Rule } from './fit.ts';
 
 type Shape = NonNullable<Profile['callIds']>;
@@ -15,7 +16,9 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 export const fitCallIds: Rule = (conversation, { profile, notes }) => {
   if (profile.callIds === undefined) return conversation;
-  const ids = newIds(conversation.turns, profile.callIds);
+  const shape = profile.callIds;
+  const make = (seed: string) => hashed(seed, shape);
+  const ids = legalCallIds(conversation.turns, LEGAL[shape], make);
   if (ids.size === 0) return conversation;
   notes.add(
     'tool_ids_rewritten',
@@ -35,31 +38,6 @@ export const fitCallIds: Rule = (conversation, { profile, notes }) => {
   });
   return withParts(conversation, { turns });
 };
-
-/** New ids for those that are refused; two ids never become one. */
-function newIds(turns: readonly Turn[], shape: Shape): ReadonlyMap<string, string> {
-  const taken = new Set<string>();
-  const refused = new Set<string>();
-  for (const turn of turns) {
-    for (const block of turn.blocks) {
-      const id =
-        block.type === 'tool-call'
-          ? block.id
-          : block.type === 'tool-result'
-            ? block.callId
-            : undefined;
-      if (id !== undefined) (LEGAL[shape].test(id) ? taken : refused).add(id);
-    }
-  }
-  const made = new Map<string, string>();
-  for (const id of refused) {
-    let name = hashed(id, shape);
-    for (let i = 1; taken.has(name); i++) name = hashed(`${id}\0${i}`, shape);
-    taken.add(name);
-    made.set(id, name);
-  }
-  return made;
-}
 
 function hashed(id: string, shape: Shape): string {
   const hash = Bun.hash.xxHash64(id);

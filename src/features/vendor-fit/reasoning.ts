@@ -3,6 +3,7 @@
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { Fit, Rule } from './fit.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
@@ -90,7 +91,7 @@ function ownForm(wish: Wish, { profile, notes, protocol, own }: Fit): Wish {
   if (wish === undefined || !own || protocol !== 'anthropic-messages' || isOff(wish)) return wish;
   if (wish.adaptive === true && profile.adaptiveThinking === false) {
     const { adaptive: _adaptive, effort, ...rest } = wish;
-    const budget = BUDGETS[effort ?? 'medium'] ?? BUDGETS.medium!;
+    const budget = memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!;
     notes.add('parameter_mapped', 'thinking', `adaptive as a budget of ${budget} tokens`);
     return { ...rest, enabled: true, budget };
   }

@@ -1,6 +1,7 @@
 /** The words in a body that can concern a profile's facts, for a look at the bytes before anybody parses them. */
 
 import type { Profile, Target } from '../../conversation/target.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 
 const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
 const SAMPLING = ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'];
@@ -44,16 +45,16 @@ function wordsFor(profile: Profile): readonly string[] {
   return [...new Set(words)];
 }
 
-const known = new WeakMap<Profile, readonly string[]>();
+const known = new WeakMap<Profile, readonly Buffer[]>();
+const USER = Buffer.from('"user"');
 
 /** False: no rule can have anything to do with this body. */
-export function concerns(body: Uint8Array, { profile }: Target): boolean {
+export function concerns(body: Buffer, { profile }: Target): boolean {
   let words = known.get(profile);
   if (words === undefined) {
-    words = wordsFor(profile);
+    words = marks(...wordsFor(profile));
     known.set(profile, words);
   }
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (profile.needsUserTurn === true && !bytes.includes('"user"')) return true;
-  return words.some((word) => bytes.includes(word));
+  if (profile.needsUserTurn === true && !body.includes(USER)) return true;
+  return holdsAny(body, words);
 }

@@ -1,6 +1,7 @@
 /** Eyes for text models: images a target cannot see are put into words by a model that can. */
 
 import type { Target } from '../../conversation/target.ts';
+import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature } from '../feature.ts';
 import { type DescriberOptions, describer, type VisionSettings } from './describe.ts';
 import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
@@ -19,13 +20,13 @@ export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
  * What the body of a request with an image holds, in any of the protocols; the last two bring a
  * history along that is not in the body.
  */
-const MARKS = [
+const MARKS = marks(
   '"image',
   '"input_image',
   'data:image',
   '"previous_response_id"',
   '"item_reference"',
-].map((mark) => Buffer.from(mark));
+);
 
 /**
  * The feature. It concerns only targets whose profile says `images: false`. `before` has images
@@ -40,8 +41,7 @@ export function visionFeature(options: VisionOptions): Feature {
     name: 'vision',
     looksAt(body, { target }) {
       if (!isBlind(target)) return false;
-      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      return MARKS.some((mark) => bytes.includes(mark));
+      return holdsAny(body, MARKS);
     },
     async before(conversation, { target }, signal) {
       const settings = options.settings();

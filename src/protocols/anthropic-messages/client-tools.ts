@@ -1,6 +1,7 @@
 /** Input schemas of Anthropic's own client-run tools, which on this wire go without one. */
 
 import type { JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 const text = { type: 'string' } as const;
 const whole = { type: 'integer' } as const;
@@ -100,5 +101,5 @@ const SCHEMAS: Readonly<Record<string, { description: string; schema: JsonObject
 export function clientToolSchema(
   family: string,
 ): { readonly description: string; readonly schema: JsonObject } | undefined {
-  return SCHEMAS[family];
+  return memberOf(SCHEMAS, family);
 }

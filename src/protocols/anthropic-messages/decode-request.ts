@@ -3,38 +3,24 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { type BlockReader, decodeContent, decodeSystem, refuse, STRICT } from './decode-blocks.ts';
+import { decodeContent, decodeSystem, refuse, STRICT } from './decode-blocks.ts';
 import { decodeSettings } from './settings.ts';
 import { decodeTools } from './tools.ts';
 import { PROTOCOL, wireOf } from './wire.ts';
-
-/** What a body may lack. */
-export interface DecodeOptions {
-  /** `count_tokens` bodies have no `max_tokens`. */
-  readonly maxTokensOptional?: boolean;
-  /** Mend what can be mended instead of refusing: for the repair of broken histories. */
-  readonly lenient?: boolean;
-}
 
 /**
  * @throws GatewayError invalid_request; the message begins with the path of the field, as
  * Anthropic's do, and `param` is that path
  */
 export function decodeRequest(body: Json): Conversation {
-  return decodeBody(body, {});
-}
-
-/** {@link decodeRequest} for bodies that are not quite complete Messages requests. */
-export function decodeBody(body: Json, options: DecodeOptions): Conversation {
   if (!isObject(body)) refuse('body', 'Input should be a valid dictionary');
   if (body.thread !== undefined && body.thread !== null) throw threadRefused();
   const { model, max_tokens: maxTokens, messages } = body;
   if (typeof model !== 'string') {
     refuse('model', model === undefined ? 'Field required' : 'Input should be a valid string');
   }
-  if (maxTokens === undefined) {
-    if (!options.maxTokensOptional && !options.lenient) refuse('max_tokens', 'Field required');
-  } else if (typeof maxTokens !== 'number' || !Number.isInteger(maxTokens)) {
+  if (maxTokens === undefined) refuse('max_tokens', 'Field required');
+  else if (typeof maxTokens !== 'number' || !Number.isInteger(maxTokens)) {
     refuse('max_tokens', 'Input should be a valid integer');
   } else if (maxTokens < 0) {
     refuse('max_tokens', 'Input should be greater than or equal to 0');
@@ -43,17 +29,11 @@ export function decodeBody(body: Json, options: DecodeOptions): Conversation {
     refuse('messages', messages === undefined ? 'Field required' : 'Input should be a valid list');
   }
   checkTypes(body);
-  const reader: BlockReader = options.lenient ? { ...STRICT, lenient: true } : STRICT;
-  const turns: Turn[] = [];
-  for (let i = 0; i < messages.length; i++) {
-    const turn = decodeTurn(messages[i]!, `messages.${i}`, reader);
-    if (turn !== undefined) turns.push(turn);
-  }
   const tools = decodeTools(body.tools);
   const parts = {
     model,
-    system: decodeSystem(body.system, 'system', reader),
-    turns,
+    system: decodeSystem(body.system, 'system', STRICT),
+    turns: messages.map((message: Json, i) => decodeTurn(message, `messages.${i}`)),
     tools,
     settings: decodeSettings(body, tools),
   };
@@ -95,14 +75,10 @@ function checkTypes(body: JsonObject): void {
   }
 }
 
-function decodeTurn(message: Json, path: string, reader: BlockReader): Turn | undefined {
-  if (!isObject(message)) {
-    if (reader.lenient) return undefined;
-    refuse(path, 'Input should be a valid dictionary');
-  }
+function decodeTurn(message: Json, path: string): Turn {
+  if (!isObject(message)) refuse(path, 'Input should be a valid dictionary');
   const { role, content } = message;
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    if (reader.lenient) return undefined;
     refuse(
       `${path}.role`,
       role === undefined ? 'Field required' : "Input should be 'user', 'assistant' or 'system'",
@@ -110,7 +86,7 @@ function decodeTurn(message: Json, path: string, reader: BlockReader): Turn | un
   }
   const at = `${path}.content`;
   const blocks =
-    role === 'system' ? decodeSystem(content, at, reader) : decodeContent(content, at, reader);
+    role === 'system' ? decodeSystem(content, at, STRICT) : decodeContent(content, at, STRICT);
   const faithful =
     blocks.every(untouched) &&
     (typeof content === 'string' || (Array.isArray(content) && content.length === blocks.length));

@@ -1,16 +1,17 @@
 /** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
 
+import { legalCallIds } from '../../conversation/call-ids.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { callIds } from './call-ids.ts';
+import { put, putAll } from '../../lib/json-members.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks } from './encode-blocks.ts';
-import { changedSettings, encodeSettings } from './encode-settings.ts';
+import { changedSettings, encodeSettings, unused } from './encode-settings.ts';
 import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
 import { encodeTools, toolsOfHistory } from './tools.ts';
-import { ownWire, PROTOCOL, TOOL_NAME_LIMIT } from './wire.ts';
+import { objects, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from './wire.ts';
 
 /**
  * The body for this target. A conversation that came on this wire keeps every part that is still the
@@ -26,12 +27,24 @@ export function encodeRequest(
     target,
     notes,
     names: toolNames(conversation.tools, TOOL_NAME_LIMIT),
-    callId: callIds(conversation.turns),
+    callId: wireIds(conversation),
   };
   const origin = conversation.origin;
   return origin?.protocol === PROTOCOL
     ? fromOwn(conversation, { ...origin }, writer)
     : fromForeign(conversation, writer);
+}
+
+const LEGAL_ID = /^[a-zA-Z0-9_-]+$/;
+
+/** Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal. */
+function wireIds({ turns }: Conversation): (id: string) => string {
+  const made = legalCallIds(
+    turns,
+    LEGAL_ID,
+    (seed) => `toolu_${Bun.hash.xxHash64(seed).toString(16).padStart(16, '0')}`,
+  );
+  return (id) => made.get(id) ?? id;
 }
 
 function fromOwn(
@@ -51,7 +64,7 @@ function fromOwn(
     changes.tools = tools.length > 0 || asEmpty ? tools : undefined;
   }
   if (conversation.settings !== parts.settings) {
-    Object.assign(changes, changedSettings(conversation, parts.settings, value, writer));
+    putAll(changes, changedSettings(conversation, parts.settings, value, writer));
   }
   const rewritten =
     conversation.turns !== parts.turns ||
@@ -59,11 +72,23 @@ function fromOwn(
   if (rewritten) changes.messages = encodeTurns(conversation.turns, 0, false, writer);
   const body: Record<string, Json | undefined> = {};
   for (const key of Object.keys(value)) {
-    const item = key in changes ? changes[key] : value[key];
-    if (item !== undefined) body[key] = item;
+    const item = Object.hasOwn(changes, key) ? changes[key] : value[key];
+    if (item !== undefined) put(body, key, item);
   }
   for (const key of Object.keys(changes)) {
-    if (!(key in value) && changes[key] !== undefined) body[key] = changes[key];
+    if (!Object.hasOwn(value, key) && changes[key] !== undefined) put(body, key, changes[key]);
+  }
+  if (rewritten && body.tools === undefined) {
+    // Calls that were added on the way want their tools declared, as those of other protocols do; a
+    // client that calls tools without declaring any is left to what its upstream makes of that.
+    const missing = calledNames(objects(body.messages)).difference(
+      calledNames(objects(value.messages)),
+    );
+    if (missing.size > 0) {
+      Object.assign(body, unused(target.profile.toolChoices), {
+        tools: toolsOfHistory(missing, notes),
+      });
+    }
   }
   if ('tools' in changes && body.tools === undefined && body.tool_choice !== undefined) {
     delete body.tool_choice;
@@ -96,13 +121,16 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   return withLegalThinking(body, notes);
 }
 
+/** The second is how GLM writes calls of the client's own tools. */
+const CALLS = new Set(['tool_use', 'server_tool_use']);
+
 /** Names that the history calls. */
 function calledNames(messages: readonly JsonObject[]): Set<string> {
   const names = new Set<string>();
   for (const message of messages) {
     if (!Array.isArray(message.content)) continue;
     for (const block of message.content) {
-      if (isObject(block) && block.type === 'tool_use') names.add(String(block.name));
+      if (isObject(block) && CALLS.has(String(block.type))) names.add(String(block.name));
     }
   }
   return names;

@@ -3,6 +3,7 @@
 import type { Notes } from '../../conversation/notes.ts';
 import type { Conversation, Settings } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf, put, putAll } from '../../lib/json-members.ts';
 import type { BlockWriter } from './encode-blocks.ts';
 import { encodeReasoning } from './reasoning.ts';
 import { outputSchema } from './schema.ts';
@@ -54,8 +55,8 @@ export function encodeSettings(
   };
 }
 
-/** The tools are there for the history: none of them may be called now. */
-const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
+/** The tools are there for the history: none of them may be called now, as far as that can be said. */
+export const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
   choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
 
 function sampling(settings: Settings, thinks: boolean, notes: Notes): JsonObject {
@@ -100,7 +101,7 @@ const TIERS: Readonly<Record<string, string>> = {
 function serviceTier(settings: Settings, notes: Notes): JsonObject {
   const asked = settings.serviceTier;
   if (asked === undefined) return {};
-  const tier = TIERS[asked];
+  const tier = memberOf(TIERS, asked);
   if (tier !== asked) {
     notes.add(tier === undefined ? 'parameter_dropped' : 'parameter_mapped', 'service_tier', asked);
   }
@@ -176,8 +177,8 @@ export function changedSettings(
     Object.assign(out, { tool_choice: undefined }, encodeToolChoice(conversation, tools, writer));
   }
   if (changed('rest')) {
-    for (const key of Object.keys(before.rest ?? {})) out[key] = undefined;
-    Object.assign(out, now.rest);
+    for (const key of Object.keys(before.rest ?? {})) put(out, key, undefined);
+    if (now.rest !== undefined) putAll(out, now.rest);
   }
   if (changed('reasoning', 'format')) Object.assign(out, changedOutput(now, before, body, writer));
   return out;

@@ -1,7 +1,14 @@
 /** Events as a Messages stream; delta frames are put together from strings around the escaped text. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
-import type { BlockHead, FinishEvent, StartEvent, StreamEvent } from '../../conversation/events.ts';
+import type {
+  BlockHead,
+  DeltaEvent,
+  FinishEvent,
+  StartEvent,
+  StreamEvent,
+} from '../../conversation/events.ts';
+import { toolEventWire } from '../../conversation/tool-events.ts';
 import type { Block, Sealed, ToolResultBlock } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
@@ -342,13 +349,26 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         return event.wire.protocol === PROTOCOL ? opaque(event.name, event.wire.value) : '';
       case 'logprobs':
         return '';
+      case 'tool-event':
+        // Every client skips a ping; an event of another name stops some.
+        return (
+          begin(undefined) +
+          sseEvent('ping', JSON.stringify({ type: 'ping', hopgate: toolEventWire(event) }))
+        );
     }
   }
 
   const citation = (value: JsonObject) =>
     frame('content_block_delta', { index, delta: { type: 'citations_delta', citation: value } });
 
-  return { event, ping: () => (over ? '' : PING), fail };
+  function pass(said: DeltaEvent): void {
+    const begun = (open.kind === 'text' || open.kind === 'thinking') && open.opened;
+    if (begun || over) return;
+    if (open.kind === 'call') open.said ||= said.text.trim() !== '';
+    else event(said);
+  }
+
+  return { event, pass, ping: () => (over ? '' : PING), fail };
 }
 
 /** Of the fields beside a message those that this wire knows. */

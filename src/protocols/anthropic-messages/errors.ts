@@ -3,6 +3,7 @@
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { HttpError } from '../protocol.ts';
 import { overflowMessage, saysOverflow } from './overflow.ts';
 import { string } from './wire.ts';
@@ -65,7 +66,7 @@ export function decodeErrorBody(
 
 /** The type decides, except that `api_error` says less than most statuses. */
 function kindOf(type: string | undefined, status: number | undefined): ErrorKind {
-  const typed = type === undefined ? undefined : BY_TYPE[type];
+  const typed = type === undefined ? undefined : memberOf(BY_TYPE, type);
   if (typed !== undefined && typed !== 'upstream') return typed;
   return status === undefined || status < 400 ? 'upstream' : kindOfStatus(status);
 }

@@ -42,5 +42,3 @@ export const anthropicMessages = {
   terminalMarks: [],
   encodeModels,
 } satisfies Protocol;
-
-export { decodeBody } from './decode-request.ts';

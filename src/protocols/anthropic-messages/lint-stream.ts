@@ -1,8 +1,9 @@
 /** Reads a Messages stream strictly: one start, blocks one after another, one ending, nothing behind it. */
 
 import { isObject, type JsonObject, tryParse } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import { type Finding, findings, type Report, type StreamLinter } from '../lint.ts';
+import { type EventReader, lintEvents, type Report, type StreamLinter } from '../lint.ts';
 
 /** The deltas that each kind of block takes; a kind that is not named comes whole. */
 const DELTAS: Readonly<Record<string, readonly string[]>> = {
@@ -32,16 +33,9 @@ interface Open {
 }
 
 /** A linter for one stream. */
-export function lintStream(): StreamLinter {
-  const machine = new Machine();
-  return {
-    push: (frame) => machine.push(frame),
-    end: () => machine.end(),
-  };
-}
+export const lintStream = (): StreamLinter => lintEvents(new Machine());
 
-class Machine {
-  #count = 0;
+class Machine implements EventReader {
   #started = false;
   #blocks = 0;
   #calls = 0;
@@ -50,15 +44,11 @@ class Machine {
   #output = 0;
   #ended: 'stop' | 'error' | undefined;
 
-  push(frame: SseFrame): readonly Finding[] {
-    if (frame.data === undefined) return [];
-    const { list, report: say } = findings();
-    const number = this.#count++;
-    const report: Report = (at, rule, message) => say(`/${number}${at}`, rule, message);
-    const event = tryParse(frame.data);
+  take(frame: SseFrame, report: Report): void {
+    const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
       report('', 'not-json', 'the data of an event is no JSON object');
-      return list;
+      return;
     }
     if (frame.event !== event.type) {
       const words =
@@ -70,16 +60,15 @@ class Machine {
     if (this.#ended !== undefined) {
       const words = `${String(event.type)} behind the end of the stream`;
       report('', 'after-end', words);
-      return list;
+      return;
     }
     if (!this.#started && !['message_start', 'ping', 'error'].includes(String(event.type))) {
       report('', 'start-first', `${String(event.type)} before message_start`);
     }
-    this.#take(event, report);
-    return list;
+    this.#read(event, report);
   }
 
-  #take(event: JsonObject, report: Report): void {
+  #read(event: JsonObject, report: Report): void {
     switch (event.type) {
       case 'ping':
         return;
@@ -172,7 +161,7 @@ class Machine {
     }
     const delta = isObject(event.delta) ? event.delta : {};
     const type = String(delta.type);
-    if (!(DELTAS[open.type] ?? []).includes(type)) {
+    if (!(memberOf(DELTAS, open.type) ?? []).includes(type)) {
       report('/delta/type', 'delta-type', `${type} in a block of type ${open.type}`);
     }
     if (type === 'input_json_delta') open.json += String(delta.partial_json ?? '');
@@ -237,16 +226,13 @@ class Machine {
     if (!start || output > 1) this.#output = Math.max(this.#output, output);
   }
 
-  end(): readonly Finding[] {
-    const { list, report } = findings();
-    const at = `/${this.#count}`;
+  end(report: Report): void {
     if (!this.#started && this.#ended !== 'error') {
-      report(at, 'start-missing', 'the stream holds no message_start');
+      report('', 'start-missing', 'the stream holds no message_start');
     } else if (this.#ended === undefined) {
       if (this.#open !== undefined)
-        report(at, 'block-unclosed', `block ${this.#open.index} never ends`);
-      report(at, 'stop-missing', 'the stream ends without message_stop');
+        report('', 'block-unclosed', `block ${this.#open.index} never ends`);
+      report('', 'stop-missing', 'the stream ends without message_stop');
     }
-    return list;
   }
 }

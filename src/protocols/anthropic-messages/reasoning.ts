@@ -2,6 +2,7 @@
 
 import type { ReasoningSettings } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { BlockWriter } from './encode-blocks.ts';
 
 /** Tokens for an effort where the model takes a budget. */
@@ -56,7 +57,10 @@ export function encodeReasoning(
     notes.add('parameter_dropped', 'thinking', 'a forced tool excludes a thinking budget');
     return none;
   }
-  const wanted = Math.max(MIN_BUDGET, budget ?? BUDGETS[effort ?? 'medium'] ?? BUDGETS.medium!);
+  const wanted = Math.max(
+    MIN_BUDGET,
+    budget ?? memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!,
+  );
   if (effort !== undefined && budget === undefined) {
     notes.add('parameter_mapped', 'reasoning_effort', `${effort} to a budget of ${wanted} tokens`);
   }

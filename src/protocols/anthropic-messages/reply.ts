@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Reply } from '../../conversation/events.ts';
+import { toolEventMembers } from '../../conversation/tool-events.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type { Block, ReasoningBlock, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
@@ -111,6 +112,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
       ...encodeUsage(reply.usage),
       ...servedBy(reply.rest),
     }),
+    ...toolEventMembers(reply),
   });
 }
 

@@ -2,6 +2,7 @@
 
 import type { Notes } from '../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { put, putAll } from '../../lib/json-members.ts';
 
 const COMBINATORS = ['anyOf', 'oneOf', 'allOf'] as const;
 
@@ -32,7 +33,7 @@ function mergedRoot(schema: JsonObject, where: string, notes: Notes): JsonObject
   const some = [...list(anyOf), ...list(oneOf)];
   const properties: Record<string, Json | undefined> = {};
   for (const branch of [...some, ...every, rest]) {
-    if (isObject(branch.properties)) Object.assign(properties, branch.properties);
+    if (isObject(branch.properties)) putAll(properties, branch.properties);
   }
   const common = some
     .map(required)
@@ -109,7 +110,7 @@ function cleaned(schema: JsonObject, removed: Set<string>): JsonObject {
         Object.entries(value).map(([name, item]) => [name, sub(item, removed)]),
       );
     } else if (key === 'oneOf') out.anyOf = sub(value, removed);
-    else out[key] = DATA.has(key) ? value : sub(value, removed);
+    else put(out, key, DATA.has(key) ? value : sub(value, removed));
   }
   // Objects must be closed.
   if (out.type === 'object' && out.additionalProperties !== false) {

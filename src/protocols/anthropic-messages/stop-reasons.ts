@@ -2,6 +2,7 @@
 
 import type { FinishReason } from '../../conversation/events.ts';
 import type { Json } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -15,7 +16,7 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
 
 /** Unknown reasons count as a natural stop. */
 export function decodeStopReason(reason: Json | undefined): FinishReason {
-  return (typeof reason === 'string' ? FINISH[reason] : undefined) ?? 'stop';
+  return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
 }
 
 /** What of an answer decides about its stop reason beside what the upstream said. */

@@ -2,6 +2,7 @@
 
 import { totalOutput, type Usage } from '../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 import { number } from './wire.ts';
 
 /** Wire usage; undefined for what is none. Output tokens there include thinking, input excludes caches. */
@@ -32,7 +33,7 @@ function counts(value: Json | undefined): Readonly<Record<string, number>> | und
   if (!isObject(value)) return undefined;
   const out: Record<string, number> = {};
   for (const [name, count] of Object.entries(value))
-    if (typeof count === 'number') out[name] = count;
+    if (typeof count === 'number') put(out, name, count);
   return Object.keys(out).length > 0 ? out : undefined;
 }
 

@@ -2,6 +2,7 @@
 
 import type { CacheMark, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 
 export const PROTOCOL = 'anthropic-messages';
 
@@ -32,12 +33,12 @@ export function rebuilt(old: Json | undefined, fields: JsonObject): JsonObject {
   const out: Record<string, Json | undefined> = {};
   if (isObject(old)) {
     for (const key of Object.keys(old)) {
-      const value = key in fields ? fields[key] : old[key];
-      if (value !== undefined) out[key] = value;
+      const value = Object.hasOwn(fields, key) ? fields[key] : old[key];
+      if (value !== undefined) put(out, key, value);
     }
   }
   for (const key of Object.keys(fields)) {
-    if (fields[key] !== undefined && !(key in out)) out[key] = fields[key];
+    if (fields[key] !== undefined && !Object.hasOwn(out, key)) put(out, key, fields[key]);
   }
   return out;
 }

@@ -8,6 +8,7 @@ import type {
   ToolChoice,
 } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 import { TOOL_KEYS } from './tools.ts';
 import { compact, flag, list, number, object, text } from './wire.ts';
 
@@ -59,36 +60,36 @@ export function decodeSettings(body: JsonObject): Settings {
   for (const key in body) {
     if (KNOWN.has(key)) continue;
     rest ??= {};
-    rest[key] = body[key];
+    put(rest, key, body[key]);
   }
   const out: Record<string, unknown> = { stream: stream === true };
   // Most requests say three or four of these: nothing is laid out that would be taken away again.
-  const put = (key: keyof Settings, value: unknown) => {
+  const say = (key: keyof Settings, value: unknown) => {
     if (value !== undefined) out[key] = value;
   };
-  put('streamUsage', flag(object(body.stream_options)?.include_usage));
-  put('maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
-  put('temperature', number(body.temperature));
-  put('topP', number(body.top_p));
-  put('topK', number(body.top_k));
-  put('stop', decodeStop(body.stop));
-  put('seed', number(body.seed));
-  put('n', number(body.n));
-  put('presencePenalty', number(body.presence_penalty));
-  put('frequencyPenalty', number(body.frequency_penalty));
-  put('logitBias', object(body.logit_bias));
-  put('logprobs', body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined);
-  put('toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
-  put('parallelTools', flag(body.parallel_tool_calls));
-  put('reasoning', decodeReasoningSettings(body));
-  put('format', decodeFormat(body.response_format));
-  put('verbosity', text(body.verbosity));
-  put('metadata', object(body.metadata));
-  put('user', text(body.user));
-  put('serviceTier', text(body.service_tier));
-  put('cacheKey', text(body.prompt_cache_key));
-  put('store', flag(body.store));
-  put('rest', rest);
+  say('streamUsage', flag(object(body.stream_options)?.include_usage));
+  say('maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
+  say('temperature', number(body.temperature));
+  say('topP', number(body.top_p));
+  say('topK', number(body.top_k));
+  say('stop', decodeStop(body.stop));
+  say('seed', number(body.seed));
+  say('n', number(body.n));
+  say('presencePenalty', number(body.presence_penalty));
+  say('frequencyPenalty', number(body.frequency_penalty));
+  say('logitBias', object(body.logit_bias));
+  say('logprobs', body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined);
+  say('toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
+  say('parallelTools', flag(body.parallel_tool_calls));
+  say('reasoning', decodeReasoningSettings(body));
+  say('format', decodeFormat(body.response_format));
+  say('verbosity', text(body.verbosity));
+  say('metadata', object(body.metadata));
+  say('user', text(body.user));
+  say('serviceTier', text(body.service_tier));
+  say('cacheKey', text(body.prompt_cache_key));
+  say('store', flag(body.store));
+  say('rest', rest);
   return out as unknown as Settings;
 }
 

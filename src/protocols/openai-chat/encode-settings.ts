@@ -11,6 +11,7 @@ import type {
   ToolChoice,
 } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { putAll } from '../../lib/json-members.ts';
 import { KEYS_OF } from './decode-settings.ts';
 import { CHAT, compact, NAME_LIMIT, object } from './wire.ts';
 
@@ -40,7 +41,7 @@ export function encodeSettings(
       if (settings[name] === before[name]) copy(origin.value, KEYS_OF[name], body);
       else write(name, conversation, target, notes, declared, body);
     }
-    Object.assign(body, settings.rest);
+    if (settings.rest !== undefined) putAll(body, settings.rest);
     return compact(body);
   }
   for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {

@@ -1,7 +1,8 @@
 /** Events to Chat Completions chunks, as the official SDKs accumulate them. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
-import type { BlockHead, StartEvent, StreamEvent } from '../../conversation/events.ts';
+import type { BlockHead, DeltaEvent, StartEvent, StreamEvent } from '../../conversation/events.ts';
+import { toolEventWire } from '../../conversation/tool-events.ts';
 import type { Citation, Sealed } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/ids.ts';
@@ -93,7 +94,26 @@ class ChatStreamEncoder implements StreamEncoder {
         return event.wire.protocol === CHAT
           ? sseEvent('', JSON.stringify({ ...(event.wire.value as JsonObject) }))
           : '';
+      case 'tool-event':
+        return this.#beside(`"hopgate":${JSON.stringify(toolEventWire(event))}`);
     }
+  }
+
+  /** A chunk without choices: the official SDKs put nothing of it into the message. */
+  #beside(members: string): string {
+    let text = '';
+    if (this.#prefix === '') text = this.#start({ type: 'start', id: '', model: '' });
+    const at = this.#prefix.lastIndexOf('"choices":');
+    return `${text}${this.#prefix.slice(0, at)}"choices":[],${members}}\n\n`;
+  }
+
+  pass(event: DeltaEvent): void {
+    const { text } = event;
+    if (this.#over || text === '') return;
+    if (this.#prefix === '') this.event(event);
+    else if (this.#kind === 'text') this.#length += text.length;
+    else if (this.#kind === 'refusal') this.#refused = true;
+    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
   }
 
   ping(): string {
@@ -273,9 +293,7 @@ class ChatStreamEncoder implements StreamEncoder {
     this.#over = true;
     const usage = this.#usage;
     if (!this.#usageAsked || usage === undefined || this.#prefix === '') return 'data: [DONE]\n\n';
-    const at = this.#prefix.lastIndexOf('"choices":');
-    const head = this.#prefix.slice(0, at);
-    return `${head}"choices":[],"usage":${JSON.stringify(encodeUsage(usage))}}\n\ndata: [DONE]\n\n`;
+    return `${this.#beside(`"usage":${JSON.stringify(encodeUsage(usage))}`)}data: [DONE]\n\n`;
   }
 }
 

@@ -1,6 +1,7 @@
 /** What a vendor's error means: by its code and words first, by its status where those say nothing. */
 
 import type { ErrorKind } from '../../conversation/errors.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 /** What is told of an error. */
 export interface ErrorWords {
@@ -127,7 +128,7 @@ export function kindOfError(status: number, said: ErrorWords): KnownError {
   if (!settled && status !== 429 && OVERFLOW.test(words)) {
     return { kind: 'context_overflow', retryable: false };
   }
-  const coded = (said.minimax ? MINIMAX : ZHIPU)[said.code ?? ''];
+  const coded = memberOf(said.minimax ? MINIMAX : ZHIPU, said.code ?? '');
   if (coded !== undefined) return coded;
   if (!settled || status === 403) {
     if (QUOTA.test(words)) return { kind: 'quota', retryable: false };
@@ -140,7 +141,7 @@ export function kindOfError(status: number, said: ErrorWords): KnownError {
       ? { kind: 'overloaded' }
       : { kind: byStatus };
   }
-  const byName = NAMES[said.code ?? ''] ?? NAMES[said.type ?? ''];
+  const byName = memberOf(NAMES, said.code ?? '') ?? memberOf(NAMES, said.type ?? '');
   if (byName !== undefined) return byName;
   if (OVERLOADED.test(words)) return { kind: 'overloaded' };
   if (byStatus !== undefined) return { kind: byStatus };

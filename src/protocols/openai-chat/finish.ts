@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { FinishReason } from '../../conversation/events.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -30,7 +31,7 @@ const FAILURES: Readonly<Record<string, 'upstream' | 'overloaded'>> = {
 
 /** The error that a finish reason stands for, if it stands for one. */
 export function finishFailure(reason: string): GatewayError | undefined {
-  const kind = FAILURES[reason];
+  const kind = memberOf(FAILURES, reason);
   return kind === undefined
     ? undefined
     : new GatewayError(kind, `The upstream stopped with finish_reason "${reason}".`, {
@@ -44,7 +45,7 @@ export function finishFailure(reason: string): GatewayError | undefined {
  * since several vendors say `stop` beside calls, and their absence makes `tool_calls` a stop.
  */
 export function decodeFinish(reason: string, said: { calls: boolean; refusal: boolean }) {
-  const meaning = REASONS[reason] ?? REASONS[reason.toLowerCase()] ?? 'stop';
+  const meaning = memberOf(REASONS, reason) ?? memberOf(REASONS, reason.toLowerCase()) ?? 'stop';
   if (meaning === 'stop' || meaning === 'tool-calls') {
     if (said.calls) return 'tool-calls';
     return said.refusal ? 'refusal' : 'stop';

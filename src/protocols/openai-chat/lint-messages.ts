@@ -1,6 +1,7 @@
 /** The messages of a Chat request: whose they are, what they hold, and which calls are answered. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { Report } from '../lint.ts';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
@@ -98,7 +99,7 @@ function lintContent(message: JsonObject, role: string, i: number, report: Repor
   }
   (content as readonly Json[]).forEach((part, j) => {
     const type = isObject(part) ? part.type : undefined;
-    const takes = PARTS[role] ?? ['text'];
+    const takes = memberOf(PARTS, role) ?? ['text'];
     if (typeof type !== 'string') {
       const words = `Missing required parameter: 'messages[${i}].content[${j}].type'.`;
       report(`${at}/${j}`, 'part-type', words);

@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import { type Finding, findings, type Report, type StreamLinter } from '../lint.ts';
+import { type EventReader, lintEvents, type Report, type StreamLinter } from '../lint.ts';
 import { lintUsage } from './lint-usage.ts';
 
 const REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'];
@@ -21,46 +21,34 @@ interface Choice {
 }
 
 /** A linter for one stream. */
-export function lintStream(): StreamLinter {
-  const machine = new Machine();
-  return {
-    push: (frame) => machine.push(frame),
-    end: () => machine.end(),
-  };
-}
+export const lintStream = (): StreamLinter => lintEvents(new Machine());
 
-class Machine {
-  #count = 0;
+class Machine implements EventReader {
   #id: string | undefined;
   #choices = new Map<number, Choice>();
   #ended: 'done' | 'error' | undefined;
   #output = 0;
 
-  push(frame: SseFrame): readonly Finding[] {
-    if (frame.data === undefined) return [];
-    const { list, report: say } = findings();
-    const number = this.#count++;
-    const report: Report = (at, rule, message) => say(`/${number}${at}`, rule, message);
+  take(frame: SseFrame, report: Report): void {
     if (frame.data === '[DONE]') {
       if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
       this.#ended ??= 'done';
-      return list;
+      return;
     }
-    const chunk = tryParse(frame.data);
+    const chunk = tryParse(frame.data ?? '');
     if (!isObject(chunk)) {
       report('', 'not-json', 'the data of an event is no JSON object');
-      return list;
+      return;
     }
     if (this.#ended !== undefined) {
       report('', 'after-end', 'a chunk behind the end of the stream');
-      return list;
+      return;
     }
     if (frame.event === 'error' || isObject(chunk.error) || typeof chunk.error === 'string') {
       this.#ended = 'error';
-      return list;
+      return;
     }
     this.#chunk(chunk, report);
-    return list;
   }
 
   #chunk(chunk: JsonObject, report: Report): void {
@@ -181,28 +169,25 @@ class Machine {
     }
   }
 
-  end(): readonly Finding[] {
-    const { list, report } = findings();
-    const at = `/${this.#count}`;
-    if (this.#ended === 'error') return list;
-    if (this.#choices.size === 0) report(at, 'empty', 'the stream holds no choice');
+  end(report: Report): void {
+    if (this.#ended === 'error') return;
+    if (this.#choices.size === 0) report('', 'empty', 'the stream holds no choice');
     for (const [index, choice] of this.#choices) {
       const which = `choice ${index}`;
-      if (!choice.role) report(at, 'role-missing', `${which} never says its role`);
+      if (!choice.role) report('', 'role-missing', `${which} never says its role`);
       if (choice.finish === undefined) {
-        report(at, 'finish-missing', `missing finish_reason for ${which}`);
-      } else if (choice.finish !== 'length') lintArguments(choice, at, report);
+        report('', 'finish-missing', `missing finish_reason for ${which}`);
+      } else if (choice.finish !== 'length') lintArguments(choice, report);
     }
-    if (this.#ended === undefined) report(at, 'done-missing', 'the stream ends without [DONE]');
-    return list;
+    if (this.#ended === undefined) report('', 'done-missing', 'the stream ends without [DONE]');
   }
 }
 
 /** Behind the end, since some vendors send the last fragments with the finish reason. */
-function lintArguments(choice: Choice, at: string, report: Report): void {
+function lintArguments(choice: Choice, report: Report): void {
   choice.calls.forEach((call, i) => {
     if (call.custom || call.args === '' || tryParse(call.args) !== undefined) return;
-    report(at, 'arguments-json', `the arguments of call ${i} are no JSON`);
+    report('', 'arguments-json', `the arguments of call ${i} are no JSON`);
   });
 }
 

@@ -3,6 +3,7 @@
 import { CARRIER_PREFIX, carrySeal, openSeal } from '../../conversation/seal.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 import { CHAT, list, object, text } from './wire.ts';
 
 /** Message keys that a reasoning block stands for. */
@@ -100,7 +101,7 @@ export class DetailsCollector {
         for (const [key, value] of Object.entries(fragment)) {
           const joins = key === 'text' || key === 'summary' || key === 'data';
           if (joins && typeof value === 'string') last[key] = (text(last[key]) ?? '') + value;
-          else if (value !== null) last[key] = value;
+          else if (value !== null) put(last, key, value);
         }
       } else this.#details.push({ ...fragment });
     }

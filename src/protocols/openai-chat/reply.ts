@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Reply } from '../../conversation/events.ts';
+import { toolEventMembers } from '../../conversation/tool-events.ts';
 import { toolNames, unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Block, Conversation, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/ids.ts';
@@ -200,6 +201,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     ],
     usage: reply.usage === undefined ? undefined : encodeUsage(reply.usage),
     ...ownRest(reply.rest),
+    ...toolEventMembers(reply),
   });
 }
 

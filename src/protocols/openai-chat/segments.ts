@@ -12,6 +12,8 @@ interface Segment {
   waiting: string[];
   /** Everything said, kept for calls only: whether its JSON is complete decides when the next may open. */
   said: string;
+  /** So long it was when it was found to be no complete JSON. */
+  unfinished?: number;
   /** Deltas come as they are; otherwise all of the input comes unwrapped at the end. */
   readonly bridged: boolean;
   sealed?: Sealed;
@@ -122,7 +124,11 @@ export class Segments {
     if (segment.head.type !== 'tool-call') return true;
     // Freeform text has no end of its own: such a call waits for the end of the answer.
     if (segment.head.kind === 'custom' && !segment.bridged) return false;
-    return tryParse(segment.said) !== undefined;
+    // Asked again with every fragment of the calls that wait: parsed only where something was added.
+    if (segment.unfinished === segment.said.length) return false;
+    const complete = tryParse(segment.said) !== undefined;
+    if (!complete) segment.unfinished = segment.said.length;
+    return complete;
   }
 
   #begin(out: StreamEvent[]): void {

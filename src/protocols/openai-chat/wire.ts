@@ -2,6 +2,7 @@
 
 import type { Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 
 export const CHAT = 'openai-chat';
 
@@ -58,7 +59,7 @@ export function without(value: JsonObject, keys: Iterable<string>): JsonObject {
 export function compact(value: JsonObject): JsonObject {
   const copy: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) copy[key] = member;
+    if (member !== undefined) put(copy, key, member);
   }
   return copy;
 }

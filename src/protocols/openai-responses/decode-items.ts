@@ -12,6 +12,7 @@ import type {
 } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { decodePart } from './decode-parts.ts';
 import { object, objects, PROTOCOL, text, wireOf } from './wire.ts';
 
@@ -60,10 +61,12 @@ export function decodeItem(item: Json, path: string): Turn {
       return decodeReasoning(item);
     case 'additional_tools':
       return opaque(item, type, item.role === 'system' ? 'system' : 'developer');
-    default:
-      return HOSTED_CALLS[type] === undefined
+    default: {
+      const hosted = memberOf(HOSTED_CALLS, type);
+      return hosted === undefined
         ? opaque(item, type, type.endsWith('_output') ? 'user' : 'assistant')
-        : hostedCall(item, HOSTED_CALLS[type]);
+        : hostedCall(item, hosted);
+    }
   }
 }
 

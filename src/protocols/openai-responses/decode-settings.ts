@@ -4,6 +4,7 @@ import { GatewayError } from '../../conversation/errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 import { kind } from './decode-items.ts';
 import { decodeToolChoice } from './tools.ts';
 import { object, text } from './wire.ts';
@@ -97,7 +98,7 @@ function restOf(body: JsonObject): JsonObject | undefined {
   let found = false;
   for (const key in body) {
     if (KNOWN.has(key)) continue;
-    rest[key] = body[key];
+    put(rest, key, body[key]);
     found = true;
   }
   return found ? rest : undefined;

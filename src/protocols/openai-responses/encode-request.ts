@@ -5,6 +5,7 @@ import type { Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { memberOf, put } from '../../lib/json-members.ts';
 import { encodeTurn, type ItemContext, withoutLoneReasoning } from './encode-items.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
@@ -105,9 +106,9 @@ function applyProfile(
       notes.add('parameter_dropped', key);
       continue;
     }
-    const name = FIXED.includes(key) ? key : (renameParams?.[key] ?? key);
+    const name = FIXED.includes(key) ? key : ((renameParams && memberOf(renameParams, key)) ?? key);
     if (name !== key) notes.add('parameter_mapped', key, name);
-    out[name] = value;
+    put(out, name, value);
   }
   return out;
 }

@@ -8,6 +8,7 @@ import type {
 } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
+import { putAll } from '../../lib/json-members.ts';
 import type { ItemContext } from './encode-items.ts';
 import { encodeToolChoice } from './encode-tools.ts';
 import { compact, objects, PROTOCOL } from './wire.ts';
@@ -67,7 +68,7 @@ function encodeChanged(
   }
   if (now.rest !== before.rest) {
     for (const key in before.rest) delete body[key];
-    Object.assign(body, now.rest);
+    if (now.rest !== undefined) putAll(body, now.rest);
   }
   for (const key of ['seed', 'stop', 'topK', 'n', 'presencePenalty', 'frequencyPenalty'] as const) {
     if (now[key] !== undefined) context.notes.add('parameter_dropped', SAID_ELSEWHERE[key]);

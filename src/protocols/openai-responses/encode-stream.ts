@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { FinishReason, StartEvent, StreamEvent } from '../../conversation/events.ts';
+import { toolEventWire } from '../../conversation/tool-events.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
@@ -185,6 +186,11 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
         return fail(event.error);
       case 'opaque':
         if (identity !== undefined) passOn(event.name, event.wire.value, event.wire.protocol);
+        break;
+      case 'tool-event':
+        start();
+        // Official clients replace what they have with any response object, and throw at events of other names.
+        writer.send('keepalive', `"hopgate":${JSON.stringify(toolEventWire(event))}`);
         break;
     }
     return take();

@@ -5,6 +5,7 @@ import type { Profile } from '../../conversation/target.ts';
 import type { ToolNames } from '../../conversation/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { decodeTool, hostedName, toolKey, toolsOfItems } from './tools.ts';
 import { compact, object, objects, ownResidue, ownWire, PROTOCOL } from './wire.ts';
 
@@ -113,7 +114,7 @@ function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObj
   }
   if (tool.name === 'web_search') return encodeWebSearch(tool, notes);
   const residue = ownResidue(tool);
-  const type = residue ? tool.kind : (HOSTED_TYPES[tool.name] ?? tool.kind);
+  const type = residue ? tool.kind : (memberOf(HOSTED_TYPES, tool.name) ?? tool.kind);
   return compact({ ...residue, type, ...tool.options });
 }
 

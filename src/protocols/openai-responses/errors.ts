@@ -4,6 +4,7 @@ import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/erro
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { HttpError } from '../protocol.ts';
 import { object, text } from './wire.ts';
 
@@ -69,7 +70,8 @@ const codeOf = (value: Json | undefined): string | undefined =>
       : undefined;
 
 function kindOf(status: number | undefined, body: JsonObject, message: string): ErrorKind {
-  const byCode = BY_CODE[codeOf(body.code) ?? ''] ?? BY_CODE[codeOf(body.type) ?? ''];
+  const byCode =
+    memberOf(BY_CODE, codeOf(body.code) ?? '') ?? memberOf(BY_CODE, codeOf(body.type) ?? '');
   const client = status === undefined || status === 400 || status === 413 || status === 422;
   if (client && (byCode ?? 'invalid_request') === 'invalid_request' && OVERFLOW.test(message)) {
     return 'context_overflow';

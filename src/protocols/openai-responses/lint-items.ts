@@ -1,6 +1,7 @@
 /** The input items of a Responses request: their ids, their content, and which calls are answered. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { Report } from '../lint.ts';
 
 const ID = /^[a-zA-Z0-9_-]+$/;
@@ -45,7 +46,7 @@ export function lintItems(items: readonly Json[], continues: boolean, report: Re
       lintCallId(item, i, report);
       if (type === 'function_call') lintCall(item, i, report);
       if (MUST_ANSWER.has(type)) open.set(String(item.call_id), i);
-    } else if (ANSWERS[type] !== undefined) {
+    } else if (Object.hasOwn(ANSWERS, type)) {
       lintCallId(item, i, report);
       const id = String(item.call_id);
       const before = items
@@ -71,7 +72,7 @@ function lintId(item: JsonObject, type: string, i: number, ids: Set<string>, rep
     report(at, 'item-id', `Invalid type for 'input[${i}].id': expected a string.`);
     return;
   }
-  const prefix = PREFIX[type];
+  const prefix = memberOf(PREFIX, type);
   if (!ID.test(id)) {
     const words = `Invalid 'input[${i}].id': '${id}'. Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.`;
     report(at, 'item-id', words);

@@ -1,6 +1,7 @@
 /** One item of a Responses stream while it is open: its parts, and whether its pieces amount to its whole. */
 
 import { isObject, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import type { Report } from '../lint.ts';
 
 /** Deltas and the event and field that repeat them as a whole, by what stands between `response.` and `.delta`. */
@@ -58,7 +59,7 @@ export class OpenItem {
 
   #piece(event: JsonObject, type: string, report: Report): void {
     const [, name, end] = /^response\.([a-z_]+)\.(delta|done)$/.exec(type) ?? [];
-    const field = name === undefined ? undefined : WHOLE[name];
+    const field = name === undefined ? undefined : memberOf(WHOLE, name);
     if (name === undefined || field === undefined) return;
     const index = event.content_index ?? event.summary_index ?? '';
     const key = `${name} ${String(index)}`;
@@ -69,7 +70,7 @@ export class OpenItem {
       }
       return;
     }
-    const wanted = PART[name];
+    const wanted = memberOf(PART, name);
     if (wanted !== undefined && typeof event.content_index === 'number') {
       const part = this.#parts[event.content_index];
       if (part === undefined) {

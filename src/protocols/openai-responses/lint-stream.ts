@@ -2,23 +2,16 @@
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import { type Finding, findings, type Report, type StreamLinter } from '../lint.ts';
+import { type EventReader, lintEvents, type Report, type StreamLinter } from '../lint.ts';
 import { OpenItem } from './lint-stream-item.ts';
 import { lintUsage } from './lint-usage.ts';
 
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** A linter for one stream. */
-export function lintStream(): StreamLinter {
-  const machine = new Machine();
-  return {
-    push: (frame) => machine.push(frame),
-    end: () => machine.end(),
-  };
-}
+export const lintStream = (): StreamLinter => lintEvents(new Machine());
 
-class Machine {
-  #count = 0;
+class Machine implements EventReader {
   #started = false;
   #id: string | undefined;
   #items = 0;
@@ -26,21 +19,17 @@ class Machine {
   readonly #done = new Map<number, JsonObject>();
   #ended: 'terminal' | 'error' | undefined;
 
-  push(frame: SseFrame): readonly Finding[] {
-    if (frame.data === undefined) return [];
-    const { list, report: say } = findings();
-    const number = this.#count++;
-    const report: Report = (at, rule, message) => say(`/${number}${at}`, rule, message);
+  take(frame: SseFrame, report: Report, number: number): void {
     if (frame.data === '[DONE]') {
       // OpenRouter adds it; every client passes it over once the answer is complete.
       if (this.#ended === undefined)
         report('', 'done-early', '[DONE] before the answer is complete');
-      return list;
+      return;
     }
-    const event = tryParse(frame.data);
+    const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
       report('', 'not-json', 'the data of an event is no JSON object');
-      return list;
+      return;
     }
     if (frame.event !== event.type) {
       const words = `the event line says "${frame.event}", the data ${String(event.type)}`;
@@ -52,13 +41,12 @@ class Machine {
     }
     if (this.#ended === 'terminal') {
       report('', 'after-end', `${String(event.type)} behind the end of the answer`);
-      return list;
+      return;
     }
-    this.#take(event, report);
-    return list;
+    this.#read(event, report);
   }
 
-  #take(event: JsonObject, report: Report): void {
+  #read(event: JsonObject, report: Report): void {
     const type = String(event.type);
     if (type === 'error') {
       this.#ended = 'error';
@@ -172,12 +160,9 @@ class Machine {
     }
   }
 
-  end(): readonly Finding[] {
-    const { list, report } = findings();
-    const at = `/${this.#count}`;
-    if (this.#ended !== undefined) return list;
-    if (!this.#started) report(at, 'start-missing', 'the stream holds no response.created');
-    else report(at, 'end-missing', 'the stream ends without response.completed');
-    return list;
+  end(report: Report): void {
+    if (this.#ended !== undefined) return;
+    if (!this.#started) report('', 'start-missing', 'the stream holds no response.created');
+    else report('', 'end-missing', 'the stream ends without response.completed');
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
 import { unfold } from '../../conversation/fold.ts';
+import { toolEventMembers } from '../../conversation/tool-events.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
 import type { ClientContext } from '../protocol.ts';
@@ -22,7 +23,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   }
   const encoder = encodeStream(context);
   for (const event of eventsOf(reply)) encoder.event(event);
-  return encoder.response();
+  return { ...encoder.response(), ...toolEventMembers(reply) };
 }
 
 /** Events of a reply in which items of this protocol's hosted tools keep their own form. */

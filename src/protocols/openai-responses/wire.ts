@@ -3,6 +3,7 @@
 import type { Wire } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 
 export const PROTOCOL = 'openai-responses';
 
@@ -44,7 +45,7 @@ export function objects(value: Json | undefined): readonly JsonObject[] {
 /** The object without the members that are undefined, so that it equals what JSON would give back. */
 export function compact(value: Record<string, Json | undefined>): JsonObject {
   const out: Record<string, Json> = {};
-  for (const key in value) if (value[key] !== undefined) out[key] = value[key];
+  for (const key in value) if (value[key] !== undefined) put(out, key, value[key]);
   return out;
 }
 

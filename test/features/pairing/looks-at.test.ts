@@ -20,7 +20,7 @@ const DAMAGE = {
 
 function looks(body: Json, protocol: ProtocolName, spaces = 0): boolean {
   const target = { provider: 'p', model: 'm', protocol, profile: NO_PROFILE };
-  const bytes = new TextEncoder().encode(JSON.stringify(body, null, spaces));
+  const bytes = Buffer.from(JSON.stringify(body, null, spaces));
   return pairing.looksAt!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
 }
 
@@ -66,7 +66,7 @@ describe('a plain dialogue is not looked into', () => {
       profile: NO_PROFILE,
     };
     const context = { target, client: 'anthropic-messages' as const, notes: new Notes(), hop: 1 };
-    expect(pairing.looksAt!(new Uint8Array(), context)).toBe(true);
+    expect(pairing.looksAt!(Buffer.alloc(0), context)).toBe(true);
   });
 });
 

@@ -1,5 +1,6 @@
 /** What is remembered, for how long, and at what cost to the stream. */
 
+import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,6 +74,27 @@ describe('the file', () => {
     expect(two.find(['k'])).toEqual(entry('e', 'first'));
     expect(two.find(['free'])).toEqual(entry('f', 'second'));
     two.close();
+  });
+
+  test('a file of the first version is taken over with its answers', () => {
+    const path = place();
+    openSessionLedger({ path }).close();
+    const db = new Database(path);
+    const body = Bun.zstdCompressSync(Buffer.from(JSON.stringify(entry('e', 'kept'))));
+    db.run(`
+      DROP TRIGGER entry_counted; DROP TRIGGER entry_uncounted; DROP TABLE totals;
+      ALTER TABLE keys RENAME COLUMN entry TO answer; ALTER TABLE entries RENAME TO answers;
+      PRAGMA user_version = 1`);
+    db.run('INSERT INTO answers VALUES (7, ?, ?, ?)', [Date.now(), body.length, body]);
+    db.run("INSERT INTO keys VALUES ('k', 7)");
+    db.close();
+    const ledger = openSessionLedger({ path, limits: { entries: 1 } });
+    expect(ledger.find(['k'])).toEqual(entry('e', 'kept'));
+    ledger.put(['l'], entry('f'));
+    ledger.close();
+    const again = openSessionLedger({ path });
+    expect([again.find(['k']), again.find(['l'])?.id]).toEqual([undefined, 'f']);
+    again.close();
   });
 
   test('is bounded: the answers longest unused go first', () => {

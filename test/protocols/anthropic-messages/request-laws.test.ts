@@ -6,14 +6,14 @@ import { GatewayError } from '../../../src/conversation/errors.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
-import { anthropicMessages, decodeBody } from '../../../src/protocols/anthropic-messages/index.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
 import { ABSENT, requests, target } from './recorded.ts';
 
 const bodies = requests()
   .filter(({ body }) => body.thread === undefined)
-  .map(({ file, body }) => ({ file, body: { model: 'm', ...body } as JsonObject }));
+  .map(({ file, body }) => ({ file, body: { model: 'm', max_tokens: 1, ...body } as JsonObject }));
 
-const decode = (body: JsonObject) => decodeBody(body, { maxTokensOptional: true });
+const decode = (body: JsonObject) => anthropicMessages.decodeRequest(body);
 const encode = (conversation: Conversation, notes = new Notes()) =>
   anthropicMessages.encodeRequest(
     conversation,

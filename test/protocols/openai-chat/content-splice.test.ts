@@ -9,7 +9,7 @@ import { ContentSplice } from '../../../src/protocols/openai-chat/content-splice
 import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
 import { bytesOf, NOTHING_SENT, recordedIsThere, rows, upstream } from './recorded.ts';
 
-const RAW = new Uint8Array(0);
+const NO_BYTES = { bytes: new Uint8Array(0), from: 0, to: 0 };
 
 /** The first chunk of content is only noticed, the second is learnt. */
 function learnt(frame: string): ContentSplice {
@@ -24,7 +24,7 @@ function decoded(frames: readonly Pick<SseFrame, 'event' | 'data'>[]) {
   const events: StreamEvent[] = [];
   let thrown: string | undefined;
   try {
-    for (const frame of frames) events.push(...decoder.push({ ...frame, raw: RAW }));
+    for (const frame of frames) events.push(...decoder.push({ ...frame, ...NO_BYTES }));
     events.push(...decoder.end());
   } catch (error) {
     thrown = String(error);

@@ -38,7 +38,15 @@ describe('calls', () => {
   test('a call streams on while it is the open one: nothing waits that need not', () => {
     const decoder = openaiChat.decodeStream(upstream());
     const push = (value: unknown) =>
-      lines(decoder.push({ event: '', data: JSON.stringify(value), raw: new Uint8Array() }));
+      lines(
+        decoder.push({
+          event: '',
+          data: JSON.stringify(value),
+          bytes: new Uint8Array(),
+          from: 0,
+          to: 0,
+        }),
+      );
     push(role);
     expect(push(calls(call(0, 'a', 'f', '{"a"')))).toEqual(['+0 tool-call a f', '0 {"a"']);
     expect(push(calls(call(0, undefined, undefined, ':1}')))).toEqual(['0 :1}']);

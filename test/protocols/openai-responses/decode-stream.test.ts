@@ -74,9 +74,9 @@ describe('streams that are less than the specification asks', () => {
   test('[DONE] behind the end is nothing, and alone it ends a stream with nothing open', () => {
     const stream = [created, added(0, message), text(0, 'Hi'), done(0, answer)];
     const decoder = openaiResponses.decodeStream(upstream(ASKED));
-    const raw = new Uint8Array();
-    for (const data of stream) decoder.push({ event: '', data: JSON.stringify(data), raw });
-    expect(decoder.push({ event: '', data: '[DONE]', raw })).toEqual([]);
+    const none = { bytes: new Uint8Array(), from: 0, to: 0 };
+    for (const data of stream) decoder.push({ event: '', data: JSON.stringify(data), ...none });
+    expect(decoder.push({ event: '', data: '[DONE]', ...none })).toEqual([]);
     expect(words(decoder.end())).toBe('finish:stop end');
     expect(words(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
   });
@@ -89,14 +89,20 @@ describe('streams that are less than the specification asks', () => {
   test('a frame that is no JSON object is an upstream error', () => {
     for (const data of ['{"type":', '7', '[]']) {
       const decoder = openaiResponses.decodeStream(upstream(ASKED));
-      expect(() => decoder.push({ event: '', data, raw: new Uint8Array() })).toThrow(GatewayError);
+      expect(() =>
+        decoder.push({ event: '', data, bytes: new Uint8Array(), from: 0, to: 0 }),
+      ).toThrow(GatewayError);
     }
   });
 
   test('comments and empty data say nothing', () => {
     const decoder = openaiResponses.decodeStream(upstream(ASKED));
-    expect(decoder.push({ event: '', data: undefined, raw: new Uint8Array() })).toEqual([]);
-    expect(decoder.push({ event: '', data: '', raw: new Uint8Array() })).toEqual([]);
+    expect(
+      decoder.push({ event: '', data: undefined, bytes: new Uint8Array(), from: 0, to: 0 }),
+    ).toEqual([]);
+    expect(decoder.push({ event: '', data: '', bytes: new Uint8Array(), from: 0, to: 0 })).toEqual(
+      [],
+    );
   });
 });
 

@@ -263,6 +263,6 @@ test('models in the dialect of OpenAI', () => {
 });
 
 test('a frame without data tells a digest nothing', () => {
-  const silent: SseFrame = { event: '', data: undefined, raw: new Uint8Array() };
+  const silent: SseFrame = { event: '', data: undefined, bytes: new Uint8Array(), from: 0, to: 0 };
   expect(openaiResponses.digestStream([silent])).toEqual({ complete: false, semantic: false });
 });

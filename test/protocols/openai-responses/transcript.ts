@@ -10,9 +10,9 @@ export const ASKED = conversation({ model: 'm', input: 'i' });
 
 export function run(events: readonly JsonObject[], sent: Conversation = ASKED, event = true) {
   const decoder = openaiResponses.decodeStream(upstream(sent));
-  const raw = new Uint8Array();
+  const none = { bytes: new Uint8Array(), from: 0, to: 0 };
   const out = events.flatMap((data) =>
-    decoder.push({ event: event ? String(data.type) : '', data: JSON.stringify(data), raw }),
+    decoder.push({ event: event ? String(data.type) : '', data: JSON.stringify(data), ...none }),
   );
   return [...out, ...decoder.end()];
 }

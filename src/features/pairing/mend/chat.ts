@@ -1,6 +1,7 @@
 /** Chat bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
+import { memberOf } from '../../../lib/json-members.ts';
 import {
   asList,
   asName,
@@ -33,7 +34,8 @@ function mendMessage(message: Json): Json | undefined {
     return content === '' ? undefined : { role: 'user', content };
   }
   const role =
-    ROLES[asString(message.role)] ?? (message.tool_call_id === undefined ? 'user' : 'tool');
+    memberOf(ROLES, asString(message.role)) ??
+    (message.tool_call_id === undefined ? 'user' : 'tool');
   const { content } = message;
   // No content at all is legal beside calls; elsewhere the decoder refuses it.
   const silent = content === undefined || content === null;

@@ -1,6 +1,7 @@
 /** Messages bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
+import { memberOf } from '../../../lib/json-members.ts';
 import {
   asName,
   asString,
@@ -40,7 +41,7 @@ function mendMessage(message: Json): Json | undefined {
     return content === '' ? undefined : { role: 'user', content };
   }
   // Foreign roles (`tool`, `function`, none at all) are the user's side.
-  const role = ROLES[asString(message.role)] ?? 'user';
+  const role = memberOf(ROLES, asString(message.role)) ?? 'user';
   return withMembers(message, { role, content: mendContent(message.content, 'text', mendBlock) });
 }
 

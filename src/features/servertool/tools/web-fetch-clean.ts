@@ -1,5 +1,7 @@
 /** Cuts a page down to what is worth reading, in one streaming pass, and into pieces that convert fast. */
 
+import { readEntities } from '../../../lib/html-entities.ts';
+
 export interface CleanPage {
   readonly title: string;
   /** HTML of the content, cut where a block begins; no piece is much longer than asked. */
@@ -152,38 +154,9 @@ function chop(text: string, length: number): readonly string[] {
   return out;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  ndash: '–',
-  mdash: '—',
-  hellip: '…',
-  lsquo: '‘',
-  rsquo: '’',
-  ldquo: '“',
-  rdquo: '”',
-  laquo: '«',
-  raquo: '»',
-  middot: '·',
-  bull: '•',
-  copy: '©',
-  reg: '®',
-  trade: '™',
-};
-
 /** The words of a piece of HTML: tags cut out, entities read, space folded. */
 export function textOf(html: string): string {
-  return html
-    .replace(/<[^>]{0,4096}>/g, ' ')
-    .replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
-      if (name !== undefined) return ENTITIES[name as string] ?? whole;
-      const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
-      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : '';
-    })
+  return readEntities(html.replace(/<[^>]{0,4096}>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim();
 }

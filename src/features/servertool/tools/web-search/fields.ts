@@ -1,5 +1,6 @@
 /** Fields of engines' answers, read without trust in their shape. */
 
+import { readEntities } from '../../../../lib/html-entities.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json.ts';
 import type { Hit } from './engine.ts';
 
@@ -20,24 +21,9 @@ export function words(...values: readonly (Json | undefined)[]): string {
 export const texts = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-};
-
 /** Markup out, entities read, white space as single blanks. */
 export function plain(markup: string): string {
-  return markup
-    .replace(/<[^>]*>/g, '')
-    .replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
-      const code = decimal !== undefined ? Number(decimal) : hex ? Number.parseInt(hex, 16) : -1;
-      if (code >= 0 && code <= 0x10ffff) return String.fromCodePoint(code);
-      return ENTITIES[String(name).toLowerCase()] ?? whole;
-    })
+  return readEntities(markup.replace(/<[^>]{0,4096}>/g, ''))
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -1,0 +1,46 @@
+/** What is remembered of a conversation: events of a space, and how a memory is asked. */
+
+/** Importance from 0 (trivial) to 1 (must not be forgotten). */
+export interface MemoryEvent {
+  /** `mem_…` */
+  readonly id: string;
+  /** Milliseconds since 1970: when it happened. */
+  readonly time: number;
+  readonly text: string;
+  /** Who said it or where it comes from. */
+  readonly source?: string;
+  readonly tags: readonly string[];
+  readonly importance: number;
+}
+
+export interface RecalledEvent extends MemoryEvent {
+  /** Higher is nearer to what was asked; comparable within one recall only. */
+  readonly score: number;
+}
+
+export interface NewMemoryEvent {
+  readonly text: string;
+  /** Default: now. */
+  readonly time?: number;
+  readonly source?: string;
+  readonly tags?: readonly string[];
+  readonly importance?: number;
+}
+
+export interface RecallQuery {
+  readonly query: string;
+  /** At most so many events. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What conversations need of a memory, embedded or elsewhere. Spaces are strictly apart.
+ * Everything rejects with a GatewayError when the memory cannot do it.
+ */
+export interface Memory {
+  /** The events that fit best, best first; of an unknown space none. */
+  recall(space: string, query: RecallQuery): Promise<readonly RecalledEvent[]>;
+  /** Takes events over, off the hot path: resolves when they are accepted, duplicates left out. */
+  capture(space: string, events: readonly NewMemoryEvent[]): Promise<void>;
+}
