@@ -1,0 +1,252 @@
+/** The memory in this process: a database file, events ranked by words and, with an embedder, by vectors too. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { RecalledEvent, RecallQuery } from '../../conversation/memory.ts';
+import { type BackFill, backFill } from './back-fill.ts';
+import type { EventBook, MemoryBase, MemoryWatch, RecallKind } from './base.ts';
+import { captureQueue } from './capture-queue.ts';
+import type { Embedder } from './embedder.ts';
+import { checkEvent, checkSpace, fitted, indexed, type MemoryLimits } from './event.ts';
+import { type Captured, type MemoryStore, openMemoryStore, type Space } from './memory-store.ts';
+import { fused, relevance, type Statistics, scored } from './ranking.ts';
+import { queryTerms } from './terms.ts';
+
+export interface EmbeddedOptions {
+  /** The database file; opened when it is first needed. */
+  readonly path: string;
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
+  readonly embedder?: Embedder;
+  readonly watch: MemoryWatch;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Events of a recall where the caller names no number. */
+export const DEFAULT_RECALL = 10;
+/** Characters of a question that are looked at, from both ends. */
+const QUERY_LENGTH = 1000;
+/** Candidates whose words are weighed exactly, and how many of each list are fused. */
+const POOL = 128;
+const FUSED = 50;
+/** What fits less than this share of the best is left out where words alone decide. */
+const FLOOR = 0.15;
+/** Milliseconds between a removal and the rewriting of the index without it. */
+const TIDY_AFTER = 2000;
+
+/** Now in ms since 1970, fine enough to tell what came first in different processes. */
+const instant = () => performance.timeOrigin + performance.now();
+
+type Ranked = { readonly relevant: number; readonly event: RecalledRow };
+type RecalledRow = ReturnType<MemoryStore['rows']>[number];
+
+export function embeddedMemory(options: EmbeddedOptions): MemoryBase {
+  const { path, limits, dedupeMs, embedder, watch, now = Date.now } = options;
+  let store: MemoryStore | undefined;
+  let filling: BackFill | undefined;
+  let tidying: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+
+  const opened = (): MemoryStore => {
+    if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+    if (store !== undefined) return store;
+    store = openMemoryStore({ path, limits: () => limits });
+    // A process that ended while it erased a space left the rest to the next one.
+    if (store.sweep()) tidySoon(0);
+    if (embedder !== undefined) {
+      const onFailure = (thrown: unknown) => watch.embeddingsFailed(wordsOf(thrown));
+      filling = backFill({ vectors: store.vectors, embedder, onFailure });
+      filling.wake();
+    }
+    return store;
+  };
+  /** What was removed leaves the file a moment later, many removals at once. */
+  const tidySoon = (after: number) => {
+    clearTimeout(tidying);
+    tidying = setTimeout(() => {
+      tidying = undefined;
+      void sweepUp(ask).catch(() => {});
+    }, after);
+    tidying.unref();
+  };
+  /** Asks the database; what it throws becomes an error for the client that tells nothing inner. */
+  const ask = <T>(question: (store: MemoryStore) => T): T => {
+    try {
+      return question(opened());
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      watch.problem(wordsOf(thrown));
+      throw /BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))
+        ? new GatewayError('overloaded', 'The memory is busy; try again.', { cause: thrown })
+        : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
+    }
+  };
+
+  const queue = captureQueue<Captured>({
+    sizeOf: ({ event }) => 200 + event.text.length * 2,
+    onDropped: (count) => watch.captured('dropped', count),
+    onTrouble: (thrown) => watch.problem(wordsOf(thrown)),
+    write(items) {
+      const kept = opened().keep(items, dedupeMs);
+      watch.captured('stored', kept.stored);
+      watch.captured('duplicate', kept.duplicates);
+      watch.captured('full', kept.full);
+      watch.captured('erased', kept.erased);
+      if (kept.stored > 0) filling?.wake();
+    },
+  });
+
+  const book: EventBook = {
+    add(space, events, called) {
+      checkSpace(space);
+      const checked = events.map((event, place) => checkEvent(event, limits, now(), called(place)));
+      const added = ask((file) => file.add(space, checked));
+      filling?.wake();
+      return added;
+    },
+    get: (space, id) => {
+      queue.flushNow();
+      return ask((file) => file.get(checkSpace(space), id));
+    },
+    list: (space, query) => {
+      queue.flushNow();
+      return ask((file) => file.list(checkSpace(space), query));
+    },
+    remove: (space, id) => {
+      queue.flushNow();
+      const removed = ask((file) => file.remove(checkSpace(space), id));
+      if (removed) tidySoon(TIDY_AFTER);
+      return removed;
+    },
+  };
+
+  /** The events of a space that share words with the question, best first. */
+  function byWords(file: MemoryStore, space: Space, terms: readonly string[]): readonly Ranked[] {
+    const { rows, having } = file.words.find(space.id, space.events, terms, POOL);
+    const statistics: Statistics = {
+      events: space.events,
+      length: space.length / Math.max(1, space.events),
+      having,
+    };
+    const known = [...having.keys()];
+    return file
+      .rows(space, rows)
+      .map((event) => ({
+        event,
+        relevant: relevance(indexed({ ...event, source: event.source ?? '' }), known, statistics),
+      }))
+      .filter(({ relevant }) => relevant > 0)
+      .sort((a, b) => b.relevant - a.relevant || b.event.row - a.event.row);
+  }
+
+  /** Words and vectors together. */
+  function together(
+    file: MemoryStore,
+    space: Space,
+    words: readonly Ranked[],
+    vector: Float32Array,
+  ): readonly Ranked[] {
+    const near = file.vectors.nearest(space.id, embedder!.name, vector, FUSED);
+    const first = words.slice(0, FUSED).map(({ event }) => event.row);
+    const shares = fused([first, near]);
+    return file
+      .rows(space, [...shares.keys()])
+      .map((event) => ({ event, relevant: shares.get(event.row)! }));
+  }
+
+  async function recall(name: string, query: RecallQuery): Promise<readonly RecalledEvent[]> {
+    const began = performance.now();
+    let kind: RecallKind = 'failed';
+    try {
+      checkSpace(name);
+      queue.flushNow();
+      const limit = query.limit ?? DEFAULT_RECALL;
+      if (limit <= 0 || ask((file) => file.space(name)) === undefined) {
+        kind = 'text';
+        return [];
+      }
+      const text = shortened(query.query);
+      const vector = await embedder?.query(text, query.signal);
+      kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
+      return ask((file) => {
+        // Asked again: it may have been erased while the vector was on its way.
+        const space = file.space(name);
+        if (space === undefined) return [];
+        const words = byWords(file, space, queryTerms(text));
+        const found = vector === undefined ? words : together(file, space, words, vector);
+        return best(found, limit, now(), vector === undefined ? FLOOR : 0);
+      });
+    } finally {
+      watch.recalled(kind, performance.now() - began);
+    }
+  }
+
+  return {
+    book,
+    recall,
+    async capture(space, events) {
+      checkSpace(space);
+      if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+      const accepted = instant();
+      const fit = events.flatMap((event) => fitted(event, limits, now()) ?? []);
+      queue.add(fit.map((event) => ({ space, event, accepted })));
+    },
+    async erase(space) {
+      checkSpace(space);
+      const waiting = await queue.remove((one) => one.space === space);
+      const found = ask((file) => file.space(space));
+      const events = ask((file) => file.forget(space, instant()));
+      if (found !== undefined) ask((file) => file.vectors.drop(found.id));
+      await sweepUp(ask);
+      return events + waiting;
+    },
+    async close() {
+      await queue.close();
+      if (tidying !== undefined) {
+        clearTimeout(tidying);
+        await sweepUp(ask).catch(() => {});
+      }
+      closed = true;
+      await filling?.close();
+      store?.close();
+      store = undefined;
+    },
+  };
+}
+
+/** Removes what was forgotten in steps, so that nobody else waits long, then every trace in the file. */
+async function sweepUp(ask: <T>(question: (store: MemoryStore) => T) => T): Promise<void> {
+  const pause = () => new Promise((resolve) => setImmediate(resolve));
+  while (ask((file) => file.sweep())) await pause();
+  for (let first = true; ask((file) => file.words.tidy(first)); first = false) await pause();
+  for (let tries = 0; tries < 20; tries++) {
+    if (ask((file) => file.flush())) return;
+    await Bun.sleep(50);
+  }
+}
+
+/** The best by score, `floor` being the least share of the best one's relevance. */
+function best(
+  found: readonly Ranked[],
+  limit: number,
+  now: number,
+  floor: number,
+): readonly RecalledEvent[] {
+  const least = floor * Math.max(0, ...found.map(({ relevant }) => relevant));
+  return found
+    .filter(({ relevant }) => relevant >= least)
+    .map(({ event: { row: _, ...event }, relevant }) => ({
+      ...event,
+      score: scored(relevant, event, now),
+    }))
+    .sort((a, b) => b.score - a.score || b.time - a.time)
+    .slice(0, limit)
+    .map((event) => ({ ...event, score: Math.round(event.score * 10_000) / 10_000 }));
+}
+
+function shortened(query: string): string {
+  if (query.length <= 2 * QUERY_LENGTH) return query;
+  return `${query.slice(0, QUERY_LENGTH)}\n${query.slice(-QUERY_LENGTH)}`;
+}
+
+const wordsOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -1,0 +1,154 @@
+/** Events on their way into a memory: what is taken, what is refused, and by which limit. */
+
+import { GatewayError, invalid } from '../../conversation/errors.ts';
+import type { NewMemoryEvent } from '../../conversation/memory.ts';
+import { folded } from './terms.ts';
+
+export interface MemoryLimits {
+  /** Characters of a text. */
+  readonly text: number;
+  /** Of one event. */
+  readonly tags: number;
+  /** Of one space. */
+  readonly events: number;
+  /** Bytes of all texts of all spaces. */
+  readonly bytes: number;
+}
+
+export const DEFAULT_LIMITS: MemoryLimits = {
+  text: 8000,
+  tags: 32,
+  events: 100_000,
+  bytes: 2 ** 30,
+};
+
+/** An event that keeps to the limits, nothing left out. */
+export interface CheckedEvent {
+  /** Its id elsewhere (an export); made here when left out. */
+  readonly id?: string;
+  readonly time: number;
+  readonly text: string;
+  readonly source: string;
+  readonly tags: readonly string[];
+  readonly importance: number;
+}
+
+/** Of whoever does not say: neither trivial nor weighty. */
+export const DEFAULT_IMPORTANCE = 0.5;
+/** Characters of a space's name, a source and a tag. */
+export const NAME_LENGTH = 200;
+const ID = /^mem_[0-9a-z]{1,64}$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+/** The year 9999, what an ISO date can say. */
+const LAST_TIME = 253_402_300_799_999;
+
+const tooLong = (what: string, param: string, limit: number, key: string) =>
+  new GatewayError('too_large', `${what} has more than ${limit} characters (${key}).`, {
+    param,
+    code: 'memory_limit',
+  });
+
+/**
+ * A space's name as it is. Half a character (a lone surrogate) would meet other names in the database.
+ * @throws GatewayError for names that are empty, too long or hold control characters
+ */
+export function checkSpace(space: string): string {
+  if (space === '') throw invalid('A memory space needs a name.', 'space');
+  if (space.length > NAME_LENGTH) {
+    throw invalid(`The name of a memory space has at most ${NAME_LENGTH} characters.`, 'space');
+  }
+  if (space === '.' || space === '..') {
+    throw invalid('A memory space cannot be called . or ..: paths lose such names.', 'space');
+  }
+  if (!space.isWellFormed() || CONTROL.test(space)) {
+    throw invalid('The name of a memory space must be text without control characters.', 'space');
+  }
+  return space;
+}
+
+/**
+ * @param at how the client would call the event: '' or `events[3]`
+ * @throws GatewayError that names the field and the limit
+ */
+export function checkEvent(
+  event: NewMemoryEvent & { readonly id?: string },
+  limits: MemoryLimits,
+  now: number,
+  at = '',
+): CheckedEvent {
+  const field = (name: string) => (at === '' ? name : `${at}.${name}`);
+  const text = event.text.toWellFormed().trim();
+  const { id, time = now, source = '', tags = [], importance = DEFAULT_IMPORTANCE } = event;
+  if (text === '') throw invalid('An event needs a text.', field('text'));
+  if (text.length > limits.text) {
+    throw tooLong('The text', field('text'), limits.text, 'memory.limits.text');
+  }
+  if (id !== undefined && !ID.test(id))
+    throw invalid('An id is mem_ and up to 64 of 0-9a-z.', field('id'));
+  if (!Number.isFinite(time) || time < 0 || time > LAST_TIME) {
+    throw invalid('A time is milliseconds since 1970.', field('time'));
+  }
+  if (source.length > NAME_LENGTH)
+    throw tooLong('The source', field('source'), NAME_LENGTH, 'fixed');
+  if (tags.length > limits.tags) {
+    throw new GatewayError(
+      'too_large',
+      `An event has at most ${limits.tags} tags (memory.limits.tags).`,
+      { param: field('tags'), code: 'memory_limit' },
+    );
+  }
+  const long = tags.findIndex((tag) => tag.length > NAME_LENGTH);
+  if (long >= 0) throw tooLong('The tag', field(`tags[${long}]`), NAME_LENGTH, 'fixed');
+  if (!(importance >= 0 && importance <= 1)) {
+    throw invalid('Importance goes from 0 to 1.', field('importance'));
+  }
+  return {
+    ...(id !== undefined && { id }),
+    time: Math.round(time),
+    text,
+    source: source.toWellFormed(),
+    tags: [...new Set(tags.map((tag) => tag.toWellFormed()))],
+    importance,
+  };
+}
+
+/** An event of a conversation made to fit: cut rather than refused; undefined where nothing is left. */
+export function fitted(
+  event: NewMemoryEvent,
+  limits: MemoryLimits,
+  now: number,
+): CheckedEvent | undefined {
+  const text = event.text.trim();
+  if (text === '') return undefined;
+  const { time = now, importance = DEFAULT_IMPORTANCE } = event;
+  const right = Number.isFinite(time) && time >= 0 && time <= LAST_TIME;
+  return checkEvent(
+    {
+      text: text.slice(0, limits.text),
+      time: right ? time : now,
+      importance: Math.min(
+        1,
+        Math.max(0, Number.isNaN(importance) ? DEFAULT_IMPORTANCE : importance),
+      ),
+      source: (event.source ?? '').slice(0, NAME_LENGTH),
+      tags: (event.tags ?? []).slice(0, limits.tags).map((tag) => tag.slice(0, NAME_LENGTH)),
+    },
+    limits,
+    now,
+  );
+}
+
+/** What makes two events the same: who said it, and the words without regard to case, width and blanks. */
+export function fingerprint({ text, source }: CheckedEvent): Uint8Array {
+  const words = folded(text).replace(/\s+/g, ' ').trim();
+  const hash = new Bun.CryptoHasher('sha256').update(`${folded(source)}\n${words}`).digest();
+  return new Uint8Array(hash.subarray(0, 16));
+}
+
+/** What an event is found by. */
+export const indexed = ({
+  text,
+  source,
+  tags,
+}: Pick<CheckedEvent, 'text' | 'source' | 'tags'>): string => [source, text, ...tags].join('\n');

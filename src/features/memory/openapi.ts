@@ -1,0 +1,194 @@
+/** The OpenAPI document of the memory API, made of the schemas that check its bodies. */
+
+import type { TSchema } from '@sinclair/typebox';
+import * as schemas from './api-schemas.ts';
+
+const SCHEMAS: readonly TSchema[] = [
+  schemas.newEvent,
+  schemas.newEvents,
+  schemas.event,
+  schemas.added,
+  schemas.imported,
+  schemas.accepted,
+  schemas.eventList,
+  schemas.recall,
+  schemas.recalled,
+  schemas.deleted,
+  schemas.erased,
+  schemas.failure,
+];
+
+const ref = (schema: TSchema) => ({ $ref: `#/components/schemas/${schema.$id}` });
+const json = (schema: TSchema, ...more: TSchema[]) => ({
+  'application/json': {
+    schema: more.length === 0 ? ref(schema) : { oneOf: [schema, ...more].map(ref) },
+  },
+});
+const answer = (description: string, schema: TSchema, ...more: TSchema[]) => ({
+  description,
+  content: json(schema, ...more),
+});
+const FAILURES: Readonly<Record<number, string>> = {
+  400: 'A field does not fit; `param` names it.',
+  401: 'No key, or an unknown one.',
+  403: 'The key may not use this space, or the page that asks may not ask here.',
+  404: 'No such event, or the memory is switched off.',
+  413: 'A limit was reached; the message names its configuration key.',
+  501: 'The events are kept by an external store.',
+};
+const failures = (...statuses: number[]) =>
+  Object.fromEntries(
+    statuses.map((status) => [status, answer(FAILURES[status]!, schemas.failure)]),
+  );
+const query = (name: string, description: string, schema: object) => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+});
+const time = { oneOf: [{ type: 'integer' }, { type: 'string', format: 'date-time' }] };
+
+const space = {
+  name: 'space',
+  in: 'path',
+  required: true,
+  description: 'The name of the space, percent-encoded; it comes into being with its first event.',
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+};
+const event = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+};
+
+const PATHS = {
+  '/v1/memory/{space}/events': {
+    parameters: [space],
+    post: {
+      operationId: 'addEvents',
+      summary: 'Adds one event or several, all or none; as JSON lines an exported space.',
+      requestBody: {
+        required: true,
+        content: {
+          ...json(schemas.newEvent, schemas.newEvents),
+          'application/x-ndjson': { schema: { type: 'string' } },
+        },
+      },
+      responses: {
+        200: answer(
+          'All were known already; or what an import did.',
+          schemas.event,
+          schemas.added,
+          schemas.imported,
+        ),
+        201: answer('Added: the event, or the events of a list.', schemas.event, schemas.added),
+        202: answer('Handed on to the external store.', schemas.accepted),
+        ...failures(400, 401, 403, 404, 413),
+      },
+    },
+    get: {
+      operationId: 'listEvents',
+      summary: 'Lists events by time.',
+      parameters: [
+        query('since', 'From this time on: milliseconds since 1970 or ISO 8601.', time),
+        query('until', 'Before this time.', time),
+        query('tag', 'Only events with this tag.', { type: 'string' }),
+        query('order', 'By time.', { enum: ['desc', 'asc'], default: 'desc' }),
+        query('limit', 'Events of a page.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+          default: 100,
+        }),
+        query('cursor', '`next_cursor` of the page before.', { type: 'string' }),
+      ],
+      responses: {
+        200: answer('A page.', schemas.eventList),
+        ...failures(400, 401, 403, 404, 501),
+      },
+    },
+  },
+  '/v1/memory/{space}/events/{id}': {
+    parameters: [space, event],
+    get: {
+      operationId: 'getEvent',
+      summary: 'One event.',
+      responses: { 200: answer('The event.', schemas.event), ...failures(401, 403, 404, 501) },
+    },
+    delete: {
+      operationId: 'deleteEvent',
+      summary: 'Removes an event, with its words and its vector.',
+      responses: { 200: answer('Removed.', schemas.deleted), ...failures(401, 403, 404, 501) },
+    },
+  },
+  '/v1/memory/{space}/recall': {
+    parameters: [space],
+    post: {
+      operationId: 'recall',
+      summary: 'The events that fit a question best; of an unknown space none.',
+      requestBody: { required: true, content: json(schemas.recall) },
+      responses: { 200: answer('Best first.', schemas.recalled), ...failures(400, 401, 403, 404) },
+    },
+  },
+  '/v1/memory/{space}/export': {
+    parameters: [space],
+    get: {
+      operationId: 'exportSpace',
+      summary: 'All events as JSON lines, oldest first; adding them again restores the space.',
+      responses: {
+        200: {
+          description: 'An event a line.',
+          content: { 'application/x-ndjson': { schema: { type: 'string' } } },
+        },
+        ...failures(401, 403, 404, 501),
+      },
+    },
+  },
+  '/v1/memory/{space}': {
+    parameters: [space],
+    delete: {
+      operationId: 'eraseSpace',
+      summary:
+        'Erases a space everywhere: events, vectors, what waits, and recorded exchanges that used it.',
+      responses: { 200: answer('Erased.', schemas.erased), ...failures(401, 403, 404) },
+    },
+  },
+};
+
+/** Schemas with a name become references to it: in OpenAPI an `$id` would shift what stands inside. */
+function withReferences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(withReferences);
+  if (typeof part !== 'object' || part === null) return part;
+  if ('$id' in part) return ref(part as TSchema);
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [key, withReferences(value)]),
+  );
+}
+
+/** OpenAPI 3.1. */
+export function openapiDocument(version: string): object {
+  const components = Object.fromEntries(
+    SCHEMAS.map((schema) => {
+      const { $id, ...rest } = schema;
+      return [$id, withReferences(rest)];
+    }),
+  );
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'hopgate memory',
+      version,
+      description: 'Events that conversations recall, kept in spaces that are strictly apart.',
+    },
+    security: [{ bearer: [] }, { apiKey: [] }, {}],
+    paths: PATHS,
+    components: {
+      schemas: components,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+    },
+  };
+}

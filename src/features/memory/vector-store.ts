@@ -1,0 +1,151 @@
+/** Vectors beside the events: kept with the model that made them, found by nearness within one space. */
+
+import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
+import { cosine, fewestDifferences, signs, signWords, small } from './nearest.ts';
+
+/** `number` only grows, so that what came since the last look is known; an empty vector: none could be had. */
+export const VECTORS_SCHEMA = `
+CREATE TABLE vectors (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
+  model TEXT NOT NULL, signs BLOB NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX vectors_space ON vectors (space, model, number);
+CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+`;
+
+/** An event that has no vector of a model yet. */
+export interface Unseen {
+  readonly row: number;
+  readonly text: string;
+  readonly source: string;
+}
+
+export interface VectorStore {
+  /** Of all spaces, behind a row, in the order of rows. */
+  unseen(model: string, behind: number, count: number): readonly Unseen[];
+  /** Undefined: the model has none for this event. Events that are gone meanwhile get none. */
+  put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): void;
+  /** Rows of a space, the nearest first. @param query a unit vector */
+  nearest(space: number, model: string, query: Float32Array, count: number): readonly number[];
+  /** Forgets what it holds of a space in memory. */
+  drop(space: number): void;
+  /** Takes or extends a lease for `ms`; false while another holder has it. */
+  lease(name: string, holder: string, now: number, ms: number): boolean;
+  release(name: string, holder: string): void;
+}
+
+/** The sign patterns of a space and model, as far as they were read. */
+interface Cached {
+  last: number;
+  length: number;
+  rows: number[];
+  signs: Uint32Array;
+}
+
+/** Bytes of sign patterns in memory; the space asked longest ago leaves first. */
+const CACHE_BYTES = 64 * 2 ** 20;
+/** Candidates whose exact angle is taken, at least. */
+const POOL = 200;
+
+export function vectorStore(db: Database): VectorStore {
+  const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
+    db.query(sql) as unknown as Statement<R, A>;
+  const unseen = of<Unseen, [string, number, number]>(
+    `SELECT events.row AS row, events.text AS text, events.source AS source FROM events
+     JOIN spaces ON spaces.id = events.space AND spaces.name IS NOT NULL
+     LEFT JOIN vectors ON vectors.row = events.row AND vectors.model = ?
+     WHERE vectors.row IS NULL AND events.row > ? ORDER BY events.row LIMIT ?`,
+  );
+  const put = of<unknown, [string, Uint8Array, Uint8Array, number]>(
+    `INSERT OR REPLACE INTO vectors (row, space, model, signs, vector)
+     SELECT row, space, ?, ?, ? FROM events WHERE row = ?`,
+  );
+  const since = of<[number, number, Uint8Array], [number, string, number]>(
+    'SELECT number, row, signs FROM vectors WHERE space = ? AND model = ? AND number > ? ORDER BY number',
+  );
+  const exact = of<{ row: number; vector: Uint8Array }, [number, string, string]>(
+    `SELECT row, vector FROM vectors
+     WHERE +space = ? AND +model = ? AND row IN (SELECT value FROM json_each(?))`,
+  );
+  const lease = of<{ holder: string }, [string, string, number, number]>(
+    `INSERT INTO leases (name, holder, until) VALUES (?1, ?2, ?3)
+     ON CONFLICT (name) DO UPDATE SET holder = ?2, until = ?3 WHERE holder = ?2 OR until < ?4
+     RETURNING holder`,
+  );
+  const release = of<unknown, [string, string]>('DELETE FROM leases WHERE name = ? AND holder = ?');
+  const cache = new Map<string, Cached>();
+  const keyOf = (space: number, model: string) => `${space} ${model}`;
+
+  function known(space: number, model: string, words: number): Cached {
+    const key = keyOf(space, model);
+    const found = cache.get(key) ?? {
+      last: 0,
+      length: 0,
+      rows: [],
+      signs: new Uint32Array(words * 64),
+    };
+    cache.delete(key);
+    cache.set(key, found);
+    for (const [number, row, bytes] of since.values(space, model, found.last) as unknown as [
+      number,
+      number,
+      Uint8Array,
+    ][]) {
+      found.last = number;
+      if (bytes.byteLength !== words * 4) continue;
+      const at = found.length++ * words;
+      if (at + words > found.signs.length) {
+        const grown = new Uint32Array(found.signs.length * 2);
+        grown.set(found.signs);
+        found.signs = grown;
+      }
+      found.signs.set(new Uint32Array(bytes.slice().buffer), at);
+      found.rows.push(row);
+    }
+    let bytes = 0;
+    for (const one of cache.values()) bytes += one.signs.byteLength;
+    for (const [other, one] of cache) {
+      if (bytes <= CACHE_BYTES || other === key) break;
+      bytes -= one.signs.byteLength;
+      cache.delete(other);
+    }
+    return found;
+  }
+
+  const putAll = db.transaction(
+    (model: string, vectors: ReadonlyMap<number, Float32Array | undefined>) => {
+      for (const [row, vector] of vectors) {
+        if (vector === undefined) put.run(model, new Uint8Array(0), new Uint8Array(0), row);
+        else put.run(model, bytesOf(signs(vector)), bytesOf(small(vector)), row);
+      }
+    },
+  );
+
+  return {
+    unseen: (model, behind, count) => unseen.all(model, behind, count),
+    put: (model, vectors) => putAll.immediate(model, vectors),
+    nearest(space, model, query, count) {
+      const wanted = signs(query);
+      const { length, rows, signs: all } = known(space, model, signWords(query.length));
+      const places = fewestDifferences(all, length, wanted, Math.max(POOL, count * 4));
+      const near = [...new Set(places.map((at) => rows[at]!))];
+      return exact
+        .all(space, model, JSON.stringify(near))
+        .flatMap(({ row, vector }) => {
+          const own = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+          return own.length === query.length ? [{ row, angle: cosine(own, query) }] : [];
+        })
+        .sort((a, b) => b.angle - a.angle)
+        .slice(0, count)
+        .map(({ row }) => row);
+    },
+    drop(space) {
+      for (const key of cache.keys()) if (key.startsWith(`${space} `)) cache.delete(key);
+    },
+    release: (name, holder) => void release.run(name, holder),
+    lease: (name, holder, now, ms) => lease.get(name, holder, now + ms, now) !== null,
+  };
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array | Int8Array) =>
+  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);

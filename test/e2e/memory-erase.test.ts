@@ -1,0 +1,107 @@
+/** Erasing a space through the compiled binary: what was remembered and what was recorded of it, in every process. */
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+
+setDefaultTimeout(60_000);
+
+let upstream: FakeUpstream;
+let folder: string;
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  folder = mkdtempSync(join(tmpdir(), 'hopgate-e2e-erase-'));
+});
+afterAll(async () => {
+  await upstream.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** One turn of a chat that remembers in this space. */
+async function turn(
+  gateway: Gateway,
+  space: string,
+  words: string,
+  stream: boolean,
+): Promise<void> {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'via-chat',
+      stream,
+      messages: [{ role: 'user', content: words }],
+      hopgate: { memory: { space, recall: 'always', capture: true } },
+    }),
+  });
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Noted')]);
+}
+
+/** Files below a folder in which these words stand. */
+const traces = (root: string, words: string): readonly string[] =>
+  !existsSync(root)
+    ? []
+    : readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+        .filter((path) => {
+          try {
+            return readFileSync(path).includes(words);
+          } catch {
+            // A file in the making, renamed since it was listed.
+            return false;
+          }
+        });
+
+test.each([1, 2])(
+  'with %i workers, nothing of the space stays, and nothing of another goes',
+  async (workers) => {
+    upstream.answerWith(() => say('Noted.'));
+    const root = join(folder, `${workers}`);
+    const config = threeProviders(upstream, {
+      workers,
+      samples: { mode: 'all', dir: join(root, 'samples') },
+      memory: { path: join(root, 'memory.db') },
+    });
+    const gateway = await startGateway(config);
+    const stored = join(gateway.home, 'state');
+    try {
+      for (let at = 0; at < 6; at++) {
+        await turn(gateway, 'alice-space', `the zebra${at}quagga is striped`, at % 2 === 0);
+        await turn(gateway, 'bob-space', `the okapi${at}giraffe is tall`, at % 2 === 0);
+      }
+      const listed = async (space: string) => {
+        const response = await fetch(`${gateway.url}/v1/memory/${space}/events`);
+        return ((await response.json()) as { events: { text: string }[] }).events.map(
+          ({ text }) => text,
+        );
+      };
+      const late = performance.now() + 10_000;
+      // Captures and samples are written behind the answers.
+      while (
+        traces(join(root, 'samples'), 'quagga').length < 12 ||
+        (await listed('alice-space')).length < 6
+      ) {
+        if (performance.now() > late) throw new Error('the turns were never written');
+        await Bun.sleep(50);
+      }
+      expect((await listed('alice-space')).join()).toContain('zebra5quagga');
+
+      const response = await fetch(`${gateway.url}/v1/memory/alice-space`, { method: 'DELETE' });
+      const answer = (await response.json()) as { events: number; samples: number };
+      expect(answer).toMatchObject({ space: 'alice-space', erased: true });
+      expect([answer.events >= 6, answer.samples]).toEqual([true, 6]);
+      expect(await listed('alice-space')).toEqual([]);
+      expect((await listed('bob-space')).join()).toContain('okapi5giraffe');
+      for (const place of [root, stored]) {
+        expect([traces(place, 'quagga'), traces(place, 'alice-space')]).toEqual([[], []]);
+      }
+      expect(traces(join(root, 'samples'), 'giraffe').length).toBeGreaterThanOrEqual(12);
+    } finally {
+      await gateway.stop();
+    }
+  },
+);

@@ -1,0 +1,295 @@
+/** Capturing: queued, deduplicated, bounded, and gone with its space; limits that say their name. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { captureQueue } from '../../../src/features/memory/capture-queue.ts';
+import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import { alone, inList, memories, watched } from './support.ts';
+
+const files = memories();
+afterEach(files.clean);
+
+const NOW = 1_790_000_000_000;
+const HOUR = 3_600_000;
+
+describe('capture', () => {
+  test('is off the hot path, and seen by whoever asks next', async () => {
+    const path = files.path();
+    const { memory, texts, recalled } = files.open({ path });
+    await memory.capture('s', [{ text: 'the boat is red' }]);
+    expect(existsSync(path)).toBe(false);
+    expect(texts('s')).toEqual(['the boat is red']);
+    await memory.capture('s', [{ text: 'the car is blue' }]);
+    expect(await recalled('s', 'car')).toEqual(['the car is blue']);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test('is written by itself after a moment, and at the latest by close', async () => {
+    const path = files.path();
+    const one = files.open({ path });
+    await one.memory.capture('s', [{ text: 'first' }]);
+    await Bun.sleep(120);
+    expect(one.watch.outcomes).toEqual({ stored: 1 });
+    await one.memory.capture('s', [{ text: 'second' }]);
+    await one.memory.close();
+    expect(files.open({ path }).texts('s')).toEqual(['first', 'second']);
+  });
+
+  test('keeps the same words of the same source once within the window', async () => {
+    const { memory, texts, watch } = files.open({
+      path: files.path(),
+      dedupeMs: HOUR,
+      now: () => NOW,
+    });
+    const say = (text: string, source: string, time: number) =>
+      memory.capture('s', [{ text, source, time }]);
+    await say('I like  cats', 'Ann', NOW);
+    await say('i LIKE cats ', 'Ann', NOW + 10);
+    await say('Ｉ like cats', 'Ann', NOW + HOUR);
+    await say('I like cats', 'Bob', NOW);
+    await say('I like cats', 'Ann', NOW + HOUR + 1);
+    await memory.capture('other', [{ text: 'I like cats', source: 'Ann', time: NOW }]);
+    expect(texts('s')).toEqual(['I like  cats', 'I like cats', 'I like cats']);
+    expect(watch.outcomes).toEqual({ stored: 4, duplicate: 2 });
+  });
+
+  test('makes what comes fit: long texts are cut, odd numbers put right, empty texts left out', async () => {
+    const limits = { ...DEFAULT_LIMITS, text: 10, tags: 1 };
+    const { memory, book } = files.open({ path: files.path(), limits, now: () => NOW });
+    await memory.capture('s', [
+      { text: 'x'.repeat(50), time: Number.NaN, importance: 7, tags: ['a', 'b'] },
+      { text: ' \n' },
+      { text: '\ud83d\ud83d' },
+    ]);
+    const { events } = book.list('s', { limit: 10, order: 'asc' });
+    expect(events.map(({ text }) => text)).toEqual(['x'.repeat(10), '\ufffd\ufffd']);
+    expect(events[0]).toMatchObject({ time: NOW, importance: 1, tags: ['a'] });
+  });
+
+  test('leaves out what there is no room for, and counts it', async () => {
+    const limits = { ...DEFAULT_LIMITS, events: 3 };
+    const { memory, texts, watch } = files.open({ path: files.path(), limits });
+    await memory.capture(
+      's',
+      ['a', 'b', 'c', 'd', 'e'].map((text) => ({ text })),
+    );
+    await memory.capture('t', [{ text: 'a' }]);
+    expect([texts('s'), texts('t')]).toEqual([['a', 'b', 'c'], ['a']]);
+    expect(watch.outcomes).toEqual({ stored: 4, full: 2 });
+  });
+
+  test('does not bring back what was erased meanwhile, be it in another process', async () => {
+    const path = files.path();
+    const [one, two] = [files.open({ path }), files.open({ path })];
+    two.book.add('s', [{ text: 'written' }], alone);
+    await one.memory.capture('s', [{ text: 'waits here' }]);
+    await two.memory.capture('s', [{ text: 'waits there' }]);
+    expect(await two.memory.erase('s')).toBe(2);
+    expect([one.texts('s'), two.texts('s')]).toEqual([[], []]);
+    expect(one.watch.outcomes).toEqual({ erased: 1 });
+    // A turn that began before ends after.
+    await one.memory.capture('s', [{ text: 'late', time: Date.now() - 1000 }]);
+    await Bun.sleep(2);
+    await one.memory.capture('s', [{ text: 'new' }]);
+    expect(two.texts('s')).toEqual([]);
+    expect(one.texts('s')).toEqual(['new']);
+  });
+});
+
+describe('the queue', () => {
+  const queueOf = (write: (items: readonly number[]) => void | Promise<void>) => {
+    const dropped: number[] = [];
+    const troubles: unknown[] = [];
+    const queue = captureQueue<number>({
+      write,
+      sizeOf: () => 10,
+      onDropped: (count) => void dropped.push(count),
+      onTrouble: (thrown) => void troubles.push(thrown),
+      limits: { items: 5, bytes: 40, batch: 2, flushAfter: 5, retryAfter: 5 },
+    });
+    return { queue, dropped, troubles };
+  };
+
+  test('drops what is too much, and says how many', async () => {
+    const written: number[] = [];
+    const { queue, dropped } = queueOf((items) => void written.push(...items));
+    queue.add([1, 2, 3, 4, 5, 6]);
+    expect([queue.waiting, dropped]).toEqual([4, [2]]);
+    await queue.close();
+    expect(written).toEqual([1, 2, 3, 4]);
+    queue.add([7]);
+    expect(dropped).toEqual([2, 1]);
+  });
+
+  test('tries again what failed, in order, and gives up only at the end', async () => {
+    const written: number[] = [];
+    let fails = 3;
+    const { queue, troubles, dropped } = queueOf((items) => {
+      if (fails-- > 0) throw new Error('busy');
+      written.push(...items);
+    });
+    queue.add([1, 2, 3]);
+    await Bun.sleep(80);
+    expect([written, troubles.length, dropped]).toEqual([[1, 2, 3], 3, []]);
+    fails = 99;
+    queue.add([4]);
+    await queue.close();
+    expect(dropped).toEqual([1]);
+  });
+
+  test('waits for what is under way before it takes out', async () => {
+    const release = Promise.withResolvers<void>();
+    const { queue } = queueOf(() => release.promise);
+    queue.add([1, 2, 3]);
+    queue.flushNow();
+    const removed = queue.remove(() => true);
+    release.resolve();
+    expect(await removed).toBe(1);
+    expect(queue.waiting).toBe(0);
+  });
+});
+
+describe('adding', () => {
+  const limits = { text: 20, tags: 2, events: 2, bytes: 30 };
+
+  test.each([
+    [{ text: ' ' }, 400, 'events[0].text', undefined],
+    [{ text: 'x'.repeat(21) }, 413, 'events[0].text', 'memory.limits.text'],
+    [{ text: 'x', tags: ['a', 'b', 'c'] }, 413, 'events[0].tags', 'memory.limits.tags'],
+    [{ text: 'x', tags: ['a', 'b'.repeat(201)] }, 413, 'events[0].tags[1]', undefined],
+    [{ text: 'x', source: 'b'.repeat(201) }, 413, 'events[0].source', undefined],
+    [{ text: 'x', importance: Number.NaN }, 400, 'events[0].importance', undefined],
+    [{ text: 'x', time: -1 }, 400, 'events[0].time', undefined],
+    [{ text: 'x', id: 'mem_É' }, 400, 'events[0].id', undefined],
+  ])('refuses %j with %i, naming %s', (event, status, param, key) => {
+    const { book } = files.open({ path: files.path(), limits });
+    let thrown: unknown;
+    try {
+      book.add('s', [event], inList);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({ status, param });
+    if (key !== undefined) expect((thrown as Error).message).toContain(key);
+  });
+
+  test('stops at the number and the bytes of the configuration: all or none', () => {
+    const { book, texts } = files.open({ path: files.path(), limits });
+    const add = (space: string, ...all: string[]) =>
+      book.add(
+        space,
+        all.map((text) => ({ text })),
+        inList,
+      );
+    expect(() => add('s', 'a', 'b', 'c')).toThrow(/2 events \(memory\.limits\.events\)/);
+    expect(texts('s')).toEqual([]);
+    add('s', 'a', 'b');
+    expect(() => add('s', 'c')).toThrow(/memory\.limits\.events/);
+    add('t', 'x'.repeat(20));
+    expect(() => add('u', 'x'.repeat(10))).toThrow(/30 bytes \(memory\.limits\.bytes\)/);
+    add('u', '猫'.repeat(2));
+    book.remove('s', book.list('s', { limit: 1, order: 'asc' }).events[0]!.id);
+    add('s', 'c');
+    expect(texts('s')).toEqual(['b', 'c']);
+  });
+
+  test('keeps what it is given twice, unless it has the same id', () => {
+    const { book, texts } = files.open({ path: files.path() });
+    const event = { id: 'mem_0a', text: 'x', time: 5 };
+    expect(book.add('s', [event, { text: 'x' }], inList).map(([, isNew]) => isNew)).toEqual([
+      true,
+      true,
+    ]);
+    const again = book.add('s', [{ ...event, text: 'other words' }], alone);
+    expect(again).toMatchObject([[{ id: 'mem_0a', text: 'x', time: 5 }, false]]);
+    expect(texts('s')).toEqual(['x', 'x']);
+  });
+});
+
+describe('listing', () => {
+  test('pages through everything once, whatever comes and goes meanwhile', () => {
+    const { book } = files.open({ path: files.path() });
+    const add = (time: number, tag = 'a') =>
+      book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone)[0]![0].id;
+    const ids = [5, 5, 5, 1, 9, 3].map((time) => add(time, time === 5 ? 'five' : 'a'));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = book.list('s', { limit: 2, order: 'desc', cursor });
+      seen.push(...page.events.map(({ text }) => text));
+      cursor = page.next;
+      if (seen.length === 2) {
+        add(100);
+        book.remove('s', ids[4]!);
+      }
+    } while (cursor !== undefined);
+    expect(seen).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
+    const times = (query: object) =>
+      book.list('s', { limit: 9, order: 'asc', ...query }).events.map(({ time }) => time);
+    expect(times({ since: 3, until: 6 })).toEqual([3, 5, 5, 5]);
+    expect(times({ tag: 'five' })).toEqual([5, 5, 5]);
+    expect(times({ tag: 'fiv' })).toEqual([]);
+    expect(() => times({ cursor: 'bogus' })).toThrow(/cursor/);
+  });
+});
+
+describe('removing', () => {
+  const bytesOf = (path: string) =>
+    ['', '-wal'].map((end) =>
+      existsSync(path + end) ? readFileSync(path + end) : Buffer.alloc(0),
+    );
+  const holds = (path: string, text: string) =>
+    bytesOf(path).some((bytes) => bytes.includes(Buffer.from(text)));
+
+  test('erasing leaves no byte of it in the file: no text, no word, no name', async () => {
+    const path = files.path();
+    const { memory, book, texts, recalled } = files.open({ path });
+    const secrets = Array.from({ length: 700 }, (_, at) => `zebra${at}quagga`);
+    book.add(
+      'private-space',
+      secrets.map((text) => ({ text, source: 'Mallory', tags: ['hidden'] })),
+      inList,
+    );
+    book.add('kept', [{ text: 'giraffe stays' }], alone);
+    await memory.capture('private-space', [{ text: 'okapi waits' }]);
+    expect(holds(path, 'zebra5quagga')).toBe(true);
+    expect(await memory.erase('private-space')).toBe(701);
+    for (const trace of [
+      'zebra',
+      'quagga',
+      'private-space',
+      'Mallory',
+      'mallori',
+      'hidden',
+      'okapi',
+    ]) {
+      expect([trace, holds(path, trace)]).toEqual([trace, false]);
+    }
+    expect([texts('private-space'), texts('kept')]).toEqual([[], ['giraffe stays']]);
+    expect(await recalled('kept', 'giraffe')).toEqual(['giraffe stays']);
+    expect(await memory.erase('private-space')).toBe(0);
+  });
+
+  test('one event goes with its words, in the file too once the memory had a moment', async () => {
+    const path = files.path();
+    const { memory, book, recalled } = files.open({ path });
+    const event = book.add('s', [{ text: 'zebra quagga' }], alone)[0]![0];
+    book.add(
+      's',
+      Array.from({ length: 50 }, (_, at) => ({ text: `filler ${at}` })),
+      inList,
+    );
+    expect(book.remove('s', event.id)).toBe(true);
+    expect(await recalled('s', 'zebra')).toEqual([]);
+    await memory.close();
+    expect([holds(path, 'zebra'), holds(path, 'quagga')]).toEqual([false, false]);
+  });
+
+  test('a watch that counts nothing is told nothing', async () => {
+    const watch = watched();
+    const { memory } = files.open({ path: files.path(), watch });
+    await memory.capture('s', []);
+    await memory.close();
+    expect([watch.outcomes, watch.problems]).toEqual([{}, []]);
+  });
+});

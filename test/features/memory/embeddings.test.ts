@@ -1,0 +1,269 @@
+/** Vectors beside the words: what they find, how they are made later, and that their failure costs nothing. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import { embedder } from '../../../src/features/memory/embedder.ts';
+import {
+  cosine,
+  fewestDifferences,
+  signs,
+  small,
+  unit,
+} from '../../../src/features/memory/nearest.ts';
+import { fused } from '../../../src/features/memory/ranking.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { inList, memories } from './support.ts';
+
+const files = memories();
+afterEach(files.clean);
+
+/** Meanings by words; a text's vector is the sum of the meanings in it. */
+const MEANINGS: readonly (readonly string[])[] = [
+  ['pills', 'medicine', 'doctor'],
+  ['shrimp', 'shellfish', 'food', 'eat'],
+  ['Portuguese', 'language', 'Finnish'],
+  ['car', 'Kia', 'vehicle'],
+];
+const vectorOf = (text: string) => [
+  ...MEANINGS.map((words) => (words.some((word) => text.includes(word)) ? 1 : -0.1)),
+  0.01,
+];
+
+function endpoint(answer: (body: JsonObject) => Json = answerOf) {
+  const sent: JsonObject[] = [];
+  const failures: string[] = [];
+  let now = 0;
+  const made = embedder({
+    name: 'p/m',
+    model: 'm',
+    timeoutMs: 200,
+    post: async (body) => {
+      sent.push(body);
+      return answer(body);
+    },
+    onFailure: (thrown) => void failures.push(String(thrown)),
+    now: () => now,
+  });
+  return { embedder: made, sent, failures, later: (ms: number) => (now += ms) };
+}
+const inputs = ({ input }: JsonObject) => input as readonly string[];
+const answerOf = (body: JsonObject): Json => ({
+  data: inputs(body)
+    .map((text, index) => ({ index, embedding: vectorOf(text) }))
+    .toReversed(),
+});
+const fails = (status: number) => () => {
+  throw new GatewayError('upstream', `answered ${status}`, { status });
+};
+
+const EVENTS = [
+  { text: 'one of these every morning: blood pressure pills', source: 'Tom' },
+  { text: 'no shrimp for me at the party', source: 'Maya' },
+  { text: 'homework for my Portuguese teacher', source: 'Maya' },
+  { text: 'ordered a used Kia', source: 'Tom' },
+  { text: 'the lawn is mowed', source: 'Tom' },
+];
+
+/** Until every event has its vector. */
+async function filled(path: string, count: number) {
+  for (let tries = 0; tries < 100; tries++) {
+    const db = new Database(path, { readonly: true });
+    const { n } = db.query('SELECT count(*) AS n FROM vectors').get() as { n: number };
+    db.close();
+    if (n === count) return;
+    await Bun.sleep(20);
+  }
+  throw new Error(`the file never had ${count} vectors`);
+}
+
+describe('hybrid recall', () => {
+  test('finds what shares a meaning but no word, and what shares words still first', async () => {
+    const path = files.path();
+    const plain = files.open({ path });
+    plain.book.add('s', EVENTS, inList);
+    expect(await plain.recalled('s', 'Which medicine does he take?')).toEqual([]);
+    await plain.memory.close();
+    // Events from before embeddings were configured get their vectors now.
+    const { memory, recalled, watch } = files.open({ path, embedder: endpoint().embedder });
+    await memory.recall('s', { query: 'wake' });
+    await filled(path, EVENTS.length);
+    expect((await recalled('s', 'Which medicine does he take?'))[0]).toContain('pills');
+    expect((await recalled('s', 'What language is it?'))[0]).toContain('Portuguese');
+    expect((await recalled('s', 'lawn'))[0]).toContain('lawn');
+    expect(new Set(watch.kinds)).toEqual(new Set(['hybrid']));
+  });
+
+  test('captured events get vectors behind the answers, in batches', async () => {
+    const path = files.path();
+    const { sent, ...end } = endpoint();
+    const { memory, recalled } = files.open({ path, embedder: end.embedder });
+    await memory.capture(
+      's',
+      Array.from({ length: 70 }, (_, at) => ({ text: `a vehicle ${at}` })),
+    );
+    expect(sent).toEqual([]);
+    await recalled('s', 'x');
+    await filled(path, 70);
+    expect(sent.map((body) => inputs(body).length)).toEqual([1, 32, 32, 6]);
+    expect(sent[1]).toMatchObject({ model: 'm', encoding_format: 'float' });
+  });
+
+  test('an endpoint that fails costs a log line: words decide, and it is left alone for a while', async () => {
+    const { sent, failures, later, embedder: broken } = endpoint(fails(500));
+    const { book, recalled, watch } = files.open({ path: files.path(), embedder: broken });
+    book.add('s', EVENTS, inList);
+    expect((await recalled('s', 'shrimp party'))[0]).toContain('shrimp');
+    expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
+    expect([watch.kinds, failures.length]).toEqual([['fallback', 'fallback'], 1]);
+    const asked = sent.length;
+    later(30_001);
+    await recalled('s', 'Kia');
+    expect([failures.length, sent.length - asked]).toEqual([2, 1]);
+  });
+
+  test('an endpoint that does not answer is not waited for longer than configured', async () => {
+    const never = embedder({
+      name: 'p/m',
+      model: 'm',
+      timeoutMs: 50,
+      post: (_body, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+      onFailure: () => {},
+    });
+    const { book, recalled } = files.open({ path: files.path(), embedder: never });
+    book.add('s', EVENTS, inList);
+    const began = performance.now();
+    expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
+    expect(performance.now() - began).toBeLessThan(1000);
+  });
+
+  test.each<[string, Json]>([
+    ['no list', { object: 'list' }],
+    ['too few', { data: [] }],
+    ['no object', 'nope'],
+  ])('an answer that is none (%s) counts as a failure', async (_name, answer) => {
+    const { embedder: odd, failures } = endpoint(() => answer);
+    expect(await odd.query('x')).toBeUndefined();
+    expect(failures).toHaveLength(1);
+  });
+
+  test('vectors come as numbers or as base64; one without length is none', async () => {
+    const floats = Buffer.from(new Float32Array([3, 4]).buffer).toString('base64');
+    const answers: Json[] = [
+      { data: [{ embedding: [3, 4] }] },
+      { data: [{ embedding: floats }] },
+      { data: [{ embedding: [0, 0] }] },
+      { data: [{ embedding: ['3', 4] }] },
+      { data: [{ embedding: 'abc' }] },
+    ];
+    const { embedder: own } = endpoint(() => answers.shift()!);
+    const got = [];
+    for (let i = 0; i < 5; i++) got.push(await own.query('x'));
+    const fraction = new Float32Array([0.6, 0.8]);
+    expect(got).toEqual([fraction, fraction, undefined, undefined, undefined]);
+  });
+
+  test('a text that the endpoint refuses keeps no other from its vector', async () => {
+    const path = files.path();
+    const { embedder: picky } = endpoint((body) =>
+      inputs(body).some((text) => text.includes('lawn')) ? fails(400)() : answerOf(body),
+    );
+    const { memory, book, recalled } = files.open({ path, embedder: picky });
+    book.add('s', EVENTS, inList);
+    await filled(path, EVENTS.length);
+    expect((await recalled('s', 'Which medicine?'))[0]).toContain('pills');
+    expect(await recalled('s', 'lawn')).toContain('the lawn is mowed');
+    await memory.close();
+  });
+
+  test('another model makes its own vectors; those of the old one are not compared with them', async () => {
+    const path = files.path();
+    const one = files.open({ path, embedder: endpoint().embedder });
+    one.book.add('s', EVENTS, inList);
+    await filled(path, EVENTS.length);
+    await one.memory.close();
+    const sent: number[] = [];
+    const longer = embedder({
+      name: 'p/longer',
+      model: 'longer',
+      timeoutMs: 200,
+      post: async (body) => {
+        sent.push(inputs(body).length);
+        return { data: inputs(body).map((text) => ({ embedding: [...vectorOf(text), 0, 0, 0] })) };
+      },
+      onFailure: () => {},
+    });
+    const two = files.open({ path, embedder: longer });
+    await two.recalled('s', 'medicine');
+    for (let tries = 0; sent.length < 2 && tries < 100; tries++) await Bun.sleep(20);
+    await Bun.sleep(20);
+    expect(sent).toEqual([1, EVENTS.length]);
+    expect((await two.recalled('s', 'medicine'))[0]).toContain('pills');
+  });
+
+  test('vectors go with their event and their space', async () => {
+    const path = files.path();
+    const { memory, book } = files.open({ path, embedder: endpoint().embedder });
+    book.add('s', EVENTS, inList);
+    book.add('t', EVENTS.slice(0, 2), inList);
+    await filled(path, 7);
+    book.remove('s', book.list('s', { limit: 1, order: 'asc' }).events[0]!.id);
+    await filled(path, 6);
+    await memory.erase('s');
+    await filled(path, 2);
+  });
+});
+
+describe('nearness', () => {
+  test('a byte a dimension keeps the order of angles', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 48, maxLength: 48 }),
+          { minLength: 3, maxLength: 8 },
+        ),
+        (rows) => {
+          const units = rows.map(unit);
+          if (units.includes(undefined)) return;
+          const [wanted, ...others] = units as Float32Array[];
+          for (const other of others) {
+            const exact = other.reduce((sum, value, at) => sum + value * wanted![at]!, 0);
+            expect(Math.abs(cosine(small(other), wanted!) - exact)).toBeLessThan(0.02);
+          }
+        },
+      ),
+    );
+  });
+
+  test('the coarse look finds the nearest signs', () => {
+    const all = [
+      [1, 1, 1, 1],
+      [1, 1, -1, -1],
+      [-1, -1, -1, -1],
+    ].map((row) => signs(Float32Array.from(row)));
+    const joined = new Uint32Array(all.flatMap((one) => [...one]));
+    const wanted = signs(Float32Array.from([1, 1, 1, -1]));
+    expect(fewestDifferences(joined, 3, wanted, 1)).toEqual([0, 1]);
+    expect(fewestDifferences(joined, 3, wanted, 3)).toEqual([0, 1, 2]);
+    expect(fewestDifferences(joined, 0, wanted, 3)).toEqual([]);
+  });
+
+  test('reciprocal rank fusion: 1 for the first of every list, between 0 and 1 else', () => {
+    const shares = fused([
+      ['a', 'b', 'c'],
+      ['a', 'd', 'b'],
+    ]);
+    expect(shares.get('a')).toBeCloseTo(1);
+    expect(
+      [...shares]
+        .toSorted((x, y) => y[1] - x[1])
+        .map(([name]) => name)
+        .slice(0, 2),
+    ).toEqual(['a', 'b']);
+    expect(shares.get('b')).toBeCloseTo((1 / 62 + 1 / 63) / (2 / 61));
+  });
+});

@@ -1,0 +1,74 @@
+/** Memories for tests: a fresh file each, with a watch that remembers what it was told. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { MemoryWatch } from '../../../src/features/memory/base.ts';
+import { type EmbeddedOptions, embeddedMemory } from '../../../src/features/memory/embedded.ts';
+import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+
+export interface Watched extends MemoryWatch {
+  readonly outcomes: Record<string, number>;
+  readonly kinds: string[];
+  readonly problems: string[];
+  readonly failures: string[];
+}
+
+export function watched(): Watched {
+  const outcomes: Record<string, number> = {};
+  const kinds: string[] = [];
+  const problems: string[] = [];
+  const failures: string[] = [];
+  return {
+    outcomes,
+    kinds,
+    problems,
+    failures,
+    captured: (outcome, count) => {
+      if (count > 0) outcomes[outcome] = (outcomes[outcome] ?? 0) + count;
+    },
+    recalled: (kind) => void kinds.push(kind),
+    problem: (message) => void problems.push(message),
+    embeddingsFailed: (message) => void failures.push(message),
+  };
+}
+
+/** How events are called that stand in a list, or alone. */
+export const inList = (place: number) => `events[${place}]`;
+export const alone = () => '';
+
+/** Files and memories that go when the test is over: call `clean` from afterEach. */
+export function memories() {
+  const folders: string[] = [];
+  const open: { close(): Promise<void> }[] = [];
+  return {
+    path() {
+      const folder = mkdtempSync(join(tmpdir(), 'hopgate-memory-'));
+      folders.push(folder);
+      return join(folder, 'state', 'memory.db');
+    },
+    open(options: Partial<EmbeddedOptions> & { path: string }) {
+      const watch = (options.watch as Watched | undefined) ?? watched();
+      const memory = embeddedMemory({
+        limits: DEFAULT_LIMITS,
+        dedupeMs: 86_400_000,
+        ...options,
+        watch,
+      });
+      open.push(memory);
+      return {
+        memory,
+        watch,
+        book: memory.book!,
+        texts: (space: string) =>
+          memory.book!.list(space, { limit: 1000, order: 'asc' }).events.map(({ text }) => text),
+        recalled: async (space: string, query: string, limit?: number) =>
+          (await memory.recall(space, { query, limit })).map(({ text }) => text),
+      };
+    },
+    async clean() {
+      for (const one of open.splice(0)) await one.close();
+      for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

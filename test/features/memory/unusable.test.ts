@@ -1,0 +1,50 @@
+/** A memory whose file cannot be used: an error for who asks, a word for the operator, nothing broken or lost. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, expect, test } from 'bun:test';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { alone, memories } from './support.ts';
+
+const files = memories();
+afterEach(files.clean);
+
+test('made by a newer version: left as it is', async () => {
+  const path = files.path();
+  mkdirSync(dirname(path), { recursive: true });
+  const db = new Database(path, { create: true });
+  db.run('PRAGMA user_version = 99');
+  db.close();
+  const before = readFileSync(path);
+  const { memory, watch } = files.open({ path });
+  await expect(memory.recall('s', { query: 'x' })).rejects.toMatchObject({ status: 500 });
+  expect(watch.problems[0]).toContain('newer version of hopgate');
+  expect(watch.kinds).toEqual(['failed']);
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test('no database at all: captures wait until there is one', async () => {
+  const path = files.path();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'this is no database, however long it may be '.repeat(100));
+  const { memory, book, texts, watch } = files.open({ path });
+  await memory.capture('s', [{ text: 'patient' }]);
+  expect(() => book.add('s', [{ text: 'x' }], alone)).toThrow('The memory cannot be used.');
+  for (let tries = 0; watch.problems.length < 2 && tries < 50; tries++) await Bun.sleep(10);
+  rmSync(path);
+  expect(texts('s')).toEqual(['patient']);
+});
+
+test('busy for another process: said so, and well again afterwards', async () => {
+  const path = files.path();
+  const { memory, book, texts } = files.open({ path });
+  book.add('s', [{ text: 'first' }], alone);
+  const other = new Database(path);
+  other.run('BEGIN IMMEDIATE');
+  await memory.capture('s', [{ text: 'captured' }]);
+  expect(() => book.add('s', [{ text: 'x' }], alone)).toThrow(/busy; try again/);
+  expect(texts('s')).toEqual(['first']);
+  other.run('COMMIT');
+  other.close();
+  expect(texts('s')).toEqual(['first', 'captured']);
+});
