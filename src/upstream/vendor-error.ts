@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import type { Profile } from '../conversation/target.ts';
+import { memberOf } from '../lib/json-members.ts';
 
 /**
  * The error with the kind (and the word on retrying) that the profile gives its code; the same error
@@ -11,7 +12,7 @@ import type { Profile } from '../conversation/target.ts';
 export function vendorError(profile: Profile, error: GatewayError): GatewayError {
   const known =
     error.code !== undefined && profile.errors !== undefined && error.fromUpstream
-      ? ownEntry(profile.errors, error.code)
+      ? memberOf(profile.errors, error.code)
       : undefined;
   if (known === undefined) return error;
   const retryable = known.retryable ?? error.retryable;
@@ -28,6 +29,3 @@ export function vendorError(profile: Profile, error: GatewayError): GatewayError
     cause,
   });
 }
-
-const ownEntry = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
-  Object.hasOwn(table, key) ? table[key] : undefined;

@@ -19,6 +19,8 @@ export interface Tail {
   readonly results: readonly ToolOutcome[];
   /** The directory the agent works in, where its prompt tells. */
   readonly cwd?: string;
+  /** Who it is told to be: the instructions. */
+  readonly persona: string;
 }
 
 // Agents put reminders and surroundings beside what the person wrote, each in a tag of its own.
@@ -102,5 +104,9 @@ export function readTail(messages: readonly JsonObject[]): Tail {
     rounds,
     results,
     cwd: findCwd(messages),
+    persona: messages
+      .filter(({ role }) => role === 'system' || role === 'developer')
+      .flatMap(({ content }) => textsOf(content))
+      .join('\n'),
   };
 }

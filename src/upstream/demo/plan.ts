@@ -2,6 +2,7 @@
 
 import type { DemoRequest } from './chat-request.ts';
 import { asksToThink, readIntent } from './intent.ts';
+import { playRole } from './role-play.ts';
 import { sampleSchema } from './schema-sampler.ts';
 import { callInput } from './tool-arguments.ts';
 import { pickTools } from './tool-pick.ts';
@@ -22,6 +23,8 @@ export interface Plan {
 /** The answer to this request: the same request, the same answer. */
 export function planAnswer(request: DemoRequest): Plan {
   const { question } = request;
+  const role = playRole(request);
+  if (role !== undefined) return { reasoning: '', ...role };
   const language = languageOf(question);
   const reasoning = asksToThink(question, request.effort) ? musings(request, language) : '';
   const calls = planCalls(request);

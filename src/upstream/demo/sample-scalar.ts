@@ -1,6 +1,7 @@
 /** Strings and numbers that fit a schema: formats, patterns, lengths, bounds and steps. */
 
 import type { Json, JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { patternOf, satisfies } from './schema-check.ts';
 
@@ -64,7 +65,7 @@ export function sampleString(
   name: string,
   variant: number,
 ): string | undefined {
-  const format = typeof schema.format === 'string' ? FORMATS[schema.format] : undefined;
+  const format = typeof schema.format === 'string' ? memberOf(FORMATS, schema.format) : undefined;
   const mark = variant === 0 ? '' : String(variant + 1);
   const base = name === '' ? `demo${mark}` : `demo ${name}${mark && ` ${mark}`}`;
   if (patternOf(schema.pattern) === undefined) return format ?? fitLength(base, schema);

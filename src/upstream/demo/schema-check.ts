@@ -1,6 +1,7 @@
 /** Does a value satisfy a JSON Schema? The keywords that tools and structured outputs use. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf } from '../../lib/json-members.ts';
 
 export type Schema = JsonObject | boolean;
 
@@ -14,7 +15,7 @@ export function resolveRef(ref: string, root: Schema): Schema | undefined {
   let at: Json | undefined = root as Json;
   for (const part of ref.slice(2).split('/')) {
     const key = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
-    at = (at as Record<string, Json> | null | undefined)?.[key];
+    at = typeof at === 'object' && at !== null ? memberOf(at as JsonObject, key) : undefined;
   }
   return isSchema(at) ? at : undefined;
 }
@@ -124,9 +125,8 @@ function checkArray(value: readonly Json[], s: JsonObject, root: Schema): boolea
 /** The schemas that speak of one property, `additionalProperties` included. */
 export function propertySchemas(key: string, s: JsonObject): readonly Schema[] {
   const found: Schema[] = [];
-  const named = isObject(s.properties) && Object.hasOwn(s.properties, key) && s.properties[key];
-  if (isSchema(named) && isObject(s.properties) && Object.hasOwn(s.properties, key))
-    found.push(named);
+  const named = isObject(s.properties) ? memberOf(s.properties, key) : undefined;
+  if (isSchema(named)) found.push(named);
   if (isObject(s.patternProperties)) {
     for (const [pattern, schema] of Object.entries(s.patternProperties)) {
       if (isSchema(schema) && patternOf(pattern)?.test(key)) found.push(schema);
@@ -148,7 +148,7 @@ function checkObject(value: JsonObject, s: JsonObject, root: Schema): boolean {
     for (const schema of propertySchemas(key, s)) {
       if (!satisfies(value[key]!, schema, root)) return false;
     }
-    const needs = isObject(s.dependentRequired) ? s.dependentRequired[key] : undefined;
+    const needs = isObject(s.dependentRequired) ? memberOf(s.dependentRequired, key) : undefined;
     if (Array.isArray(needs) && !needs.every((k) => Object.hasOwn(value, String(k)))) return false;
   }
   return true;

@@ -1,6 +1,7 @@
 /** Several schemas that must all hold, as one. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf, put } from '../../lib/json-members.ts';
 import { isSchema, type Schema, sameJson } from './schema-check.ts';
 
 const LOWER = new Set(['minimum', 'minLength', 'minItems', 'minProperties', 'exclusiveMinimum']);
@@ -30,9 +31,9 @@ function mergeMember(key: string, a: Json, b: Json): Json | undefined {
   if ((key === 'properties' || key === 'patternProperties') && isObject(a) && isObject(b)) {
     const merged: Record<string, Json | undefined> = { ...a };
     for (const [name, schema] of Object.entries(b)) {
-      const other = Object.hasOwn(a, name) ? a[name] : undefined;
-      merged[name] =
-        other === undefined ? schema : mergeSchemas([other as Schema, schema as Schema]);
+      const other = memberOf(a, name);
+      const both = other === undefined ? schema : mergeSchemas([other as Schema, schema as Schema]);
+      put(merged, name, both);
     }
     return merged;
   }
@@ -57,13 +58,13 @@ export function mergeSchemas(schemas: readonly Schema[]): Schema {
     const rest: Record<string, Json> = {};
     for (const [key, value] of Object.entries(schema)) {
       if (value === undefined) continue;
-      const before = out[key];
-      if (before === undefined) out[key] = value;
+      const before = memberOf(out, key);
+      if (before === undefined) put(out, key, value);
       else if (key === 'allOf') out.allOf = [...(before as Json[]), ...(value as Json[])];
       else if (!/^(?:title|description|default|examples|\$.*)$/.test(key)) {
         const merged = mergeMember(key, before, value);
-        if (merged === undefined) rest[key] = value;
-        else out[key] = merged;
+        if (merged === undefined) put(rest, key, value);
+        else put(out, key, merged);
       } else if (key === '$ref') rest[key] = value;
     }
     if (Object.keys(rest).length > 0) aside.push(rest);

@@ -1,6 +1,7 @@
 /** A value for a JSON Schema, always the same one: what the demo model answers and calls tools with. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { memberOf, put } from '../../lib/json-members.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { sampleNumber, sampleString } from './sample-scalar.ts';
 import { isSchema, propertySchemas, resolveRef, type Schema, satisfies } from './schema-check.ts';
@@ -186,32 +187,27 @@ function makeObject(s: JsonObject, place: Place, walk: Walk): Json | undefined {
   const max = typeof s.maxProperties === 'number' ? s.maxProperties : Number.POSITIVE_INFINITY;
   const min = typeof s.minProperties === 'number' ? s.minProperties : 0;
   const out: Record<string, Json> = {};
-  const put = (key: string, must: boolean): boolean => {
+  const fill = (key: string, must: boolean): boolean => {
     if (Object.hasOwn(out, key)) return true;
     const schema = mergeSchemas(propertySchemas(key, s));
     const value = make(schema, { ...place, name: key, required: must }, walk);
     if (value === undefined) return !must;
-    // `__proto__` as a key must become a property, not a prototype.
-    Object.defineProperty(out, key, {
-      value,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
-    const needs = dependent[key];
-    return !Array.isArray(needs) || needs.every((need) => put(String(need), true));
+    put(out, key, value);
+    const needs = memberOf(dependent, key);
+    return !Array.isArray(needs) || needs.every((need) => fill(String(need), true));
   };
   for (const key of new Set([...Object.keys(properties), ...required])) {
-    const schema = properties[key];
+    const schema = memberOf(properties, key);
     const room =
       Object.keys(out).length + [...required].filter((k) => !Object.hasOwn(out, k)).length < max;
     if (required.has(key)) {
-      if (!put(key, true)) return undefined;
-    } else if (room && isSchema(schema) && wantsOptional(key, schema, place, walk)) put(key, false);
+      if (!fill(key, true)) return undefined;
+    } else if (room && isSchema(schema) && wantsOptional(key, schema, place, walk))
+      fill(key, false);
   }
   for (const key of spareKeys(s, properties)) {
     if (Object.keys(out).length >= min) break;
-    put(key, false);
+    fill(key, false);
   }
   return out;
 }

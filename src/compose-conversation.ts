@@ -1,0 +1,113 @@
+/** Joins a chat app's conversation and the server-tool loop: its tools, its memory, and what must not outlive a turn. */
+
+import type { Memory } from './conversation/memory.ts';
+import type { Target } from './conversation/target.ts';
+import {
+  type ConversationParts,
+  type ConversationTool,
+  conversationParts,
+  type Locale,
+  type Texts,
+} from './features/conversation-tools/index.ts';
+import {
+  type HopEntry,
+  type HopLedger,
+  type ToolRegistry,
+  toolRegistry,
+} from './features/servertool/index.ts';
+import type { ServerTool } from './features/servertool/tool.ts';
+import type { Ask } from './gateway/ask.ts';
+import type { Exchange } from './gateway/exchange.ts';
+import { event, type Log } from './telemetry/log.ts';
+
+export interface ConversationSetup {
+  readonly memory: Memory | undefined;
+  mayUse(owner: string, space: string): boolean;
+  readonly settings: { readonly locale: Locale; readonly texts: Partial<Texts> };
+  readonly log: Log;
+  /** Markup of a leaked call was left in a reply, and taken out. */
+  onMarkup(target: Target): void;
+}
+
+/** @throws GatewayError for an extension that cannot be read or asks for another's space */
+export function conversationOf(
+  { headers, owner, id }: Exchange,
+  ask: Ask,
+  { memory, mayUse, settings, log, onMarkup }: ConversationSetup,
+): ConversationParts | undefined {
+  return conversationParts({
+    extension: ask.extension,
+    headers,
+    owner,
+    asked: () => ask.conversation,
+    memory,
+    mayUse,
+    locale: settings.locale,
+    texts: settings.texts,
+    onMarkup,
+    // Words of the conversation are for a log that was turned up to hold them.
+    onQuery: (query, events) =>
+      event(log, 'memory.recalled', { id, tool_name: 'recall_memory', query, events }, 'debug'),
+    onCaptureFailed: (thrown) =>
+      event(log, 'memory.capture.failed', { id, message: String(thrown) }, 'error'),
+  });
+}
+
+/** The registry with the conversation's tools in front: they are asked for by name, in this very request. */
+export function withConversationTools(
+  registry: ToolRegistry,
+  tools: readonly ConversationTool[],
+): ToolRegistry {
+  if (tools.length === 0) return registry;
+  const own = toolRegistry(tools satisfies readonly ServerTool[]);
+  const names = new Set(tools.map(({ name }) => name));
+  let from: readonly ServerTool[] | undefined;
+  let all: readonly ServerTool[] = [];
+  return {
+    get tools() {
+      const { tools: others } = registry;
+      if (others !== from) {
+        from = others;
+        all = [...tools, ...others.filter(({ name }) => !names.has(name))];
+      }
+      return all;
+    },
+    named: (name) => own.named(name) ?? registry.named(name),
+    standIn: (hosted) => registry.standIn(hosted),
+    get starting() {
+      return registry.starting === true;
+    },
+    ready: async (signal) => registry.ready?.(signal),
+  };
+}
+
+/**
+ * The ledger of one conversation. What was recalled stays out of the one on disk: another space must
+ * never see it, and an erased space must be gone. It is kept in memory for a turn that goes on with the
+ * client's own calls, under this conversation's name.
+ */
+export function turnLedger(
+  disk: HopLedger,
+  turns: HopLedger,
+  tools: readonly ConversationTool[],
+  scope: string,
+): HopLedger {
+  const names = new Set(tools.map(({ name }) => name));
+  const scoped = (keys: readonly string[]) => keys.map((key) => `${scope}\0${key}`);
+  const isOurs = ({ turns: said }: HopEntry) =>
+    said.some(({ blocks }) =>
+      blocks.some((block) => block.type === 'tool-call' && names.has(block.name)),
+    );
+  return {
+    get empty() {
+      return disk.empty && turns.empty;
+    },
+    find: (keys) => turns.find(scoped(keys)) ?? disk.find(keys),
+    put(keys, entry) {
+      if (!isOurs(entry)) disk.put(keys, entry);
+      else if (entry.clientCalls.length > 0) turns.put(scoped(keys), entry);
+    },
+    flush: () => disk.flush(),
+    close: () => {},
+  };
+}

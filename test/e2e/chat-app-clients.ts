@@ -1,0 +1,161 @@
+/** A chat app in front of the binary, in each of the three protocols: what it sends, what it gets to see. */
+
+import { isObject, type JsonObject, tryParse } from '../../src/lib/json.ts';
+import { SseParser } from '../../src/lib/sse.ts';
+import { readBySdk } from '../features/servertool/sdk.ts';
+import type { Gateway } from '../support/binary.ts';
+import type { Protocol } from '../support/fake-upstream/index.ts';
+
+export const CLIENTS: readonly Protocol[] = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+];
+export const VIA: Readonly<Record<Protocol, string>> = {
+  'openai-chat': 'via-chat',
+  'openai-responses': 'via-responses',
+  'anthropic-messages': 'via-messages',
+};
+const PATHS: Readonly<Record<Protocol, string>> = {
+  'openai-chat': '/v1/chat/completions',
+  'openai-responses': '/v1/responses',
+  'anthropic-messages': '/v1/messages',
+};
+
+export interface Asked {
+  readonly client: Protocol;
+  readonly model?: string;
+  /** Alternately the user's and the model's, the user first. */
+  readonly words: readonly string[];
+  readonly system?: string;
+  readonly stream?: boolean;
+  readonly hopgate?: JsonObject;
+  readonly headers?: Record<string, string>;
+  readonly more?: JsonObject;
+}
+
+export interface Heard {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly raw: string;
+  /** What a reader of the chat sees. */
+  readonly text: string;
+  /** Calls that the client would have to run. */
+  readonly calls: readonly string[];
+  /** Tool events, as they stand on the wire. */
+  readonly events: readonly JsonObject[];
+}
+
+export function bodyOf({ client, model, words, system, stream = true, hopgate, more }: Asked) {
+  const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+  const own: Record<Protocol, JsonObject> = {
+    'openai-chat': {
+      messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...said],
+    },
+    'openai-responses': {
+      input: said,
+      ...(system === undefined ? {} : { instructions: system }),
+    },
+    'anthropic-messages': {
+      max_tokens: 1000,
+      messages: said,
+      ...(system === undefined ? {} : { system }),
+    },
+  };
+  return {
+    model: model ?? VIA[client],
+    stream,
+    ...own[client],
+    ...more,
+    ...(hopgate === undefined ? {} : { hopgate }),
+  } as JsonObject;
+}
+
+export async function ask(gateway: Gateway, asked: Asked): Promise<Heard> {
+  const { client, stream = true, headers = {} } = asked;
+  const response = await fetch(gateway.url + PATHS[client], {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', ...headers },
+    body: JSON.stringify(bodyOf(asked)),
+  });
+  const raw = await response.text();
+  const common = { status: response.status, headers: response.headers, raw };
+  if (response.status !== 200) return { ...common, text: '', calls: [], events: [] };
+  if (stream) {
+    const { text, calls } = await readBySdk(client, raw);
+    return { ...common, text, calls, events: eventsIn(raw) };
+  }
+  const body = JSON.parse(raw) as JsonObject;
+  const own = isObject(body.hopgate) ? (body.hopgate.tool_events as readonly JsonObject[]) : [];
+  return { ...common, ...wholeOf(client, body), events: own };
+}
+
+/** The `hopgate` objects of a stream's frames, in order. */
+function eventsIn(raw: string): readonly JsonObject[] {
+  const parser = new SseParser();
+  return [...parser.push(Buffer.from(raw)), ...parser.end()].flatMap(({ data }) => {
+    const value = data === undefined ? undefined : tryParse(data);
+    return isObject(value) && isObject(value.hopgate) ? [value.hopgate] : [];
+  });
+}
+
+interface Item {
+  readonly type: string;
+  readonly text?: string;
+  readonly id: string;
+  readonly content?: readonly Item[];
+}
+
+function wholeOf(client: Protocol, body: JsonObject): Pick<Heard, 'text' | 'calls'> {
+  if (client === 'openai-chat') {
+    const { message } = (body.choices as unknown as { message: ChatMessage }[])[0]!;
+    return { text: message.content ?? '', calls: (message.tool_calls ?? []).map(({ id }) => id) };
+  }
+  const items = (client === 'openai-responses' ? body.output : body.content) as unknown as Item[];
+  const parts = items.flatMap((item) => item.content ?? [item]);
+  return {
+    text: parts.map(({ text = '' }) => text).join(''),
+    calls: items
+      .filter(({ type }) => type === 'function_call' || type === 'tool_use')
+      .map(({ id }) => id),
+  };
+}
+interface ChatMessage {
+  readonly content: string | null;
+  readonly tool_calls?: readonly { readonly id: string }[];
+}
+
+/** Puts events into a space. */
+export async function remember(
+  gateway: Gateway,
+  space: string,
+  texts: readonly string[],
+  headers: Record<string, string> = {},
+): Promise<void> {
+  for (const text of texts) {
+    const response = await fetch(`${gateway.url}/v1/memory/${encodeURIComponent(space)}/events`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ text }),
+    });
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  }
+}
+
+/** The texts of a space's events, once there are so many. */
+export async function remembered(
+  gateway: Gateway,
+  space: string,
+  count: number,
+  headers: Record<string, string> = {},
+): Promise<readonly { readonly text: string; readonly source?: string }[]> {
+  for (let waited = 0; ; waited += 10) {
+    const response = await fetch(`${gateway.url}/v1/memory/${encodeURIComponent(space)}/events`, {
+      headers,
+    });
+    const { events } = (await response.json()) as { events: { text: string; source?: string }[] };
+    if (events.length >= count) return events;
+    if (waited > 3000) throw new Error(`only ${events.length} events in ${space}`);
+    await Bun.sleep(10);
+  }
+}

@@ -1,0 +1,71 @@
+/** The worked example: one command of the binary plays a group chat whose members really remember. */
+
+import { expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runBinary } from '../support/binary.ts';
+
+setDefaultTimeout(120_000);
+
+for (const [lang, facts] of [
+  [
+    'zh',
+    {
+      teahouse: '听雨轩',
+      birthday: '你说过：“大家好！我的生日在下周三',
+      sunrise: '洱海边拍到了最美的日出',
+    },
+  ],
+  [
+    'en',
+    {
+      teahouse: 'Blue Kettle',
+      birthday: 'You said: “Hello all! My birthday is on Wed',
+      sunrise: 'photographed the sunrise',
+    },
+  ],
+] as const) {
+  test(`${lang}: who is asked answers out of its own memory, of before and of this very talk`, async () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'hopgate-e2e-demo-'));
+    const { code, stdout, stderr } = await runBinary(
+      ['demo', 'group-chat', '--lang', lang, '--script'],
+      {
+        env: { TMPDIR: scratch },
+      },
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.split('\n');
+    const said = (who: string, what: string) =>
+      lines.some((line) => line.startsWith(`${who}  `) && line.includes(what));
+    const [ben, momo, ada] = lang === 'zh' ? ['老陈', 'Momo', '小雨'] : ['Ben', 'Momo', 'Ada'];
+    expect(said(ben, facts.teahouse)).toBe(true);
+    // Said in the first round, captured, recalled in the third.
+    expect(said(momo, facts.birthday)).toBe(true);
+    expect(said(ada, facts.sunrise)).toBe(true);
+    // Four rounds of three turns, each with its three forced calls; four of them recall once more.
+    const events = lines.filter((line) => line.startsWith('  ⚙ '));
+    const count = (name: string) => events.filter((line) => line.includes(`${name}(`)).length;
+    expect([count('is_mentioned'), count('get_other_members_messages')]).toEqual([12, 12]);
+    expect(count('recall_memory')).toBe(15);
+    // What one remembers of before, the others never get to see.
+    for (const line of events) {
+      if (line.includes(facts.teahouse) && line.includes('recall_memory(')) {
+        const speaker = lines.slice(lines.indexOf(line)).find((next) => !next.startsWith('  ⚙ '));
+        expect([ben, ada, momo].some((name) => speaker?.startsWith(name))).toBe(true);
+      }
+    }
+    expect(stdout).not.toMatch(/DSML|function_calls|undefined|\[object/);
+    // Nothing is left behind.
+    expect(readdirSync(scratch)).toEqual([]);
+    rmSync(scratch, { recursive: true });
+  });
+}
+
+test('an unknown piece is refused, and so is a configuration that is not there', async () => {
+  const wrong = await runBinary(['demo', 'opera']);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('group-chat')]);
+  const args = ['demo', '--model', 'm', '--config', '/nowhere/hopgate.yaml', '--script'];
+  const lost = await runBinary(args);
+  expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('/nowhere/hopgate.yaml')]);
+});

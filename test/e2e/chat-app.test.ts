@@ -1,0 +1,342 @@
+/** A group chat and a chat of two through the binary, against a model that leaks its calls as text. */
+
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { type FakeUpstream, startFakeUpstream, toolNames } from '../support/fake-upstream/index.ts';
+import { leakyVendor, type Plan, type PlannedCall, type Seen } from '../support/leaky-vendor.ts';
+import { stopAll } from '../support/tool-world.ts';
+import { type Asked, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
+
+setDefaultTimeout(60_000);
+
+const MARKUP = /DSML|function_calls|invoke|<\/?[|｜]/;
+const PARTY = '小红的生日聚会在三月五日，大家吃了草莓蛋糕';
+
+let upstream: FakeUpstream;
+let gateway: Gateway;
+/** One follow-up hop; it goes out without tools. */
+let capped: Gateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
+  const validated = { validate: 'all' };
+  const config = threeProviders(upstream, validated) as { providers: Record<string, object> };
+  config.providers.chat = { ...config.providers.chat, profile: 'deepseek' };
+  [gateway, capped] = await Promise.all([
+    startGateway(config),
+    startGateway(threeProviders(upstream, { ...validated, limits: { tool_rounds: 1 } })),
+  ]);
+  await remember(gateway, 'g1', [PARTY, '小刚养了一只叫豆豆的猫']);
+  await remember(capped, 'g1', [PARTY]);
+}, 120_000);
+afterEach(() => upstream.clear());
+afterAll(() => stopAll(gateway, capped, upstream));
+
+const group = (more: object = {}, memory: object = {}) => ({
+  conversation: {
+    mode: 'group',
+    self: { id: 'ming', name: '小明' },
+    members: [
+      { id: 'hong', name: '小红' },
+      { id: 'gang', name: '小刚' },
+    ],
+    others: [
+      { from: 'hong', text: '大家晚上好' },
+      { from: 'gang', text: '豆豆又逃跑了' },
+    ],
+    mentions: [],
+    ...more,
+  },
+  memory: { space: 'g1', recall: 'always', ...memory },
+});
+const single = (memory: object = {}) => ({
+  conversation: { mode: 'single', self: { id: 'ming', name: '小明' } },
+  memory: { space: 'g1', recall: 'always', ...memory },
+});
+
+const recall = (query: string): PlannedCall => ({ name: 'recall_memory', arguments: { query } });
+const plain = (name: string): PlannedCall => ({ name, arguments: {} });
+
+/** Calls after each other behind so many forced results, then words made of the last result. */
+const calling =
+  (forced: number, ...rounds: readonly (readonly PlannedCall[])[]) =>
+  ({ results }: Seen): Plan => {
+    let before = forced;
+    for (const calls of rounds) {
+      if (results.length === before) return { text: '让我看看。', calls };
+      before += calls.length;
+    }
+    return { text: `我看到了：${results.at(-1)}` };
+  };
+
+const leaksSometimes = (n: number) => n % 2 === 0;
+const say = (client: Asked['client'], words: string, more: Partial<Asked> = {}) =>
+  ask(gateway, { client, words: [words], system: '你是小明。', ...more });
+
+for (const client of CLIENTS) {
+  describe(`through ${client}`, () => {
+    for (const [how, leaks] of [
+      ['structured', () => false],
+      ['always leaked', () => true],
+      ['sometimes leaked', leaksSometimes],
+    ] as const) {
+      test(`a group's talk, calls ${how}: they run for real, and no markup is in the reply`, async () => {
+        const rounds = [
+          [plain('get_other_members_messages')],
+          [recall('豆豆'), plain('is_mentioned')],
+          [recall('草莓蛋糕')],
+        ];
+        for (const piece of [1, 3, 9, 2000]) {
+          upstream.clear();
+          upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks, piece }));
+          const heard = await say(client, '还记得草莓蛋糕吗？', { hopgate: group() });
+          expect(heard.status).toBe(200);
+          expect(heard.raw).not.toMatch(MARKUP);
+          expect(heard.calls).toEqual([]);
+          expect(heard.text).toContain('我看到了：{"events":[');
+          expect(heard.text).toContain(PARTY);
+          expect(upstream.refusals).toEqual([]);
+          expect(upstream.asked).toHaveLength(4);
+        }
+      });
+    }
+
+    test('mentioned or not: the model asks and is told the truth, its own way', async () => {
+      for (const [mentions, words] of [
+        [['ming'], '被提及，需要发言'],
+        [['hong'], '未被提及，可自行判断'],
+      ] as const) {
+        upstream.clear();
+        upstream.answerWith(leakyVendor(calling(3, [plain('is_mentioned')])));
+        const heard = await say(client, '@小明 你来吗', {
+          hopgate: { ...group({ mentions }), tool_events: true },
+        });
+        expect(heard.text).toContain(`我看到了：${words}`);
+        const own = heard.events.filter(({ name }) => name === 'is_mentioned').slice(2);
+        expect(own.map(({ event }) => event)).toEqual(['tool_call', 'tool_result']);
+        expect(own[1]!.result).toBe(words);
+      }
+    });
+
+    test('a chat of two: recall_memory alone is declared, and the model may call it', async () => {
+      for (const recalls of ['always', 'auto']) {
+        for (const leaks of [() => false, () => true]) {
+          upstream.clear();
+          const forced = recalls === 'always' ? 1 : 0;
+          upstream.answerWith(leakyVendor(calling(forced, [recall('豆豆')]), { leaks, piece: 2 }));
+          const heard = await say(client, '你还记得什么？', {
+            hopgate: single({ recall: recalls }),
+          });
+          expect(heard.raw).not.toMatch(MARKUP);
+          expect(heard.text).toContain('叫豆豆的猫');
+          for (const { protocol, body } of upstream.asked) {
+            expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
+          }
+        }
+      }
+    });
+
+    test('every turn is recalled for before it is answered, whatever the model does', async () => {
+      upstream.answerWith(leakyVendor(() => ({ text: '好的。' })));
+      const words: string[] = [];
+      for (const next of ['生日聚会', '草莓蛋糕', '豆豆']) {
+        words.push(next);
+        const heard = await ask(gateway, { client, words, hopgate: single() });
+        words.push(heard.text);
+        const { body, protocol } = upstream.asked.at(-1)!;
+        const text = JSON.stringify(body);
+        expect(text).toContain(next === '豆豆' ? '叫豆豆的猫' : PARTY);
+        // One pair, of this turn: the ones before are not dragged along.
+        expect(text.match(/events\\?":\[\{/g)).toHaveLength(1);
+        expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
+      }
+    });
+
+    test('the limit is the prompt’s: a model that keeps to it recalls so often, one that does not is not cut off', async () => {
+      const obedient = ({ results, text }: Seen): Plan => {
+        const limit = Number(/最多回忆（recall_memory）(\d+) 次/.exec(text)?.[1] ?? 99);
+        const recalled = results.filter((result) => result.startsWith('{"events"')).length;
+        return recalled < limit
+          ? { calls: [recall(`豆豆 ${recalled}`)] }
+          : { text: `${recalled} 次` };
+      };
+      for (const [max, expected] of [
+        [1, 1],
+        [3, 3],
+        [5, 5],
+      ] as const) {
+        upstream.clear();
+        upstream.answerWith(leakyVendor(obedient, { leaks: leaksSometimes }));
+        const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: max }) });
+        expect(heard.text.trim()).toBe(`${expected} 次`);
+        expect(heard.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
+      }
+      upstream.clear();
+      const greedy = ({ results }: Seen): Plan =>
+        results.length < 6 ? { calls: [recall(`豆豆 ${results.length}`)] } : { text: '够了' };
+      upstream.answerWith(leakyVendor(greedy));
+      const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
+      expect(heard.text).toContain('够了');
+      expect(upstream.asked).toHaveLength(6);
+    });
+
+    test('the last hop declares no tools, so the model leaks: it is suppressed, logged and counted', async () => {
+      const seen = () =>
+        capped
+          .logs()
+          .filter(({ event, outcome }) => event === 'leaked_call' && outcome === 'removed').length;
+      const before = seen();
+      upstream.answerWith(
+        leakyVendor(({ results }) => ({
+          text: `想起来了${results.length}`,
+          calls: [recall('草莓')],
+        })),
+      );
+      const heard = await ask(capped, { client, words: ['草莓蛋糕'], hopgate: single() });
+      expect(heard.status).toBe(200);
+      expect(heard.raw).not.toMatch(MARKUP);
+      expect(heard.text).toContain('想起来了2');
+      const last = upstream.asked.at(-1)!;
+      // Messages takes no history of calls without declarations; there the choice says that none may follow.
+      const left = client === 'anthropic-messages' ? ['recall_memory'] : [];
+      expect(toolNames(last.protocol!, last.body)).toEqual(left);
+      expect(last.body.tool_choice).toEqual(left.length > 0 ? { type: 'none' } : undefined);
+      await Bun.sleep(50);
+      expect(seen()).toBe(before + 1);
+      expect(capped.logs().find(({ event }) => event === 'leaked_call')!.level).toBe('error');
+      const metrics = await (await fetch(`${capped.url}/metrics`)).text();
+      expect(metrics).toMatch(/leaked_calls_total\{family="dsml",outcome="removed"\} [1-9]/);
+    });
+
+    test('an unknown tool’s leaked call, one in a code fence and one cut off are suppressed', async () => {
+      const calls = [{ name: 'send_red_packet', arguments: { to: '小红' } }];
+      upstream.answerWith(leakyVendor(() => ({ text: '发红包。', calls }), { piece: 1 }));
+      const unknown = await say(client, '发个红包', { hopgate: group() });
+      expect([unknown.raw.match(MARKUP), unknown.text.trim()]).toEqual([null, '发红包。']);
+      for (const text of [
+        '看：\n```\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="recall_memory">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>\n```',
+        '标签 <｜DSML｜function_calls> 我也不懂',
+        '嗯。<｜DSML｜function_calls>\n<｜DSML｜invoke name="recall_mem',
+      ]) {
+        upstream.clear();
+        upstream.answerWith(leakyVendor(() => ({ text }), { piece: 2 }));
+        const heard = await say(client, '随便', { hopgate: group() });
+        expect(heard.raw).not.toMatch(MARKUP);
+        expect(heard.text.trim()).not.toBe('');
+      }
+    });
+
+    test('whole answers: the same reply, and events only for who asked', async () => {
+      const rounds = [[recall('豆豆')], [plain('is_mentioned')]];
+      for (const events of [true, false]) {
+        upstream.clear();
+        upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks: leaksSometimes }));
+        const hopgate = { ...group(), ...(events ? { tool_events: true } : {}) };
+        const heard = await say(client, '豆豆', { hopgate, stream: false });
+        expect(heard.raw).not.toMatch(MARKUP);
+        expect(heard.text).toContain('未被提及');
+        expect(heard.events.map(({ event, name }) => `${event} ${name}`)).toEqual(
+          events
+            ? [
+                'get_other_members_messages',
+                'is_mentioned',
+                'recall_memory',
+                'recall_memory',
+                'is_mentioned',
+              ].flatMap((name) => [`tool_call ${name}`, `tool_result ${name}`])
+            : [],
+        );
+      }
+    });
+
+    test('capture: what was said and answered is remembered by who said it, and found in the next turn', async () => {
+      const space = `capture ${client}`;
+      upstream.answerWith(
+        leakyVendor(calling(3, [recall('无人机')]), { leaks: () => true, piece: 3 }),
+      );
+      const hopgate = group(
+        { others: [{ from: 'hong', text: '我买了一架无人机' }] },
+        { space, capture: true },
+      );
+      await say(client, '你会飞无人机吗', { hopgate });
+      const events = await remembered(gateway, space, 3);
+      const said = events.map(({ source, text }) => [source, text]);
+      expect(said).toContainEqual(['小红', '我买了一架无人机']);
+      expect(said).toContainEqual(['user', '你会飞无人机吗']);
+      expect(said.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
+      // Neither instructions nor pairs nor markup.
+      expect(said).toHaveLength(3);
+      expect(JSON.stringify(said)).not.toMatch(/你是小明|DSML|get_other_members/);
+
+      upstream.clear();
+      upstream.answerWith(leakyVendor(({ results }) => ({ text: results.at(-1)! })));
+      const later = await say(client, '谁有无人机？', { hopgate: group({}, { space }) });
+      expect(later.text).toContain('我买了一架无人机');
+    });
+
+    test('an answer that broke off is not remembered', async () => {
+      const space = `broken ${client}`;
+      upstream.answerWith(() => ({
+        parts: [{ kind: 'text', text: '说到一半就断了，真的很可惜啊，大家都没听完' }],
+        delivery: { piece: 3, cut: { at: 0.6, by: 'reset' } },
+      }));
+      await ask(gateway, {
+        client,
+        words: ['讲个故事'],
+        hopgate: single({ space, capture: true }),
+      }).catch(() => undefined);
+      upstream.answerWith(() => ({ parts: [{ kind: 'text', text: '好了。' }] }));
+      await say(client, '再来', { hopgate: single({ space, capture: true }) });
+      const events = await remembered(gateway, space, 2);
+      expect(events.map(({ text }) => text).sort()).toEqual(['再来', '好了。']);
+    });
+  });
+}
+
+test('DeepSeek: forced pairs carry what its thinking needs, calls come structured, nothing leaks', async () => {
+  upstream.answerWith(leakyVendor(calling(3, [recall('豆豆')])));
+  const heard = await say('openai-chat', '豆豆呢', { hopgate: group() });
+  expect(heard.text).toContain('叫豆豆的猫');
+  const messages = upstream.asked[0]!.body.messages as { tool_calls?: unknown[]; role: string }[];
+  const forced = messages.find(({ tool_calls: calls }) => calls !== undefined)!;
+  expect(forced.tool_calls).toHaveLength(3);
+  expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(3);
+});
+
+test('an app that forges its pairs itself and declares nothing: the vendor leaks, the reader sees none of it', async () => {
+  upstream.answerWith(leakyVendor(() => ({ text: '我想想。', calls: [recall('豆豆')] })));
+  const call = {
+    id: 'call_1',
+    type: 'function',
+    function: { name: 'recall_memory', arguments: '{}' },
+  };
+  const heard = await ask(gateway, {
+    client: 'openai-chat',
+    words: [],
+    more: {
+      messages: [
+        { role: 'user', content: '豆豆呢' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', content: '{"events":[]}' },
+      ],
+    },
+  });
+  expect(heard.raw).not.toMatch(MARKUP);
+  expect(heard.text.trim()).toBe('我想想。');
+});
+
+test('streams with tool events break no rule of their protocol', async () => {
+  await Bun.sleep(100);
+  expect(gateway.logs().filter(({ event }) => event === 'stream.violation')).toEqual([]);
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  expect(metrics).not.toMatch(/violations_total\{.*\} [1-9]/);
+  expect(Object.keys(VIA)).toHaveLength(3);
+});
