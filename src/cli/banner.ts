@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { modelNames, takes } from './served-models.ts';
+import { sourceWords } from './source-words.ts';
 
 const quoted = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", `'\\''`)}'`;
 
@@ -14,17 +15,11 @@ function modelToTry(config: Config, protocol: ProtocolName): string {
 
 /**
  * Lines for stderr. The curl lines work as they stand, but where the gateway wants a key: they take
- * it from $HOPGATE_KEY, since a key has no place in a log.
+ * it from $HOPGATE_KEY, since a key has no place in a log. `called`: how a person calls the program.
  */
-export function banner(config: Config, url: string): string[] {
+export function banner(config: Config, url: string, called = 'hopgate'): string[] {
   const lines: string[] = [];
-  const from =
-    config.source.kind === 'file'
-      ? config.source.path
-      : config.source.kind === 'discovered'
-        ? 'found in the environment'
-        : 'no configuration and no API keys found: the built-in demo answers';
-  lines.push(`Providers (${from}):`);
+  lines.push(`Providers (${sourceWords(config.source)}):`);
   const providers = Object.values(config.providers);
   const widest = Math.max(...providers.map(({ name }) => name.length));
   for (const { name, protocol, baseUrl, models, keys } of providers) {
@@ -46,7 +41,8 @@ export function banner(config: Config, url: string): string[] {
       max_tokens: 256,
       messages,
     }),
-    'Point a client at it: hopgate setup claude | codex | opencode',
+    `Look at what goes through: ${url}/ui`,
+    `Point a client at it: ${called} setup claude | codex | opencode`,
   );
   return lines;
 }

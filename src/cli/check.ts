@@ -3,6 +3,7 @@
 import { jsonSchema } from '../config/schema.ts';
 import type { Invocation } from './command.ts';
 import { fileOf, load, tell } from './load-config.ts';
+import { sourceWords } from './source-words.ts';
 
 /** Exit 0 when the configuration can be used, 1 when not. */
 export async function runCheck(invocation: Invocation): Promise<number> {
@@ -27,13 +28,7 @@ export async function runCheck(invocation: Invocation): Promise<number> {
   }
   const { providers, routes, source } = result.config;
   const names = Object.keys(providers);
-  const from =
-    source.kind === 'file'
-      ? source.path
-      : source.kind === 'discovered'
-        ? 'the environment (no provider is configured in a file)'
-        : 'nothing found: the built-in demo provider';
-  out.line(`${out.paint('green', 'ok')}  ${from}`);
+  out.line(`${out.paint('green', 'ok')}  ${sourceWords(source)}`);
   out.line(`    ${plural(names.length, 'provider')}: ${names.join(', ')}`);
   out.line(
     `    ${plural(routes.length, 'route')}, listening on ${result.config.listen.host}:${result.config.listen.port}`,

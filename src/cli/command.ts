@@ -8,8 +8,7 @@ import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json.ts';
 import type { Finding, Linter } from '../protocols/lint.ts';
-import type { Protocol } from '../protocols/protocol.ts';
-import type { SampleDeps } from './sample-deps.ts';
+import type { Tools } from '../workbench/tools.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -103,11 +102,9 @@ export interface ServeOptions {
 }
 
 /** What only `main.ts` can bring along. */
-export interface Deps extends SampleDeps {
+export interface Deps extends Omit<Tools, 'environment'> {
   /** Runs the server until it is told to stop; the exit code. */
   serve(options: ServeOptions): Promise<number>;
-  /** The three protocols, by name. */
-  readonly protocols: Readonly<Record<Protocol['name'], Protocol>>;
   /** The repair of broken histories. */
   readonly pairing: Pairing;
   /** How this very program is started; left out: by its executable alone. */

@@ -1,5 +1,6 @@
 /** The command line's front door: picks a command, shows help, and turns failures into exit codes. */
 
+import { GatewayError } from '../conversation/errors.ts';
 import { type CommandSpec, type Deps, type Io, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, generalHelp } from './help.ts';
@@ -37,7 +38,7 @@ export async function run(
     }
     return await command.run({ ...access(parsed), io, deps, out, err });
   } catch (thrown) {
-    if (thrown instanceof UsageError) {
+    if (thrown instanceof UsageError || isRefusal(thrown)) {
       err.line(`hopgate: ${thrown.message}`);
       return 2;
     }
@@ -47,6 +48,11 @@ export async function run(
     return 70;
   }
 }
+
+/** What was named on the command line is not there, or cannot be. */
+const isRefusal = (thrown: unknown): thrown is GatewayError =>
+  thrown instanceof GatewayError &&
+  (thrown.kind === 'invalid_request' || thrown.kind === 'not_found');
 
 function access({ values, arguments: words }: ParsedLine) {
   const text = (name: string) => {

@@ -13,7 +13,12 @@ function escaped(text: string): string {
     .replaceAll('`', '\\(ga')
     .replaceAll('^', '\\(ha')
     .replaceAll('~', '\\(ti')
-    .replaceAll('…', '\\&...');
+    .replaceAll('…', '\\&...')
+    // Whatever is left of it by name: a roff that is not told the encoding reads bytes.
+    .replace(
+      /[^\n -~]/gu,
+      (mark) => `\\[u${mark.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
   return /^[.']/.test(safe) ? `\\&${safe}` : safe;
 }
 

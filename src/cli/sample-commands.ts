@@ -2,10 +2,10 @@
 
 import { runBisect } from './bisect/index.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
+import { json, PROTOCOL_NAMES } from './option-words.ts';
 import { runReplay } from './replay/index.ts';
 import { runSamples } from './samples/index.ts';
 
-const json: OptionSpec = { name: 'json', summary: 'print JSON, for scripts' };
 const dir: OptionSpec = {
   name: 'dir',
   value: 'DIR',
@@ -31,7 +31,7 @@ const protocol: OptionSpec = {
   name: 'protocol',
   value: 'NAME',
   summary: 'how a body in a file speaks',
-  choices: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+  choices: PROTOCOL_NAMES,
   default: 'guessed from the body',
 };
 
@@ -76,7 +76,7 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
         name: 'entry',
         value: 'PROTOCOL',
         summary: 'what the client spoke',
-        choices: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+        choices: PROTOCOL_NAMES,
       },
       { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
       {
@@ -96,7 +96,7 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
         default: 'stdout',
       },
       dir,
-      json,
+      json(),
     ],
     examples: [
       {
@@ -131,7 +131,11 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
       '--compare sends every request under both settings by turns, and says whether their failure rates differ by more than chance. Settings: profile.FACT=VALUE, profile=NAME, to=PROVIDER/MODEL, repair=on|off, body.MEMBER=VALUE, or a key of the configuration.',
     ],
     arguments: [
-      { name: 'what', summary: 'ids, files; with --compare the second setting', many: true },
+      {
+        name: 'what',
+        summary: 'ids, files, folders of samples; with --compare the second setting',
+        many: true,
+      },
     ],
     options: [
       { name: 'last', value: 'N', summary: 'the newest N samples', range: [1, 10_000] },
@@ -151,7 +155,7 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
       noRepair,
       protocol,
       dir,
-      json,
+      json(),
     ],
     examples: [
       {
@@ -196,7 +200,7 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
       { name: 'fresh', summary: 'forget what an earlier run of the same found' },
       protocol,
       dir,
-      json,
+      json(),
     ],
     examples: [
       { line: 'hopgate bisect s7i9w6', summary: 'What in this request makes the vendor fail?' },

@@ -23,6 +23,16 @@ const curls = (config: Config) =>
   banner(config, 'http://127.0.0.1:5520').filter((line) => line.includes('curl '));
 
 describe('banner', () => {
+  test('says how it is called, and of a file without providers that it has none', () => {
+    const config = configOf('log: { level: warn }');
+    expect(banner(config, 'http://127.0.0.1:1', 'npm start --').at(-1)).toBe(
+      'Point a client at it: npm start -- setup claude | codex | opencode',
+    );
+    expect(banner(config, 'http://127.0.0.1:1')[0]).toBe(
+      'Providers (hopgate.yaml names no provider, and no API key or model server was found: the built-in demo model answers):',
+    );
+  });
+
   test('names every provider and where it is, but no key', () => {
     const text = banner(configOf(GLM_CONFIG), 'http://127.0.0.1:5520').join('\n');
     expect(text).toContain('glm  openai-chat  https://open.bigmodel.cn/api/paas/v4, 1 key');

@@ -5,13 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
+import { compose, PROTOCOLS } from '../../src/compose.ts';
 import { LINT } from '../../src/compose-lint.ts';
-import { SAMPLES } from '../../src/compose-samples.ts';
+import { workbenchTools } from '../../src/compose-workbench.ts';
 import { environmentFrom } from '../../src/config/index.ts';
 import { mendBody, repair } from '../../src/features/pairing/index.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 
 export interface Ran {
   readonly code: number;
@@ -79,16 +77,11 @@ export function createWorld(): World {
           world.served.push(options);
           return 0;
         },
-        protocols: {
-          'openai-chat': openaiChat,
-          'openai-responses': openaiResponses,
-          'anthropic-messages': anthropicMessages,
-        },
         pairing: { mend: mendBody, repair },
         program: world.program,
         platform: world.platform,
         lint: LINT,
-        ...SAMPLES,
+        ...workbenchTools(compose, PROTOCOLS, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };
     },

@@ -5,6 +5,7 @@ import { describeProblem } from '../../config/problem.ts';
 import { type Invocation, UsageError } from '../command.ts';
 import { nearest } from '../did-you-mean.ts';
 import { fileOf, load } from '../load-config.ts';
+import { sourceWords } from '../source-words.ts';
 import { wrap } from '../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
@@ -33,15 +34,12 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     return [...problems, ...warnings, ...machine];
   }
   const { config } = result;
-  const source =
-    config.source.kind === 'file'
-      ? `${config.source.path} is right`
-      : config.source.kind === 'discovered'
-        ? 'no file names a provider; keys of the environment are used'
-        : 'no file and no keys found; only the built-in demo will answer';
+  const source = `${sourceWords(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
   const hint =
     config.source.kind === 'demo'
-      ? 'Set a key such as ANTHROPIC_API_KEY, or run "hopgate init".'
+      ? config.source.path === undefined
+        ? 'Set a key such as ANTHROPIC_API_KEY, or run "hopgate init".'
+        : 'Set a key such as ANTHROPIC_API_KEY, or name a provider in the file.'
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));

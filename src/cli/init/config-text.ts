@@ -1,6 +1,7 @@
 /** A configuration as a person would write it, with comments, from a few answers. */
 
 import type { Category, ProtocolName } from '../../config/config.ts';
+import { CONFIG_VERSION } from '../../config/migrations.ts';
 import { presetOf } from '../../config/presets.ts';
 
 export interface ProviderAnswer {
@@ -101,6 +102,9 @@ export function configText(answers: Answers): string {
   const routes = routeText(answers);
   const parts = [
     '# Configuration of hopgate. "hopgate check" says what is wrong with it; a running server takes a change up by itself.',
+    '',
+    '# Of the form of this file. A later hopgate reads it all the same; "hopgate migrate" brings it up to date.',
+    `version: ${CONFIG_VERSION}`,
     '',
     '# Address and port. 127.0.0.1 is reachable from this machine only.',
     `listen: ${listen}`,

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { ExportedSample, SampleBook } from '../../conversation/sample.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import { type Invocation, UsageError } from '../command.ts';
-import { sampleOf } from './folder.ts';
+import { sampleNamed } from './book.ts';
 
 /** Writes to `--output`, else to stdout. */
 export async function exportSamples(
@@ -13,7 +13,7 @@ export async function exportSamples(
   [id]: readonly string[],
   { out, err, flag, text, io }: Invocation,
 ): Promise<number> {
-  const meta = sampleOf(book, id, 'samples export');
+  const meta = sampleNamed(book, id, 'samples export');
   const content = JSON.stringify(book.export(meta, flag('redact')), null, 1);
   const file = text('output');
   if (file === undefined || file === '-') {
@@ -47,7 +47,7 @@ export async function importSamples(
 }
 
 /** @throws Error when it cannot be read or is none */
-export function readExported(path: string): ExportedSample {
+function readExported(path: string): ExportedSample {
   const value = tryParse(readFileSync(path, 'utf8'));
   if (!isObject(value) || value.hopgate_sample !== 1) throw new Error('this is no exported sample');
   return value as unknown as ExportedSample;

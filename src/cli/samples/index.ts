@@ -1,9 +1,9 @@
 /** `hopgate samples`: looks through recorded exchanges, while a gateway records or not. */
 
 import { type Invocation, UsageError } from '../command.ts';
+import { samplesOf } from './book.ts';
 import { exportSamples, importSamples } from './carry.ts';
 import { runDiff } from './diff.ts';
-import { bookOf } from './folder.ts';
 import { runList } from './list.ts';
 import { runShow } from './show.ts';
 
@@ -19,10 +19,11 @@ const ACTIONS = {
 export async function runSamples(invocation: Invocation): Promise<number> {
   const [action = 'list', ...rest] = invocation.arguments;
   if (!Object.hasOwn(ACTIONS, action)) throw new UsageError(`There is no "samples ${action}".`);
-  const book = await bookOf(invocation);
-  if (book === undefined) return 1;
+  const samples = await samplesOf(invocation);
+  if (samples === undefined) return 1;
+  const { book, config } = samples;
   try {
-    return await ACTIONS[action as keyof typeof ACTIONS](book, rest, invocation);
+    return await ACTIONS[action as keyof typeof ACTIONS](book, rest, invocation, config);
   } finally {
     book.close();
   }

@@ -3,7 +3,7 @@
 import type { SampleBook, SampleRow } from '../../conversation/sample.ts';
 import type { Invocation } from '../command.ts';
 import { table } from '../terminal.ts';
-import { filterOf } from './folder.ts';
+import { filterOf } from './book.ts';
 import { bytes, clock, millis } from './units.ts';
 
 export async function runList(

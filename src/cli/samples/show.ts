@@ -1,24 +1,39 @@
 /** `hopgate samples show`: one exchange as a timeline of its edges. */
 
+import type { Config } from '../../config/config.ts';
 import type { SampleBook, SampleEdge, SampleMeta } from '../../conversation/sample.ts';
+import { totalInput, totalOutput } from '../../conversation/usage.ts';
+import { pricesOf } from '../../workbench/cost.ts';
+import { costOfExchange, type Hop, hopsOf } from '../../workbench/hops.ts';
 import type { Invocation } from '../command.ts';
 import { table } from '../terminal.ts';
-import { sampleOf } from './folder.ts';
-import { bytes, clock, millis } from './units.ts';
+import { sampleNamed } from './book.ts';
+import { bytes, clock, millis, usd } from './units.ts';
 
 export async function runShow(
   book: SampleBook,
   [id]: readonly string[],
-  { out, flag }: Invocation,
+  { out, flag, deps }: Invocation,
+  config?: Config,
 ): Promise<number> {
-  const meta = sampleOf(book, id, 'samples show');
+  const meta = sampleNamed(book, id, 'samples show');
+  const prices = pricesOf(config ?? { providers: {} });
+  const hops = hopsOf(book, meta, prices, deps);
+  const cost = costOfExchange(meta, hops, prices);
   if (flag('json')) {
     const edges = meta.edges.map((edge) => ({ ...edge, path: book.path(meta, edge.stage) }));
-    out.line(JSON.stringify({ ...meta, edges }, null, 2));
+    const per_hop = hops.map(({ number, target, usage, finish, cost: usd }) => ({
+      hop: number,
+      target: target ?? null,
+      usage: usage ?? null,
+      finish: finish ?? null,
+      cost: usd,
+    }));
+    out.line(JSON.stringify({ ...meta, edges, per_hop, cost }, null, 2));
     return 0;
   }
   out.line(out.paint('bold', meta.id));
-  for (const [name, value] of facts(meta)) out.line(`  ${name.padEnd(9)} ${value}`);
+  for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
   const rows = meta.edges.map((edge) => row(edge));
   const [head, ...lines] = table(rows, ['AT', 'EDGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
@@ -27,9 +42,14 @@ export async function runShow(
     const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;
     out.line(failed ? out.paint('red', line) : line);
   });
-  for (const { name, hop, ms, error } of meta.tools ?? []) {
-    const after = hop === undefined ? '' : ` after hop ${hop}`;
-    out.line(`tool ${name}${after}, ${millis(ms)}${error === undefined ? '' : `: ${error}`}`);
+  for (const { name, hop, at, ms, error } of meta.tools ?? []) {
+    const when = hop === undefined ? 'before hop 1' : `after hop ${hop}`;
+    const began = at === undefined ? '' : `, at ${millis(at)}`;
+    out.line(`tool ${name} ${when}${began}: ${error ?? 'done'} in ${millis(ms)}`);
+  }
+  if (hops.length > 1) {
+    out.line();
+    for (const hop of hops) out.line(hopLine(hop));
   }
   if (meta.notes.length > 0) {
     out.line();
@@ -43,7 +63,7 @@ export async function runShow(
   return 0;
 }
 
-function facts(meta: SampleMeta): readonly (readonly [string, string])[] {
+function facts(meta: SampleMeta, cost: number | null): readonly (readonly [string, string])[] {
   const { error, usage } = meta;
   const all: (readonly [string, string | undefined])[] = [
     ['about', meta.about],
@@ -59,10 +79,20 @@ function facts(meta: SampleMeta): readonly (readonly [string, string])[] {
     ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
     ['took', millis(meta.total_ms)],
     ['usage', usage === undefined ? undefined : `${JSON.stringify(usage)}`],
+    ['cost', cost === null ? undefined : usd(cost)],
     ['session', meta.session],
     ['masked', meta.masked > 0 ? `${meta.masked} credentials` : undefined],
   ];
   return all.filter((pair): pair is readonly [string, string] => Boolean(pair[1]));
+}
+
+/** `hop 2  glm/glm-4.7: 812 in (640 cached), 96 out, $0.0012`. */
+function hopLine({ number, target, usage, cost }: Hop): string {
+  const place = `hop ${number}  ${target ?? ''}`;
+  if (usage === undefined) return place;
+  const cached = usage.cacheRead === undefined ? '' : ` (${usage.cacheRead} cached)`;
+  const price = cost === null ? '' : `, ${usd(cost)}`;
+  return `${place}: ${totalInput(usage)} in${cached}, ${totalOutput(usage)} out${price}`;
 }
 
 function row(edge: SampleEdge): readonly string[] {

@@ -23,3 +23,10 @@ export function bytes(count: number): string {
 
 /** `62 %`. */
 export const percent = (rate: number) => `${Math.round(rate * 100)} %`;
+
+/** `$0.0042`, `$1.20`: three digits that mean something, cents at least. */
+export function usd(amount: number): string {
+  if (amount === 0 || amount >= 1) return `$${amount.toFixed(2)}`;
+  const digits = Math.min(9, 2 - Math.floor(Math.log10(amount)));
+  return `$${amount.toFixed(digits)}`;
+}

@@ -2,18 +2,24 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GatewayError } from '../../conversation/errors.ts';
 import type { SampleBook, SampleMeta } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { exportSample, importSample } from './carry.ts';
+import { eraseSpace } from './erase-space.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
-import { readMeta } from './read-meta.ts';
+import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
 import { removeFiles } from './retention.ts';
 import { ENTRIES, isId, listEntry } from './sample-files.ts';
 
-/** Opens the samples of a folder; one that is not there yet is empty. Never throws. */
-export function openSampleBook(root: string): SampleBook {
+/**
+ * Opens the samples of a folder; one that is not there yet is empty. Never throws.
+ * @param kept a recorder of this process keeps the index in line with the files, so it is not done
+ *   here; what asks the index then throws GatewayError overloaded while that is busy
+ */
+export function openSampleBook(root: string, kept = false): SampleBook {
   let index: SampleIndex | undefined;
 
   const ready = (): SampleIndex => {
@@ -22,8 +28,9 @@ export function openSampleBook(root: string): SampleBook {
     if (!existsSync(root)) return memoryIndex();
     try {
       index = openIndex(root);
-      reconcile(index, root);
-    } catch {
+      if (!kept) reconcile(index, root);
+    } catch (cause) {
+      if (kept) throw new GatewayError('overloaded', 'The index of samples is busy.', { cause });
       // Read-only, or busy for long: the files tell the same, only slower.
       index = memoryIndex();
       reconcile(index, root);
@@ -32,6 +39,8 @@ export function openSampleBook(root: string): SampleBook {
   };
 
   const meta = (entry: ProtocolName, id: string): SampleMeta | undefined => {
+    const whole = readWhole(root, entry, id);
+    if (whole !== undefined) return whole;
     const files = listEntry(root, entry).get(id);
     return files === undefined ? undefined : readMeta(root, entry, id, files);
   };
@@ -45,6 +54,7 @@ export function openSampleBook(root: string): SampleBook {
   const book: SampleBook = {
     root,
     list: (filter = {}) => ready().list(filter),
+    statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
     find(id) {
       if (isId(id)) {
         for (const entry of ENTRIES) {
@@ -70,6 +80,7 @@ export function openSampleBook(root: string): SampleBook {
         return undefined;
       }
     },
+    row: (of) => rowOf(of),
     path: pathOf,
     export: (of, redact) => exportSample(of, (stage) => book.read(of, stage), redact),
     import(sample) {
@@ -81,6 +92,11 @@ export function openSampleBook(root: string): SampleBook {
     remove(of) {
       removeFiles(root, rowOf(of));
       ready().remove([of.id]);
+    },
+    eraseSpace(space) {
+      const files = ready();
+      reconcile(files, root);
+      return eraseSpace(files, root, space, Date.now()).length;
     },
     close() {
       index?.close();

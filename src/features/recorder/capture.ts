@@ -44,6 +44,8 @@ export class Capture implements Recording {
   /** The query string, masked; with the session known from {@link prepare} on. */
   search = '';
   session = '';
+  /** The memory space that the exchange uses. */
+  memorySpace: string | undefined;
   readonly edges: Edge[] = [];
   readonly tools: SampleToolRun[] = [];
   readonly secrets: KnownSecrets;
@@ -130,8 +132,14 @@ export class Capture implements Recording {
     };
   }
 
+  space(space: string): void {
+    if (!this.#over) this.memorySpace = space;
+  }
+
   tool(run: ToolRun): void {
-    if (!this.#over) this.tools.push({ ...run, at: this.#now() });
+    if (this.#over) return;
+    const { started = performance.now() - (run.ms ?? 0), ...told } = run;
+    this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
   }
 
   clientStart(status: number, headers: Headers): void {
@@ -204,6 +212,12 @@ export class Capture implements Recording {
     const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
     if (kept.length === 0 || !this.#hooks.took(this, kept.length)) return;
     this.held += kept.length;
+    // Of answers; a request is all there when it begins.
+    if (edge.facts.status !== undefined) {
+      const now = this.#now();
+      if (edge.bytes === 0) edge.facts.first = now;
+      edge.pace?.add(edge.bytes, now);
+    }
     edge.push(kept);
   }
 
@@ -211,6 +225,8 @@ export class Capture implements Recording {
     if (edge.over) return;
     edge.over = true;
     edge.facts.until = this.#now();
+    const pace = edge.pace?.text ?? '';
+    if (pace !== '') edge.facts.pace = pace;
   }
 }
 

@@ -4,6 +4,7 @@ import type { SampleError } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type Blanked, blankBody } from './blank-body.ts';
 import { BodyMask } from './body-mask.ts';
+import { Pace } from './pace.ts';
 import { fileName } from './sample-files.ts';
 
 /** What is known of an edge beside its bytes; ends up in the meta file. */
@@ -12,6 +13,8 @@ export interface EdgeFacts {
   try?: number;
   at?: number;
   until?: number;
+  first?: number;
+  pace?: string;
   protocol?: ProtocolName;
   target?: string;
   url?: string;
@@ -46,6 +49,8 @@ export class Edge {
   /** The file it is in so far. */
   file: string | undefined;
   finished = false;
+  /** When its chunks came, for a stream. */
+  readonly pace: Pace | undefined;
   /** Credentials that were found only across several events. */
   splitMasked = 0;
   #waiting: Uint8Array[] = [];
@@ -62,6 +67,7 @@ export class Edge {
   ) {
     this.stage = stage;
     this.sse = sse;
+    this.pace = sse ? new Pace() : undefined;
     this.facts = facts;
     this.#mask = new BodyMask(literals);
     this.#blank = blank;

@@ -48,6 +48,17 @@ export function conditionsOf(filter: SampleFilter): Conditions {
   if (filter.entry !== undefined) add('entry = ?', filter.entry);
   if (filter.session !== undefined) add('session GLOB ?', sessionGlob(filter.session));
   if (filter.error !== undefined) add('error = ?', filter.error);
+  if (filter.owner !== undefined) add('owner = ?', filter.owner);
+  if (filter.before !== undefined) {
+    const { time, id } = filter.before;
+    add('(time, id) < (?, ?)', time, id);
+  }
+  if (filter.q !== undefined && filter.q !== '') {
+    const fields = ['id', 'model', 'target', 'session', 'error', 'notes'];
+    const words = filter.q.toLowerCase();
+    const found = fields.map((field) => `instr(lower(${field}), ?) > 0`).join(' OR ');
+    add(`(${found})`, ...fields.map(() => words));
+  }
   if (filter.note !== undefined) {
     // A note is `name` or `name=count` between commas.
     const name = filter.note.toLowerCase().replace(/\[/g, '[[]');

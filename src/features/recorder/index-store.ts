@@ -3,23 +3,28 @@
 import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleFilter, SampleRow } from '../../conversation/sample.ts';
+import type { SampleBook, SampleFilter, SampleRow } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { openPrivate } from '../../lib/versioned-store.ts';
 import { conditionsOf } from './index-query.ts';
+import { statisticsOf } from './index-statistics.ts';
 
-const VERSION = 1;
+const VERSION = 3;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   id TEXT PRIMARY KEY, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
   model TEXT NOT NULL, target TEXT NOT NULL, status INTEGER NOT NULL, error TEXT NOT NULL,
   failed INTEGER NOT NULL, stream INTEGER NOT NULL, tries INTEGER NOT NULL, hops INTEGER NOT NULL,
-  notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, first_byte_ms REAL, total_ms REAL,
-  session TEXT NOT NULL, bytes INTEGER NOT NULL
+  notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, cached_tokens REAL,
+  cache_write_tokens REAL, cache_write_1h_tokens REAL, reasoning_tokens REAL, first_byte_ms REAL,
+  total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, bytes INTEGER NOT NULL,
+  memory_space TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
 CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
 CREATE INDEX IF NOT EXISTS samples_session ON samples (session, time);
+CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_space != '';
+CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = ${VERSION};
 `;
 const COLUMNS = [
@@ -38,10 +43,16 @@ const COLUMNS = [
   'notes',
   'input_tokens',
   'output_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'reasoning_tokens',
   'first_byte_ms',
   'total_ms',
   'session',
+  'owner',
   'bytes',
+  'memory_space',
 ] as const;
 
 export interface Totals {
@@ -55,11 +66,20 @@ export interface SampleIndex {
   remove(ids: readonly string[]): void;
   /** Newest first. */
   list(filter: SampleFilter): readonly SampleRow[];
+  statistics: SampleBook['statistics'];
   /** Ids of an entry with their state. */
   ids(entry: ProtocolName): ReadonlyMap<string, string>;
   totals(failed: boolean): Totals;
   /** The oldest ones, oldest first. */
   oldest(failed: boolean, limit: number): readonly SampleRow[];
+  /** Samples of a memory space. */
+  ofSpace(space: string): readonly SampleRow[];
+  /** The space was erased at this time, in ms since 1970; its name is kept as a hash. */
+  noteErasure(space: string, at: number): void;
+  /** Those whose space was erased after they began. */
+  erased(rows: readonly SampleRow[]): readonly SampleRow[];
+  /** Leaves nothing of removed rows in the file and its log, as far as nobody reads them now. */
+  scrub(): void;
   close(): void;
 }
 
@@ -96,6 +116,7 @@ function open(path: string): Database {
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     db.run('PRAGMA journal_mode = WAL');
+    db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
     db.transaction(() => db.run(SCHEMA)).immediate();
     return db;
@@ -113,6 +134,10 @@ const rowOf = (row: StoredRow): SampleRow => ({
   stream: row.stream !== 0,
 });
 
+/** Longer than an exchange lasts that began before. */
+const ERASURES_KEPT = 86_400_000;
+const hashOf = (space: string) => new Bun.CryptoHasher('sha256').update(space).digest('hex');
+
 function indexOf(db: Database): SampleIndex {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
@@ -129,8 +154,17 @@ function indexOf(db: Database): SampleIndex {
   const oldest = of<StoredRow, [number, number]>(
     `SELECT * FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
+  const ofSpace = of<StoredRow, [string]>('SELECT * FROM samples WHERE memory_space = ?');
+  const noteErasure = of<unknown, [string, number]>(
+    'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
+  );
+  const forgetErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
+  const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
   const putAll = db.transaction((rows: readonly SampleRow[]) => {
-    for (const row of rows) insert.run(...COLUMNS.map((column) => row[column]));
+    for (const row of rows)
+      insert.run(
+        ...COLUMNS.map((column) => row[column] ?? (column === 'memory_space' ? '' : null)),
+      );
   });
   const removeAll = db.transaction((gone: readonly string[]) => {
     for (const id of gone) remove.run(id);
@@ -149,9 +183,26 @@ function indexOf(db: Database): SampleIndex {
         .all(...values, filter.limit ?? -1)
         .map(rowOf);
     },
+    statistics: (filter, bucketMs) =>
+      statisticsOf(
+        (sql, values) => of<never, SQLQueryBindings[]>(sql).all(...values),
+        filter,
+        bucketMs,
+      ),
     ids: (entry) => new Map(ids.all(entry).map(({ id, state }) => [id, state])),
     totals: (failed) => totals.get(failed ? 1 : 0)!,
     oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
+    ofSpace: (space) => (space === '' ? [] : ofSpace.all(space).map(rowOf)),
+    noteErasure: (space, at) => {
+      forgetErasures.run(at - ERASURES_KEPT);
+      noteErasure.run(hashOf(space), at);
+    },
+    erased: (rows) =>
+      rows.filter(({ memory_space: space = '', time }) => {
+        const gone = space === '' ? null : erasure.get(hashOf(space));
+        return gone !== null && time <= gone.at;
+      }),
+    scrub: () => void of<unknown, []>('PRAGMA wal_checkpoint(TRUNCATE)').get(),
     close: () => db.close(),
   };
 }

@@ -71,6 +71,7 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     usage: told?.usage,
     notes: told?.notes ?? [],
     session: capture.session === '' ? undefined : capture.session,
+    memory_space: capture.memorySpace,
     owner: capture.owner === '' ? undefined : capture.owner,
     search: capture.search === '' ? undefined : capture.search,
     masked: capture.masked + edges.reduce((sum, edge) => sum + (edge.masked ?? 0), 0),
@@ -115,9 +116,15 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     notes: summarize(meta.notes),
     input_tokens: meta.usage === undefined ? null : totalInput(meta.usage),
     output_tokens: meta.usage === undefined ? null : totalOutput(meta.usage),
+    cached_tokens: meta.usage?.cacheRead ?? null,
+    cache_write_tokens: meta.usage?.cacheWrite ?? null,
+    cache_write_1h_tokens: meta.usage?.cacheWrite1h ?? null,
+    reasoning_tokens: meta.usage?.reasoning ?? null,
     first_byte_ms: meta.first_byte_ms ?? null,
     total_ms: meta.total_ms ?? null,
     session: meta.session ?? '',
+    owner: meta.owner ?? '',
+    ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
     bytes: bytes ?? meta.edges.reduce((sum, edge) => sum + edge.bytes, 0),
   };
 }

@@ -1,13 +1,13 @@
 /** Reads the meta of a sample, or makes one up from the files where it is missing, old or made by hand. */
 
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Note } from '../../conversation/notes.ts';
 import type { SampleEdge, SampleMeta, SampleState } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json.ts';
 import { isRunning } from './run-name.ts';
-import { fileName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
+import { fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
 
 /**
  * The meta of a sample whose files are known. Files count for more than what the meta says of them.
@@ -51,6 +51,25 @@ export function readMeta(
     masked: meta?.masked ?? 0,
     edges,
   };
+}
+
+/**
+ * The meta of a sample that is complete and lies there as its meta says, without looking through the
+ * folder of thousands; undefined for any other.
+ */
+export function readWhole(root: string, entry: ProtocolName, id: string): SampleMeta | undefined {
+  const folder = join(root, entry);
+  const told = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  if (meta?.state !== 'done' || meta.id !== id || !Array.isArray(meta.edges)) return undefined;
+  const there = meta.edges.every(
+    ({ file, stage }) =>
+      parseName(String(file))?.id === id &&
+      parseName(String(file))?.stage === stage &&
+      existsSync(join(folder, file)),
+  );
+  if (!there || meta.edges.length === 0) return undefined;
+  return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };
 }
 
 function stateOf(meta: Partial<SampleMeta> | undefined, own: string | undefined): SampleState {

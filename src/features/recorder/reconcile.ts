@@ -1,6 +1,7 @@
 /** Brings the index in line with the files: they are the truth, it only answers faster. */
 
 import type { SampleMeta, SampleRow } from '../../conversation/sample.ts';
+import { putUnerased } from './erase-space.ts';
 import type { SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta } from './read-meta.ts';
@@ -34,7 +35,7 @@ export function reconcile(
     }
   }
   index.remove(gone);
-  index.put(rows);
+  putUnerased(index, root, rows);
   return rows.length + gone.length;
 }
 

@@ -1,11 +1,12 @@
 /** The recorder: decides what is kept, writes it behind the exchanges' backs, and never stands in their way. */
 
 import { existsSync } from 'node:fs';
-import type { SampleMeta } from '../../conversation/sample.ts';
+import type { SampleMeta, SampleWatcher } from '../../conversation/sample.ts';
 import type { RecordedExchange, Recording } from '../feature.ts';
 import type { Blanked } from './blank-body.ts';
 import { spellings } from './body-mask.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
+import { eraseSpace, putUnerased } from './erase-space.ts';
 import { openIndex, type SampleIndex } from './index-store.ts';
 import { metaOf, metaText, rowOf } from './meta.ts';
 import { markCut, reconcile } from './reconcile.ts';
@@ -76,6 +77,16 @@ export interface Recorder {
   /** Writes all there is; exchanges still open are marked as cut. */
   close(): Promise<void>;
   counters(): RecorderCounters;
+  /**
+   * Tells of exchanges behind their backs: when the first of one is on disk, when it is over, when it
+   * goes. Call what comes back to be left alone.
+   */
+  watch(watcher: SampleWatcher): () => void;
+  /**
+   * Removes all that was recorded of a memory space, exchanges under way included; how many.
+   * @throws what the file system throws
+   */
+  eraseSpace(space: string): Promise<number>;
 }
 
 const LIMITS: RecorderLimits = {
@@ -103,12 +114,21 @@ export function openRecorder(options: RecorderOptions): Recorder {
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
   const open = new Set<Capture>();
+  const watchers = new Set<SampleWatcher>();
   let unwritten: SampleMeta[] = [];
   let tick: ReturnType<typeof setTimeout> | undefined;
   let tidied = 0;
   let closed = false;
   let troubled = '';
 
+  const tellGone = (ids: readonly string[]) => {
+    if (ids.length > 0) for (const watcher of watchers) watcher.gone(ids);
+  };
+  const tellRow = (meta: () => SampleMeta) => {
+    if (watchers.size === 0) return;
+    const row = rowOf(meta());
+    for (const watcher of watchers) watcher.row(row);
+  };
   const trouble = (what: string, cause: unknown) => {
     if (troubled === what) return;
     troubled = what;
@@ -176,10 +196,16 @@ export function openRecorder(options: RecorderOptions): Recorder {
         open.delete(capture);
         for (const edge of capture.edges) edge.release();
         await unsave(capture, root);
+        if (capture.announced) tellGone([capture.id]);
         return;
       }
+      const announced = capture.announced;
       const meta = await save(capture, { root, run, free });
-      if (meta === undefined) return;
+      if (meta === undefined) {
+        if (!announced) tellRow(() => metaOf(capture, 'open', run));
+        return;
+      }
+      tellRow(() => meta);
       open.delete(capture);
       count.written++;
       troubled = '';
@@ -218,10 +244,12 @@ export function openRecorder(options: RecorderOptions): Recorder {
     unwritten = [];
     try {
       index ??= openIndex(root);
-      index.put(rows);
+      tellGone(putUnerased(index, root, rows));
       if (now() - tidied < TIDY_EVERY && count.written % 500 !== 0) return;
       tidied = now();
-      count.purged += retain(index, root, retention, now());
+      const purged = retain(index, root, retention, now());
+      count.purged += purged.length;
+      tellGone(purged);
     } catch (error) {
       // The files are there; whoever opens the index next finds them.
       trouble('the index cannot be written', error);
@@ -264,6 +292,30 @@ export function openRecorder(options: RecorderOptions): Recorder {
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
     },
     flush,
+    async eraseSpace(space) {
+      let count = 0;
+      for (const capture of open) {
+        if (capture.memorySpace !== space) continue;
+        free(capture.held);
+        capture.drop();
+        queue.add(capture, true);
+        count++;
+      }
+      await flush();
+      if (!existsSync(root)) return count;
+      index ??= openIndex(root);
+      reconcile(index, root, { own: run });
+      const gone = eraseSpace(index, root, space, now());
+      tellGone(gone);
+      return count + gone.length;
+    },
+    watch(watcher) {
+      watchers.add(watcher);
+      for (const capture of open) {
+        if (capture.announced && !capture.dropped) watcher.row(rowOf(metaOf(capture, 'open', run)));
+      }
+      return () => watchers.delete(watcher);
+    },
     async close() {
       closed = true;
       clearTimeout(tick);

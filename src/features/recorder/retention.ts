@@ -57,18 +57,19 @@ export function overdue(
   return out;
 }
 
-/** Removes a step's worth of what has to go; how many that were. */
+/** Removes a step's worth of what has to go; the ids of what went. */
 export function retain(
   index: SampleIndex,
   root: string,
   retention: Retention,
   now: number,
-): number {
-  const rows = overdue(index, retention, now);
-  if (rows.length === 0) return 0;
-  for (const row of rows) removeFiles(root, row);
-  index.remove(rows.map(({ id }) => id));
-  return rows.length;
+): readonly string[] {
+  const ids = overdue(index, retention, now).map((row) => {
+    removeFiles(root, row);
+    return row.id;
+  });
+  index.remove(ids);
+  return ids;
 }
 
 // The usual names are tried first, so that a folder of thousands need not be listed for each of them.

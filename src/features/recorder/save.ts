@@ -34,7 +34,7 @@ export async function save(
   capture.prepare();
   if (!last && !capture.announced) {
     const { text } = metaText(metaOf(capture, 'open', options.run), capture.secrets.literals);
-    await writeFile(path, text, PRIVATE);
+    await replace(path, text);
     capture.announced = true;
   }
   const edges = [...capture.edges];
@@ -44,9 +44,17 @@ export async function save(
   if (!last) return undefined;
   for (const edge of edges) if (edge.sse) await maskAcrossEvents(capture, edge, folder);
   const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
-  await writeFile(`${path}.tmp`, text, PRIVATE);
-  await rename(`${path}.tmp`, path);
+  await replace(path, text);
   return meta;
+}
+
+/**
+ * Moved into place whole: another process that lists samples would take half a meta file for an
+ * exchange that was cut, and write that into the index.
+ */
+async function replace(path: string, content: string | Uint8Array): Promise<void> {
+  await writeFile(`${path}.tmp`, content, PRIVATE);
+  await rename(`${path}.tmp`, path);
 }
 
 async function renameEdge(capture: Capture, edge: Edge, folder: string): Promise<void> {
@@ -85,8 +93,7 @@ async function maskAcrossEvents(capture: Capture, edge: Edge, folder: string): P
   const count = await maskSplit(bytes, capture.secrets.literals);
   if (count === 0) return;
   edge.splitMasked = count;
-  await writeFile(`${path}.tmp`, bytes, PRIVATE);
-  await rename(`${path}.tmp`, path);
+  await replace(path, bytes);
 }
 
 /** Removes whatever of a capture is on disk. */

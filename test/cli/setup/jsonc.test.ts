@@ -49,7 +49,7 @@ describe('setAt', () => {
   });
 });
 
-const name = fc.string({ minLength: 1 }).filter((key) => key !== '__proto__');
+const name = fc.oneof(fc.string({ minLength: 1 }), fc.constantFrom('__proto__', 'constructor'));
 const object = fc.dictionary(name, fc.jsonValue(), { maxKeys: 5 });
 const layout = fc.constantFrom(undefined, 2, 4, '\t');
 
@@ -60,7 +60,8 @@ describe('any object in any layout', () => {
         const before = JSON.parse(JSON.stringify(value)) as Record<string, Json>;
         const after = setAt(JSON.stringify(before, null, space), [key], set as Json);
         const expected = { ...before, [key]: JSON.parse(JSON.stringify(set)) };
-        expect(JSON.parse(after)).toEqual(expected);
+        // As text: what a key makes of the prototype does not show otherwise.
+        expect(JSON.stringify(JSON.parse(after))).toBe(JSON.stringify(expected));
       }),
     );
   });
@@ -70,7 +71,7 @@ describe('any object in any layout', () => {
         fc.pre(!Object.hasOwn(value, key));
         const text = JSON.stringify(value, null, space);
         const back = removeAt(setAt(text, [key], { x: 1 }), [key]);
-        expect(JSON.parse(back)).toEqual(JSON.parse(text));
+        expect(JSON.stringify(JSON.parse(back))).toBe(JSON.stringify(JSON.parse(text)));
         if (Object.keys(value).length > 0) expect(back).toBe(text);
       }),
     );

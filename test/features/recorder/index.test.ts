@@ -1,7 +1,7 @@
 /** The index answers what the files hold, comes back when it is lost, and retention keeps failures longest. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { cpSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { SampleFilter } from '../../../src/conversation/sample.ts';
@@ -144,9 +144,19 @@ describe('the files are the truth', () => {
   });
 
   test('samples made by hand, with names for notes and no edges in the meta, are read', () => {
-    cpSync(join(import.meta.dir, '../../../samples'), disk.root, { recursive: true });
+    const id = 'req_1790000000003_claude';
+    const name = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}`);
+    mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
+    for (const stage of ['client-response.sse', 'provider-response.sse']) {
+      writeFileSync(name(stage), 'data: [DONE]\n\n');
+    }
+    for (const stage of ['provider-request.json', 'client-request.json']) {
+      writeFileSync(name(stage), '{"model":"claude-sonnet-4-5"}');
+    }
+    const notes = ['parameter_defaulted', 'parameter_mapped'];
+    writeFileSync(name('meta.json'), JSON.stringify({ about: 'A chat app', notes, cut: false }));
     const book = openSampleBook(disk.root);
-    const meta = book.find('req_1790000000003_claude');
+    const meta = book.find(id);
     expect(meta?.edges.map(({ stage }) => stage)).toEqual([
       'client-request',
       'provider-request',
@@ -154,9 +164,29 @@ describe('the files are the truth', () => {
       'client-response',
     ]);
     expect(meta?.notes).toEqual([{ name: 'parameter_defaulted' }, { name: 'parameter_mapped' }]);
-    expect(meta?.about).toContain('A chat app');
+    expect(meta?.about).toBe('A chat app');
     book.close();
   });
+
+  test('a meta file is there whole or not at all: half of one would be taken for an exchange that was cut', async () => {
+    const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
+    const begun = Array.from({ length: 200 }, () => exchange());
+    for (const one of begun) recorder.begin(one);
+    const paths = begun.map(({ id }) => join(disk.root, 'openai-chat', `${id}_meta.json`));
+    const seen = new Set<string>();
+    for (const until = performance.now() + 20_000; seen.size < paths.length; ) {
+      if (performance.now() > until) throw new Error(`only ${seen.size} meta files`);
+      for (const path of paths) {
+        if (seen.has(path) || !existsSync(path)) continue;
+        seen.add(path);
+        expect(JSON.parse(readFileSync(path, 'utf8') || '"empty"')).toMatchObject({
+          state: 'open',
+        });
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await recorder.close();
+  }, 30_000);
 
   test('an exchange that was open when its process died is cut; one that is open in a living one is not', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
@@ -184,7 +214,7 @@ describe('the files are the truth', () => {
 describe('retention', () => {
   const left = (retention: Partial<typeof DEFAULT_RETENTION>) => {
     const index = openIndex(disk.root);
-    while (retain(index, disk.root, { ...DEFAULT_RETENTION, ...retention }, NOW) > 0);
+    while (retain(index, disk.root, { ...DEFAULT_RETENTION, ...retention }, NOW).length > 0);
     const ids = index.list({}).map(({ id }) => id);
     index.close();
     const named = new Set(disk.files().map((name) => /req_\d+_\w{6}/.exec(name)![0]));

@@ -55,7 +55,8 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     spent++;
     const verdict = await options.ask(candidate);
     tallyOf(key)[verdict]++;
-    options.onProbe?.({ key, verdict, spent, phase, bytes, best: Math.min(bytes, bestBytes) });
+    const smallest = verdict === 'same' ? Math.min(bytes, bestBytes) : bestBytes;
+    options.onProbe?.({ key, verdict, spent, phase, bytes, best: smallest });
     return verdict;
   };
 

@@ -1,6 +1,7 @@
 /** A candidate as a difference: what is left out of a request, and what is put in place of long values. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
+import { put } from '../../../lib/json-members.ts';
 
 /** Pointers into the request that is looked into. */
 export interface Cut {
@@ -49,7 +50,7 @@ function rebuilt(value: Json, at: string, cut: Cut): Json | undefined {
   const out: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value)) {
     const kept = member === undefined ? undefined : rebuilt(member, `${at}/${escaped(key)}`, cut);
-    if (kept !== undefined) out[key] = kept;
+    if (kept !== undefined) put(out, key, kept);
   }
   return out;
 }

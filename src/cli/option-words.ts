@@ -1,0 +1,11 @@
+/** Options that several commands of the table take. */
+
+import type { OptionSpec } from './command.ts';
+
+export const json = (summary = 'print JSON, for scripts'): OptionSpec => ({
+  name: 'json',
+  summary,
+});
+
+/** The choices wherever a protocol is named. */
+export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-messages'];

@@ -1,0 +1,60 @@
+/** The results of a replay as a table, failure rates, and whether their difference is more than chance. */
+
+import type { Outcome } from '../../workbench/outcome.ts';
+import { type Comparison, type Run, SIGNIFICANT } from '../../workbench/runs.ts';
+import { millis, percent } from '../samples/units.ts';
+import { type Terminal, table } from '../terminal.ts';
+
+const said = ({ status, failure }: Outcome) =>
+  failure === undefined
+    ? String(status)
+    : `${status} ${failure.how === 'error' ? failure.kind : failure.how}`;
+const shorter = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+
+export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: Comparison): void {
+  const compared = settings.length > 1;
+  const head = [
+    'SAMPLE',
+    ...(compared ? ['SETTING'] : []),
+    'BEFORE',
+    'STATUS',
+    'ERROR',
+    'PROMPT',
+    'OUTPUT',
+    'TIME',
+    'TARGET',
+  ];
+  const rows = runs.map(({ source, setting, sent, before }) => [
+    source,
+    ...(compared ? [setting] : []),
+    before === undefined ? '' : said(before),
+    String(sent.status),
+    shorter(sent.failure?.message ?? ''),
+    String(sent.promptTokens ?? ''),
+    String(sent.outputTokens ?? ''),
+    millis(sent.total),
+    sent.target,
+  ]);
+  const [first, ...lines] = table(rows, head);
+  out.line(out.paint('bold', first!));
+  lines.forEach((line, i) => {
+    out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
+  });
+  if (runs.length < 2) return;
+  out.line();
+  for (const { setting, failed, passed, rate, interval } of settings) {
+    const range = `${percent(interval[0])} to ${percent(interval[1])}`;
+    const name = setting === '' ? '' : `${setting}: `;
+    out.line(
+      `${name}${failed} of ${failed + passed} failed (${percent(rate)}; 95 % interval ${range})`,
+    );
+  }
+  if (p === undefined) return;
+  const verdict =
+    p < SIGNIFICANT
+      ? 'the difference is more than chance'
+      : 'the difference may be chance: repeat more often to know';
+  out.line(
+    `${verdict} (Fisher's exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)})`,
+  );
+}

@@ -1,0 +1,42 @@
+/** `GET /ui/api/info`: what the page must know before it shows anything. */
+
+import type { Info, TargetChoice } from './api.ts';
+import type { Viewer } from './guard.ts';
+import type { UiParts } from './parts.ts';
+
+/** Jobs that run at the same time, requests of one replay, probes of one bisection. */
+export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
+
+const isGlob = (model: string) => /[*?]/.test(model);
+
+/** Providers and their models as targets; a configuration without names offers `provider/…` freely. */
+function targetsOf({ config }: Pick<UiParts, 'config'>): readonly TargetChoice[] {
+  const { providers, routes } = config();
+  return Object.values(providers).map(({ name, protocol, models }) => {
+    const routed = routes.flatMap(({ to }) => to.map(({ target }) => target));
+    const own = routed.filter((target) => target.startsWith(`${name}/`) && !isGlob(target));
+    const named = models.filter((model) => !isGlob(model)).map((model) => `${name}/${model}`);
+    const any = models.some(isGlob) || models.length === 0;
+    return { provider: name, protocol, models: [...new Set([...named, ...own])], any };
+  });
+}
+
+export function infoFor({ key, owner }: Viewer, parts: UiParts): Info {
+  const { samples, auth, routes, providers, workers } = parts.config();
+  return {
+    version: parts.version,
+    now: Date.now(),
+    samples: {
+      mode: samples.mode,
+      by_route: routes.some((route) => route.samples !== undefined),
+      redact: samples.redact,
+    },
+    auth: auth.keys.length > 0,
+    key,
+    sees: owner === undefined ? 'all' : 'own',
+    targets: targetsOf(parts),
+    priced: Object.values(providers).some(({ prices }) => prices.length > 0),
+    // A job could not be followed when the next request reaches another process.
+    limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,
+  };
+}

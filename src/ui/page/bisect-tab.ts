@@ -1,0 +1,224 @@
+/** Looks for the smallest request that still fails, and shows the search while it runs. */
+
+import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../api.ts';
+import { startBisect } from './api-calls.ts';
+import { bisectCurve, smallestSoFar } from './bisect-curve.ts';
+import { copyButton } from './copy.ts';
+import { button, type Child, h, replace } from './dom.ts';
+import { failureText } from './fetching.ts';
+import { bytes, count, percent } from './format.ts';
+import { cancel, endOf, type Followed, follow, latest, stateWords } from './job.ts';
+import { choiceFields, earlierJobs, field } from './job-form.ts';
+import { jsonTree } from './json-tree.ts';
+import { currentRoute, filtersOf, go, hashOf, withQuery } from './route.ts';
+import type { ExchangeRoute, View } from './view.ts';
+
+export function createBisectTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
+  let followed: Followed | undefined;
+  let shown = '';
+  const choice = choiceFields(detail, info);
+  const budget = h('input', {
+    type: 'number',
+    name: 'budget',
+    min: 1,
+    max: info.limits.budget,
+    value: Math.min(100, info.limits.budget),
+  });
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  const start = h('button', { type: 'submit', class: 'primary' }, 'Bisect');
+  const form = h(
+    'form',
+    {
+      class: 'jobform',
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          void send();
+        },
+      },
+    },
+    choice.nodes,
+    field('Requests at most', budget),
+    h('div', { class: 'submit' }, start),
+    problem,
+  );
+  const result = h('div', { class: 'job-result' });
+  const node = h(
+    'div',
+    { class: 'bisect-tab' },
+    detail.sendable.length === 0
+      ? h('p', { class: 'same-words' }, 'Nothing of this exchange can be sent again.')
+      : [
+          h(
+            'p',
+            { class: 'soft lead' },
+            'Sends parts of this request until the smallest one is found that still fails in the same way. Every request goes to the vendor and costs what it costs.',
+          ),
+          form,
+          earlierJobs(detail, 'bisect'),
+        ],
+    result,
+  );
+
+  async function send(): Promise<void> {
+    start.disabled = true;
+    problem.hidden = true;
+    try {
+      const { job } = await startBisect({
+        id: detail.row.id,
+        ...choice.read(),
+        budget: Number(budget.value) || undefined,
+      });
+      const route = currentRoute();
+      if (route.name === 'exchange') go(withQuery(route, { job }));
+    } catch (thrown) {
+      problem.hidden = false;
+      replace(problem, failureText(thrown));
+    }
+    start.disabled = false;
+  }
+
+  function draw(job: string, events: readonly JobEvent[], broken: string | undefined): void {
+    const probes = events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
+    const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : []));
+    const end = endOf(events);
+    const view = latest(events);
+    const last = probes.at(-1);
+    const least = smallestSoFar(probes).at(-1) ?? 0;
+    const running = end === undefined && broken === undefined;
+    replace(
+      result,
+      h(
+        'p',
+        { class: 'progress', role: 'status' },
+        running && h('i', { class: 'spinner' }),
+        view === undefined
+          ? 'Starting'
+          : `${stateWords(view.state)}: ${count(view.done)} of at most ${count(view.total)} requests`,
+        least > 0 && `, smallest that fails ${bytes(least)}`,
+        running && last !== undefined && h('span', { class: 'soft' }, ` leaving out ${last.phase}`),
+        running && button('Stop', () => void cancel(job), { class: 'tiny' }),
+      ),
+      notes.map((text) => h('p', { class: 'soft' }, text)),
+      (broken ?? end?.error?.message) !== undefined &&
+        h('p', { class: 'problem', role: 'alert' }, broken ?? end?.error?.message),
+      end?.result?.kind === 'bisect' && outcome(end.result.result),
+      probes.length > 0 && [bisectCurve(probes), probeLog(probes)],
+    );
+  }
+
+  return {
+    node,
+    show({ query }) {
+      const job = query.job ?? '';
+      if (job === shown) return;
+      shown = job;
+      followed?.close();
+      replace(result);
+      if (job !== '') followed = follow(job, (events, broken) => draw(job, events, broken));
+    },
+    close: () => followed?.close(),
+  };
+}
+
+const RESULTS = {
+  minimal: 'Nothing more can be left out',
+  partial: 'Ended before the smallest was found: run it again to go on',
+  'does-not-fail': 'It does not fail any more',
+} as const;
+
+function outcome(result: BisectResult): HTMLElement {
+  const query = filtersOf(currentRoute().query);
+  const sample = (id: string | null, text: string): Child =>
+    id !== null &&
+    h(
+      'a',
+      { class: 'button', href: hashOf({ name: 'exchange', id, tab: 'messages', query }) },
+      text,
+    );
+  const { cause, failure } = result;
+  const place = (label: string, ...content: Child[]) =>
+    h('div', null, h('dt', null, label), h('dd', null, ...content));
+  return h(
+    'div',
+    { class: 'found', 'data-result': result.result },
+    h('p', { class: 'words' }, result.words),
+    h(
+      'dl',
+      { class: 'facts' },
+      place('Result', RESULTS[result.result]),
+      failure !== null &&
+        place('Fails with', [failure.kind, failure.message].filter(Boolean).join(': ')),
+      result.failure_rate < 1 &&
+        result.failure_rate > 0 &&
+        place('How often', percent(result.failure_rate)),
+      place('Requests', count(result.probes)),
+      cause !== null && place('At', h('code', null, cause.at || '/')),
+      cause !== null && place('Enough to fail', `${bytes(cause.enough)} of ${bytes(cause.bytes)}`),
+    ),
+    h(
+      'p',
+      { class: 'buttons' },
+      sample(result.samples.minimal, 'The smallest that fails'),
+      sample(result.samples.passing, 'The nearest that passes'),
+      copyButton('Copy the smallest', () => JSON.stringify(result.minimal, null, 2), {
+        class: 'button',
+      }),
+    ),
+    h(
+      'details',
+      { open: JSON.stringify(result.minimal).length < 4000 },
+      h('summary', null, 'The smallest request that fails'),
+      jsonTree(result.minimal, {
+        depth: 3,
+        marks: new Map(cause === null ? [] : [[cause.in_minimal, 'this']]),
+      }),
+    ),
+  );
+}
+
+const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails otherwise' } as const;
+
+/** What the curve shows, for those who read. */
+function probeLog(probes: readonly BisectProbe[]): HTMLElement {
+  const least = smallestSoFar(probes);
+  return h(
+    'details',
+    { class: 'probelog' },
+    h('summary', null, 'All requests as a table'),
+    h(
+      'div',
+      { class: 'tablebox' },
+      h(
+        'table',
+        null,
+        h(
+          'thead',
+          null,
+          h(
+            'tr',
+            null,
+            ['#', 'Leaving out', 'Result', 'Size', 'Smallest so far'].map((text) =>
+              h('th', { scope: 'col' }, text),
+            ),
+          ),
+        ),
+        h(
+          'tbody',
+          null,
+          probes.map((probe, i) =>
+            h(
+              'tr',
+              null,
+              h('td', { class: 'num' }, probe.spent),
+              h('td', null, probe.phase),
+              h('td', null, VERDICTS[probe.verdict]),
+              h('td', { class: 'num' }, bytes(probe.bytes)),
+              h('td', { class: 'num' }, bytes(least[i]!)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,66 @@
+/** Numbers, times and sizes in few characters, the same in every country. */
+
+const two = (value: number) => String(value).padStart(2, '0');
+
+/** `2026-11-22`, of the reader's day. */
+export function day(time: number): string {
+  const date = new Date(time);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/** `14:03:09`, of the reader's day. */
+export function clock(time: number): string {
+  const date = new Date(time);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** `14:03:09.217`; with the date in front when it was another day. */
+export function moment(time: number, now = Date.now()): string {
+  const fine = `${clock(time)}.${String(new Date(time).getMilliseconds()).padStart(3, '0')}`;
+  return day(time) === day(now) ? fine : `${day(time)} ${fine}`;
+}
+
+/** `0.4 ms`, `812 ms`, `4.31 s`, `2 min 05 s`; `–` when it is not known. */
+export function millis(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–';
+  if (ms < 10) return `${+ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9995 ? 2 : 1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
+}
+
+/** `312 B`, `41 KB`, `5.2 MB`. */
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const [value, unit] = count < 1e6 ? [count / 1e3, 'KB'] : [count / 1e6, 'MB'];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/** `12 345`, with a thin space; `–` when it is not known. */
+export function count(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, '\u202f');
+}
+
+/** `940`, `12.3k`, `4.1M`. */
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  if (Math.abs(value) < 1000) return String(+value.toFixed(value < 10 ? 2 : 0));
+  const [scaled, unit] =
+    value < 999_500
+      ? [value / 1e3, 'k']
+      : value < 9.995e8
+        ? [value / 1e6, 'M']
+        : [value / 1e9, 'G'];
+  return `${scaled < 99.95 ? +scaled.toFixed(1) : Math.round(scaled)}${unit}`;
+}
+
+/** `62 %` of 0.62. */
+export const percent = (rate: number): string =>
+  `${rate > 0 && rate < 0.1 ? (rate * 100).toFixed(1) : Math.round(rate * 100)} %`;
+
+/** `1 hop`, `3 hops`. */
+export const several = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;

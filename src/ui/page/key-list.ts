@@ -1,0 +1,73 @@
+/** The keys that the page listens to, in a dialog. */
+
+import { button, h } from './dom.ts';
+
+const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    'Everywhere',
+    [
+      ['/', 'search'],
+      ['?', 'this list'],
+      ['g l', 'the list'],
+      ['g c', 'the charts'],
+      ['Esc', 'close, back to the list'],
+    ],
+  ],
+  [
+    'List',
+    [
+      ['j  k', 'next, previous exchange'],
+      ['Enter', 'open it'],
+      ['Home  End', 'newest, oldest loaded'],
+    ],
+  ],
+  [
+    'Exchange',
+    [
+      ['1 … 6', 'timeline, messages, diff, stream, replay, bisect'],
+      ['j  k', 'next, previous exchange in the same view'],
+      ['[  ]', 'messages: previous, next body'],
+      ['n  p', 'diff: next, previous change'],
+      ['←  →', 'stream: one event (with Shift ten)'],
+      ['Space', 'stream: play, stop'],
+    ],
+  ],
+];
+
+export function createKeyList(): HTMLDialogElement {
+  const dialog: HTMLDialogElement = h(
+    'dialog',
+    { class: 'keys', 'aria-label': 'Keys' },
+    h(
+      'header',
+      null,
+      h('h2', null, 'Keys'),
+      button('×', () => dialog.close(), { 'aria-label': 'Close', class: 'tiny' }),
+    ),
+    KEYS.map(([title, rows]) =>
+      h(
+        'section',
+        null,
+        h('h3', null, title),
+        h(
+          'dl',
+          null,
+          rows.map(([keys, words]) =>
+            h(
+              'div',
+              null,
+              h(
+                'dt',
+                null,
+                keys.split('  ').map((one) => h('kbd', null, one)),
+              ),
+              h('dd', null, words),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+  return dialog;
+}

@@ -1,0 +1,86 @@
+/** What the address says: every state of the page can be linked to, reloaded and gone back to. */
+
+export type Tab = 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
+export const TABS: readonly Tab[] = ['timeline', 'messages', 'diff', 'stream', 'replay', 'bisect'];
+
+/** What stands behind the question mark; filters of the list stay while one looks at an exchange. */
+export type Query = Readonly<Record<string, string>>;
+
+export type Route =
+  | { readonly name: 'list'; readonly query: Query }
+  | { readonly name: 'charts'; readonly query: Query }
+  | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
+
+/** Names of the list's filters in an address. */
+export const FILTERS = [
+  'q',
+  'status',
+  'model',
+  'note',
+  'session',
+  'entry',
+  'since',
+  'until',
+] as const;
+export type FilterName = (typeof FILTERS)[number];
+
+/** Reads `#/x/req_1_abc/diff?a=client-request`; whatever is not understood is the list. */
+export function readRoute(hash: string): Route {
+  const [path = '', search = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
+  const query = Object.fromEntries(new URLSearchParams(search));
+  const [, first, id, tab] = path.split('/');
+  if (first === 'charts') return { name: 'charts', query };
+  if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };
+  const known = TABS.find((one) => one === tab);
+  return { name: 'exchange', id: decoded(id), tab: known ?? 'timeline', query };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The address of a state, from the `#` on. */
+export function hashOf(route: Route): string {
+  const path =
+    route.name === 'charts'
+      ? '#/charts'
+      : route.name === 'list'
+        ? '#/'
+        : `#/x/${encodeURIComponent(route.id)}${route.tab === 'timeline' ? '' : `/${route.tab}`}`;
+  const entries = Object.entries(route.query).filter(([, value]) => value !== '');
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
+}
+
+/** Only the list's filters of a query. */
+export function filtersOf(query: Query): Query {
+  return Object.fromEntries(
+    FILTERS.filter((name) => query[name]).map((name) => [name, query[name]!]),
+  );
+}
+
+/** The query with some values changed; '' takes one away. */
+export function withQuery<R extends Route>(route: R, changes: Query): R {
+  const query = Object.fromEntries(
+    Object.entries({ ...route.query, ...changes }).filter(([, value]) => value !== ''),
+  );
+  return { ...route, query };
+}
+
+export const currentRoute = (): Route => readRoute(location.hash);
+
+/** Goes to a state. `quiet`: in place of the present one, so that "back" does not stop at every step. */
+export function go(route: Route, quiet = false): void {
+  const hash = hashOf(route);
+  if (hash === location.hash) return;
+  if (!quiet) {
+    location.hash = hash;
+    return;
+  }
+  history.replaceState(null, '', hash);
+  // replaceState is silent; the views hear of it in the same way as of a click.
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}

@@ -1,0 +1,38 @@
+/** Round steps for axes. */
+
+/** Round values from `low` to `high`, about `wanted` of them. */
+export function ticks(low: number, high: number, wanted: number): readonly number[] {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const rough = span / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((one) => one >= rough)!;
+  const all: number[] = [];
+  for (let i = Math.ceil(low / step); i * step <= high + step / 1e6; i++) all.push(i * step);
+  return all;
+}
+
+const STEPS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+  172_800, 604_800,
+];
+
+/** Times (since 1970) that stand well under an axis: full minutes, hours, days of the reader's clock. */
+export function timeTicks(from: number, to: number, wanted: number): readonly number[] {
+  const seconds = (to - from) / 1000 / wanted;
+  const step = (STEPS.find((one) => one >= seconds) ?? STEPS.at(-1)!) * 1000;
+  const shift = new Date(from).getTimezoneOffset() * 60_000;
+  const all: number[] = [];
+  for (let i = Math.ceil((from - shift) / step); i * step + shift <= to; i++)
+    all.push(i * step + shift);
+  return all;
+}
+
+/** The next round value above; the top of an axis. */
+export function roundUp(value: number): number {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    .map((factor) => factor * power)
+    .find((one) => one >= value - 1e-9)!;
+}

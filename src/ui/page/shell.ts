@@ -1,0 +1,114 @@
+/** The frame of the page: name, places, the state of the live feed, and the panes. */
+
+import type { Info } from '../api.ts';
+import { button, h, replace } from './dom.ts';
+import { filtersOf, hashOf, type Route } from './route.ts';
+import type { Feed } from './rows.ts';
+
+export interface Shell {
+  readonly node: HTMLElement;
+  readonly list: HTMLElement;
+  readonly detail: HTMLElement;
+  readonly charts: HTMLElement;
+  show(route: Route): void;
+  feed(state: Feed): void;
+}
+
+const FEEDS: Readonly<Record<Feed, string>> = {
+  connecting: 'connecting',
+  live: 'live',
+  lost: 'connection lost, trying again',
+};
+
+/** @param help shows the keys */
+export function createShell(info: Info, help: () => void): Shell {
+  const places = h('nav', { class: 'places', 'aria-label': 'Places' });
+  const feed = h('span', { class: 'feed', role: 'status' });
+  const list = h('div', { class: 'pane list-pane' });
+  const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
+  const charts = h('div', { class: 'pane charts-pane' });
+  const main = h('main', { id: 'main', tabindex: -1 }, list, detail, charts);
+  const { mode, by_route } = info.samples;
+  const recording = by_route
+    ? 'recording: by route'
+    : mode === 'all'
+      ? ''
+      : mode === 'off'
+        ? 'recording is off'
+        : 'recording: failures only';
+  const skip = h(
+    'a',
+    {
+      class: 'skip',
+      href: '#main',
+      on: {
+        // The address is the state of the page: the link must not change it.
+        click: (event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+    },
+    'Skip to the content',
+  );
+  const node = h(
+    'div',
+    { class: 'shell' },
+    skip,
+    h(
+      'header',
+      { class: 'top' },
+      h('a', { class: 'brand', href: '#/' }, h('b', null, 'hop'), 'gate'),
+      places,
+      h('span', { class: 'space-between' }),
+      recording !== '' && h('span', { class: 'recording' }, recording),
+      info.sees === 'own' &&
+        h(
+          'span',
+          { class: 'recording', title: 'Only exchanges of your own key are shown' },
+          `key ${info.key}`,
+        ),
+      feed,
+      h('a', { class: 'quiet', href: '/docs', target: '_blank', rel: 'noopener' }, 'Manual'),
+      button('?', help, { class: 'quiet help', 'aria-label': 'Keys', 'aria-keyshortcuts': '?' }),
+    ),
+    main,
+    h('div', { id: 'announce', role: 'status' }),
+  );
+  return {
+    node,
+    list,
+    detail,
+    charts,
+    show(route) {
+      const query = filtersOf(route.query);
+      node.dataset.place = route.name;
+      replace(
+        places,
+        h(
+          'a',
+          {
+            href: hashOf({ name: 'list', query }),
+            'aria-current': route.name === 'charts' ? null : 'page',
+          },
+          'Exchanges',
+        ),
+        h(
+          'a',
+          {
+            href: hashOf({ name: 'charts', query }),
+            'aria-current': route.name === 'charts' ? 'page' : null,
+          },
+          'Charts',
+        ),
+      );
+      const what =
+        route.name === 'exchange' ? route.id : route.name === 'charts' ? 'Charts' : 'Exchanges';
+      document.title = `${what} · hopgate`;
+    },
+    feed(state) {
+      feed.dataset.state = state;
+      if (feed.textContent !== FEEDS[state]) replace(feed, h('i', { class: 'dot' }), FEEDS[state]);
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** Characters that would hide or turn text around are made visible before any text is shown. */
+
+// Controls but tab and newline; format characters (bidi marks, embeddings, isolates, zero widths, tags);
+// line and paragraph separators; halves of surrogate pairs. ZWNJ and ZWJ stay, Persian and emoji need
+// them, and the Arabic number signs, which can be seen.
+const HIDDEN = /(?!\u200c|\u200d|[\t\n\u0600-\u0605\u06dd])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const EACH = new RegExp(HIDDEN, 'gu');
+
+const NAMES: Readonly<Record<number, string>> = {
+  27: 'escape',
+  173: 'soft hyphen',
+  1564: 'Arabic letter mark',
+  8203: 'zero width space',
+  8206: 'left-to-right mark',
+  8207: 'right-to-left mark',
+  8232: 'line separator',
+  8233: 'paragraph separator',
+  8234: 'left-to-right embedding',
+  8235: 'right-to-left embedding',
+  8236: 'pop directional formatting',
+  8237: 'left-to-right override',
+  8238: 'right-to-left override',
+  8294: 'left-to-right isolate',
+  8295: 'right-to-left isolate',
+  8296: 'first strong isolate',
+  8297: 'pop directional isolate',
+  65279: 'byte order mark',
+};
+
+/** A piece of a text: as it stands, or the sign for a character that cannot be seen, with its name. */
+export interface Piece {
+  readonly text: string;
+  readonly hidden?: string;
+}
+
+/** `U+202E`. */
+export function codeOf(character: string): string {
+  return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+/** Is there anything in it that cannot be seen? */
+export const hides = (text: string): boolean => HIDDEN.test(text);
+
+/** The text in pieces; a carriage return in front of a newline is left out. */
+export function pieces(text: string): readonly Piece[] {
+  if (!hides(text)) return text === '' ? [] : [{ text }];
+  const all: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(EACH)) {
+    const at = match.index;
+    if (at > from) all.push({ text: text.slice(from, at) });
+    const character = match[0];
+    from = at + character.length;
+    if (character === '\r' && text[from] === '\n') continue;
+    const code = character.codePointAt(0)!;
+    const sign = code < 0x20 ? String.fromCharCode(0x2400 + code) : codeOf(character);
+    all.push({ text: sign, hidden: [codeOf(character), NAMES[code]].filter(Boolean).join(' ') });
+  }
+  if (from < text.length) all.push({ text: text.slice(from) });
+  return all;
+}
+
+/** The same for places where only a plain text can stand (titles, labels). */
+export function plain(text: string): string {
+  if (!hides(text)) return text;
+  return pieces(text)
+    .map(({ text: piece, hidden }) => (hidden === undefined ? piece : `⟨${piece}⟩`))
+    .join('');
+}

@@ -1,0 +1,61 @@
+/** What one sees while there is nothing to see: how to record, and how to send a first request. */
+
+import type { Info } from '../api.ts';
+import { copyButton } from './copy.ts';
+import { h } from './dom.ts';
+
+const code = (text: string) =>
+  h(
+    'div',
+    { class: 'snippet' },
+    h('pre', { tabindex: 0 }, text),
+    copyButton('Copy', () => text),
+  );
+
+/** Recording is switched off. */
+export function recordingOff(): HTMLElement {
+  return h(
+    'div',
+    { class: 'blank' },
+    h('h2', null, 'Recording is off'),
+    h(
+      'p',
+      null,
+      'Exchanges show up here once the gateway keeps samples. Put this into its configuration:',
+    ),
+    code('samples:\n  mode: all        # or: errors'),
+    h(
+      'p',
+      null,
+      'A running gateway takes it up by itself; this page needs a reload. Samples stay on the machine of the gateway, credentials are never written. ',
+      h('a', { href: '/docs/configuration#samples' }, 'What can be set'),
+    ),
+  );
+}
+
+/** Nothing was recorded so far. */
+export function firstRequest(info: Info): HTMLElement {
+  const first = info.targets.find(({ models }) => models.length > 0)?.models[0];
+  const model = first ?? 'demo/echo';
+  const body = JSON.stringify({
+    model,
+    stream: true,
+    messages: [{ role: 'user', content: 'Hello!' }],
+  });
+  const key = info.auth ? ' \\\n  -H "authorization: Bearer $HOPGATE_KEY"' : '';
+  const line = `curl -N ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json'${key} \\\n  -d '${body}'`;
+  const errors = info.samples.mode === 'errors';
+  return h(
+    'div',
+    { class: 'blank' },
+    h('h2', null, errors ? 'No failures so far' : 'Waiting for a first exchange'),
+    h(
+      'p',
+      null,
+      errors
+        ? 'Only exchanges that fail are kept (samples.mode: errors). Those that come appear here at once.'
+        : 'Send one, and it appears here at once:',
+    ),
+    !errors && code(line),
+  );
+}

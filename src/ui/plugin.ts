@@ -1,0 +1,14 @@
+/** The routes of the page and of its API. */
+
+import { Elysia } from 'elysia';
+import type { Ui } from './index.ts';
+
+/** `/ui` and everything under it. Bodies are read by `ui`, bounded. */
+export function uiPlugin(ui: Pick<Ui, 'answer'>) {
+  const answer = ({ request }: { request: Request }) => ui.answer(request);
+  return new Elysia({ name: 'ui', seed: ui })
+    .get('/ui', answer)
+    .get('/ui/*', answer)
+    .post('/ui/*', answer, { parse: 'none' })
+    .delete('/ui/*', answer, { parse: 'none' });
+}

@@ -1,0 +1,81 @@
+/** Serves the page under `/ui`: files that hold no data, so they need no key; what they show comes from the API. */
+
+import { createHash } from 'node:crypto';
+
+// Scripts and styles of this server alone, no frames, no forms; and no way to turn a text into markup
+// (trusted types), whatever a sample holds.
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** Of every answer under `/ui`. */
+export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html',
+  js: 'text/javascript',
+  css: 'text/css',
+  svg: 'image/svg+xml',
+};
+
+interface Asset {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+let assets: Promise<ReadonlyMap<string, Asset>> | undefined;
+
+async function load(): Promise<ReadonlyMap<string, Asset>> {
+  const { PAGE_FILES } = await import('./page-files.ts');
+  return new Map(
+    Object.entries(PAGE_FILES).map(([name, body]) => {
+      const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'text/plain';
+      const headers = {
+        ...SAFE_HEADERS,
+        'content-type': `${type}; charset=utf-8`,
+        // The page is asked for again each time, so that another version of the program shows at once;
+        // what it names is named by its content.
+        'cache-control': name.endsWith('.html') ? 'no-cache' : 'max-age=31536000, immutable',
+        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+      };
+      return [name, { body, headers }];
+    }),
+  );
+}
+
+/**
+ * The page for `/ui` and `/ui/`, its files for `/ui/NAME`; undefined for any other path. Only names of
+ * the bundle are known; nothing is looked for on disk.
+ */
+export async function servePage(request: Request): Promise<Response | undefined> {
+  const { pathname } = new URL(request.url);
+  const name = pathname.replace(/^\/ui\/?/, '') || 'index.html';
+  assets ??= load();
+  // A page that could not be bundled (from source, while it is being edited) is tried again.
+  assets.catch(() => {
+    assets = undefined;
+  });
+  const asset = (await assets).get(name);
+  if (asset === undefined) return undefined;
+  const { body, headers } = asset;
+  if (request.headers.get('if-none-match') === headers.etag) {
+    return new Response(null, { status: 304, headers });
+  }
+  return new Response(body, { headers });
+}

@@ -1,0 +1,444 @@
+/** Who may use the page's API: keys and whose exchanges they see, rebinding, other sites, hostile content, canaries. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { connect } from 'node:net';
+import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api.ts';
+import { refuse, say } from '../support/fake-upstream/index.ts';
+import { type ApiWorld, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';
+
+setDefaultTimeout(60_000);
+
+const CHAT = '/v1/chat/completions';
+const ask = (content: string) => ({ model: 'via-chat', messages: [{ role: 'user', content }] });
+
+/** Sends a request with headers that `fetch` would not let one set; status and body. */
+function raw(url: string, lines: readonly string[]): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on('end', () => resolve({ status: Number(text.split(' ')[1]), text }));
+    socket.on('error', reject);
+    socket.write(`${[...lines, 'connection: close'].join('\r\n')}\r\n\r\n`);
+  });
+}
+
+describe('without keys', () => {
+  let world: ApiWorld;
+  let id: string;
+  beforeAll(async () => {
+    world = await startApiWorld();
+    id = await world.post(CHAT, ask('Hello.'));
+    await world.rows(1);
+  });
+  afterAll(() => world.stop());
+
+  const paths = () => [
+    'info',
+    'samples',
+    'live',
+    'stats',
+    'jobs',
+    `samples/${id}`,
+    `samples/${id}/edges/client-request`,
+    `samples/${id}/edges/client-request/conversation`,
+    `samples/${id}/edges/client-request/events`,
+    `samples/${id}/diff`,
+    `samples/${id}/export`,
+    `samples/${id}/curl`,
+  ];
+
+  test('a name that was bound to this machine from outside gets nothing, on any path', async () => {
+    for (const path of paths()) {
+      const got = await raw(world.gateway.url, [
+        `GET /ui/api/${path} HTTP/1.1`,
+        'host: rebound.example:5520',
+      ]);
+      expect([path, got.status]).toEqual([path, 403]);
+      expect(got.text).toContain('host_not_allowed');
+      expect(got.text).not.toContain('Hello.');
+    }
+  });
+
+  test('pages of other sites are refused: other ports of this machine, too', async () => {
+    const own = new URL(world.gateway.url);
+    for (const path of paths()) {
+      for (const origin of ['https://evil.example', `http://${own.hostname}:1`, 'null']) {
+        const response = await world.api(path, { headers: { origin } });
+        expect([path, origin, response.status]).toEqual([path, origin, 403]);
+      }
+      for (const site of ['cross-site', 'same-site']) {
+        const response = await world.api(path, { headers: { 'sec-fetch-site': site } });
+        expect([path, site, response.status]).toEqual([path, site, 403]);
+      }
+    }
+    const fine = await world.api('info', {
+      headers: { origin: own.origin, 'sec-fetch-site': 'same-origin' },
+    });
+    expect(fine.status).toBe(200);
+    expect(fine.headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test('nothing is begun by what a foreign page could send: a form, a text, no header', async () => {
+    const asked = world.upstream.asked.length;
+    const body = JSON.stringify({ id });
+    const tries: [string, RequestInit][] = [
+      ['text', { headers: { 'content-type': 'text/plain', 'x-hopgate-ui': '1' } }],
+      [
+        'form',
+        { headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-hopgate-ui': '1' } },
+      ],
+      ['none', { headers: { 'x-hopgate-ui': '1' } }],
+      ['no header', { headers: { 'content-type': 'application/json' } }],
+      [
+        'other origin',
+        {
+          headers: {
+            'content-type': 'application/json',
+            'x-hopgate-ui': '1',
+            origin: 'http://127.0.0.1:9',
+          },
+        },
+      ],
+    ];
+    for (const [name, init] of tries) {
+      for (const path of ['replay', 'bisect']) {
+        const response = await world.api(path, { method: 'POST', body, ...init });
+        expect([name, path, response.status >= 400]).toEqual([name, path, true]);
+      }
+    }
+    const removal = await world.api('jobs/job_1_a', { method: 'DELETE' });
+    expect(removal.status).toBe(403);
+    expect(world.upstream.asked.length).toBe(asked);
+  });
+
+  test('what is no request of the API is refused in words', async () => {
+    const calls: [unknown, number][] = [
+      [{}, 404],
+      [{ id: 7 }, 400],
+      [{ id: 'req_1_a' }, 404],
+      [{ id, stage: 'client-response' }, 404],
+      [{ id, to: 'nowhere/m' }, 400],
+      [{ id, to: 'chat' }, 400],
+      [{ id, repeat: 0 }, 400],
+      [{ id, repeat: 1.5 }, 400],
+      [{ id, repeat: 100_000 }, 400],
+      [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
+      [{ id, repair: 'yes' }, 400],
+      [{ id, compare: 'repair=on' }, 400],
+      // Settings that say where keys are sent are for who can edit the file.
+      [{ id, compare: ['providers.chat.base_url=http://evil.example'] }, 400],
+      [{ id, compare: ['providers.chat.headers.x=1'] }, 400],
+      [{ id, compare: ['to=nowhere/m'] }, 400],
+      [[], 400],
+      ['x', 400],
+    ];
+    for (const [body, status] of calls) {
+      const response = await world.send('POST', 'replay', body);
+      expect([body, response.status]).toEqual([body, status]);
+      expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
+    }
+    const large = await world.send('POST', 'replay', { id, to: 'x'.repeat(100_000) });
+    expect(large.status).toBe(413);
+    expect((await world.send('PUT', 'replay', {})).status).toBe(404);
+    expect((await world.api('nothing')).status).toBe(404);
+    expect((await world.api('samples/a/b/c/d/e/f')).status).toBe(404);
+  });
+
+  test('the page and its files may do nothing but load each other', async () => {
+    const page = await fetch(`${world.gateway.url}/ui`);
+    const html = await page.text();
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = page.headers.get('content-security-policy')!;
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "img-src 'self' data:",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "require-trusted-types-for 'script'",
+    ]) {
+      expect(policy.split('; ')).toContain(rule);
+    }
+    expect(policy).not.toContain('unsafe');
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(html).not.toMatch(/(src|href)="?(https?:)?\/\//);
+    expect(html).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=|style=/);
+    const files = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(files.length).toBeGreaterThanOrEqual(2);
+    for (const path of files) {
+      const file = await fetch(world.gateway.url + path);
+      expect([path, file.status]).toEqual([path, 200]);
+      expect(file.headers.get('x-content-type-options')).toBe('nosniff');
+      const tag = file.headers.get('etag')!;
+      const again = await fetch(world.gateway.url + path, { headers: { 'if-none-match': tag } });
+      expect(again.status).toBe(304);
+      await file.text();
+    }
+    for (const path of ['/ui/../etc/passwd', '/ui/main.ts', '/ui/page-files.ts', '/ui/__proto__']) {
+      expect((await fetch(world.gateway.url + path)).status).toBe(404);
+    }
+  });
+});
+
+describe('with keys', () => {
+  const ANN = { authorization: 'Bearer ann-secret-key' };
+  const BOB = { 'x-api-key': 'bob-secret-key' };
+  const ROOT = { authorization: 'Bearer root-secret-key' };
+  let world: ApiWorld;
+  let anns: string;
+  let bobs: string;
+  beforeAll(async () => {
+    world = await startApiWorld({
+      auth: {
+        keys: [
+          { name: 'ann', key: 'ann-secret-key' },
+          { name: 'bob', key: 'bob-secret-key' },
+          { name: 'root', key: 'root-secret-key', sees: 'all' },
+        ],
+      },
+    });
+    anns = await world.post(CHAT, ask("Ann's words."), ANN);
+    bobs = await world.post(CHAT, ask("Bob's words."), BOB);
+    for (let i = 0; ; i++) {
+      const { rows } = await world.json<SamplesPage>('samples', ROOT);
+      if (rows.filter(({ state }) => state === 'done').length === 2) break;
+      if (i > 100) throw new Error('not recorded');
+      await Bun.sleep(30);
+    }
+  });
+  afterAll(() => world.stop());
+
+  test('without one there is a page, and nothing on it', async () => {
+    expect((await fetch(`${world.gateway.url}/ui`)).status).toBe(200);
+    for (const path of ['info', 'samples', 'live', 'stats', 'jobs', `samples/${anns}`]) {
+      expect((await world.api(path)).status).toBe(401);
+      const wrong = await world.api(path, { headers: { authorization: 'Bearer wrong' } });
+      expect(wrong.status).toBe(401);
+      expect(await wrong.text()).not.toContain('Ann');
+    }
+    expect((await world.send('POST', 'replay', { id: anns })).status).toBe(401);
+  });
+
+  test('a key sees its own exchanges, in every form, and no others', async () => {
+    expect(await world.json<Info>('info', ANN)).toMatchObject({
+      key: 'ann',
+      sees: 'own',
+      auth: true,
+    });
+    const { rows } = await world.json<SamplesPage>('samples', ANN);
+    expect(rows.map(({ id }) => id)).toEqual([anns]);
+    expect((await world.json<Stats>('stats', ANN)).all.requests).toBe(1);
+    for (const rest of [
+      '',
+      '/edges/client-request',
+      '/diff',
+      '/export',
+      '/curl',
+      '/edges/client-request/conversation',
+    ]) {
+      const [own, other] = await Promise.all([
+        world.api(`samples/${anns}${rest}`, { headers: ANN }),
+        world.api(`samples/${bobs}${rest}`, { headers: ANN }),
+      ]);
+      expect([rest, own.status, other.status]).toEqual([rest, 200, 404]);
+      expect(await other.text()).not.toContain('Bob');
+    }
+    for (const path of ['replay', 'bisect']) {
+      expect((await world.send('POST', path, { id: bobs }, ANN)).status).toBe(404);
+    }
+    // Asking by q or by owner opens nothing either.
+    const found = await world.json<SamplesPage>(`samples?q=${bobs}&owner=bob`, ANN);
+    expect(found.rows).toEqual([]);
+  });
+
+  test('a key that sees all does', async () => {
+    expect(await world.json<Info>('info', ROOT)).toMatchObject({ key: 'root', sees: 'all' });
+    const { rows } = await world.json<SamplesPage>('samples', ROOT);
+    expect(rows.map(({ id }) => id).sort()).toEqual([anns, bobs].sort());
+    expect((await world.json<SampleDetail>(`samples/${bobs}`, ROOT)).meta.owner).toBe('bob');
+  });
+
+  test('the live feed tells a key of its own exchanges alone', async () => {
+    const listen = async (headers: Record<string, string>) =>
+      eventsIn<LiveEvent>(await world.api('live', { headers }));
+    const [own, all] = [await listen(ANN), await listen(ROOT)];
+    const third = await world.post(CHAT, ask("Bob's again."), BOB);
+    const fourth = await world.post(CHAT, ask("Ann's again."), ANN);
+    const isOver = (id: string) => (event: LiveEvent) =>
+      event.type === 'row' && event.row.id === id && event.row.state === 'done';
+    const heard = JSON.stringify(await eventsUntil(own, isOver(fourth)));
+    expect(heard).not.toContain(third);
+    expect(JSON.stringify(await eventsUntil(all, isOver(fourth)))).toContain(third);
+  });
+
+  test('jobs belong to the key that began them', async () => {
+    const { job } = (await (await world.send('POST', 'replay', { id: anns }, ANN)).json()) as {
+      job: string;
+    };
+    expect((await world.api(`jobs/${job}`, { headers: BOB })).status).toBe(404);
+    expect((await world.send('DELETE', `jobs/${job}`, undefined, BOB)).status).toBe(404);
+    const events = eventsIn<{ type: string; result?: unknown }>(
+      await world.api(`jobs/${job}`, { headers: ANN }),
+    );
+    const seen = await eventsUntil(events, ({ type }) => type === 'end');
+    expect(seen.at(-1)).toMatchObject({ job: { state: 'done' }, result: { kind: 'replay' } });
+    const list = await world.json<{ jobs: { id: string }[] }>('jobs', BOB);
+    expect(list.jobs).toEqual([]);
+  });
+});
+
+describe('what clients and models say', () => {
+  const HOSTILE =
+    '"><script>alert(1)</script><img src=x onerror=alert(1)>\u2028#{7*7}{{7*7}}javascript:alert(1)';
+
+  test('is data in every answer: JSON or plain text, never a page', async () => {
+    const world = await startApiWorld();
+    try {
+      world.upstream.enqueue(
+        refuse(500, {}, { error: { message: HOSTILE, type: '<b>' } }),
+        refuse(500, {}, { error: { message: HOSTILE, type: '<b>' } }),
+      );
+      const id = await world.post(
+        CHAT,
+        {
+          model: 'via-chat',
+          messages: [{ role: 'user', content: HOSTILE, name: '<u>' }],
+          tools: [{ type: 'function', function: { name: 'a', description: HOSTILE } }],
+        },
+        { 'x-session-id': '<i>session</i>', 'user-agent': '<script>ua</script>' },
+      );
+      await world.rows(1);
+      for (const path of [
+        'samples',
+        `samples/${id}`,
+        `samples/${id}/diff`,
+        `samples/${id}/export`,
+        `samples/${id}/curl`,
+        `samples/${id}/edges/client-request`,
+        `samples/${id}/edges/client-request/conversation`,
+        `samples/${id}/edges/provider-error/conversation`,
+        `samples/%3Cscript%3E`,
+        `samples?status=%3Cscript%3E`,
+      ]) {
+        const response = await world.api(path);
+        expect(response.headers.get('content-type')).toMatch(
+          /^(application\/json|text\/plain; charset=utf-8)$/,
+        );
+        expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+        expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
+        await response.text();
+      }
+    } finally {
+      await world.stop();
+    }
+  });
+
+  test('may be huge, deep, or no text at all', async () => {
+    const world = await startApiWorld({ limits: { body_bytes: 200_000_000 } });
+    try {
+      const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
+      const bodies: [string, string | Uint8Array][] = [
+        [
+          'deep',
+          `{"model":"via-chat","messages":[{"role":"user","content":"x"}],"metadata":${deep}}`,
+        ],
+        ['binary', new Uint8Array([0xff, 0xfe, 0, 1, 2, 0x80, 0xc3, 0x28])],
+        ['empty', ''],
+        ['huge', JSON.stringify(ask('z'.repeat(30_000_000)))],
+      ];
+      for (const [name, body] of bodies) {
+        const id = await world.post(CHAT, body as string);
+        for (let i = 0; (await world.api(`samples/${id}`)).status !== 200; i++) {
+          // A body that was refused before it became an exchange is not recorded.
+          if (i > 60) break;
+          await Bun.sleep(30);
+        }
+        if ((await world.api(`samples/${id}`)).status !== 200) continue;
+        for (const rest of [
+          '',
+          '/edges/client-request',
+          '/edges/client-request/conversation',
+          '/diff',
+          '/curl',
+          '/edges/client-request/events',
+        ]) {
+          const response = await world.api(`samples/${id}${rest}`);
+          expect([name, rest, [200, 400, 404, 413].includes(response.status)]).toEqual([
+            name,
+            rest,
+            true,
+          ]);
+          const { length } = await response.bytes();
+          expect([name, rest, length < 6_000_000]).toEqual([name, rest, true]);
+        }
+      }
+      // All the while, others are served.
+      expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
+    } finally {
+      await world.stop();
+    }
+  });
+
+  test('credentials stand in no answer, wherever they came from', async () => {
+    const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
+    const world = await startApiWorld(
+      {},
+      {
+        headers: { 'x-team': canary('config') },
+        keys: [canary('provider')],
+        query: { token: canary('query') },
+      },
+    );
+    try {
+      world.upstream.enqueue(
+        refuse(
+          401,
+          { 'x-echo': canary('vendorheader') },
+          { error: { message: `Bad key ${canary('provider')}.` } },
+        ),
+        refuse(401, {}, { error: { message: `Bad key ${canary('provider')}.` } }),
+        say(`Your key is ${canary('answer')}.`, { delivery: { piece: 10_000 } }),
+      );
+      const headers = {
+        authorization: `Bearer ${canary('bearer')}`,
+        cookie: `s=${canary('cookie')}`,
+      };
+      const ids: string[] = [];
+      for (const stream of [false, true]) {
+        const body = { ...ask(`My key: ${canary('body')}`), stream };
+        ids.push(await world.post(`${CHAT}?key=${canary('search')}`, body, headers));
+      }
+      await world.rows(2);
+      const texts: string[] = [];
+      for (const path of ['info', 'samples', 'stats', 'jobs']) {
+        texts.push(await (await world.api(path)).text());
+      }
+      for (const id of ids) {
+        const { meta } = await world.json<SampleDetail>(`samples/${id}`);
+        texts.push(JSON.stringify(meta));
+        for (const rest of ['diff', 'export', 'curl', 'curl?stage=provider-request']) {
+          texts.push(await (await world.api(`samples/${id}/${rest}`)).text());
+        }
+        for (const { stage } of meta.edges) {
+          for (const view of ['', '/conversation', '/events']) {
+            texts.push(await (await world.api(`samples/${id}/edges/${stage}${view}`)).text());
+          }
+        }
+      }
+      // A replay is answered by the vendor anew: what it says then passes through no recorder.
+      const all = texts.join('\n');
+      expect(all.length).toBeGreaterThan(5000);
+      expect(all).not.toContain('canary');
+      expect(world.gateway.stderr()).not.toContain('canary');
+    } finally {
+      await world.stop();
+    }
+  });
+});

@@ -1,0 +1,142 @@
+/** Coming to the page: with keys, without samples, with nothing recorded, and while the gateway is away. */
+
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test';
+import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import {
+  hasBrowser,
+  noBrowser,
+  startBrowser,
+  stopBrowser,
+  type Visit,
+  visit,
+} from './page-browser.ts';
+
+setDefaultTimeout(120_000);
+
+const suite = hasBrowser ? describe : describe.skip;
+const KEY = 'hg-key-of-the-operator-0123456789';
+
+suite(hasBrowser ? 'coming to the page' : noBrowser, () => {
+  let upstream: FakeUpstream;
+  let gateway: Gateway | undefined;
+  let seen: Visit | undefined;
+
+  beforeAll(async () => {
+    upstream = await startFakeUpstream();
+    await startBrowser();
+  }, 180_000);
+  afterEach(async () => {
+    await seen?.close();
+    seen = undefined;
+    await gateway?.stop();
+    gateway = undefined;
+    upstream.clear();
+  });
+  afterAll(async () => {
+    await stopBrowser();
+    await upstream.stop();
+  });
+
+  /** What a browser remarks on answers with an error status is no complaint of the page. */
+  const complaints = () =>
+    seen!.complaints.filter((one) => !one.includes('Failed to load resource'));
+
+  test('with keys a form asks once, says when the key is wrong, and keeps it in the tab alone', async () => {
+    gateway = await startGateway(
+      threeProviders(upstream, {
+        samples: { mode: 'all' },
+        auth: { keys: [{ name: 'operator', key: KEY }] },
+      }),
+    );
+    upstream.enqueue(say('Fine.'));
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
+      body: JSON.stringify({ model: 'via-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    const id = answer.headers.get('x-hopgate-request-id')!;
+    await answer.text();
+
+    seen = await visit(gateway.url);
+    const { page } = seen;
+    await seen.open(`#/x/${id}`);
+    const field = page.getByLabel('Key of this gateway');
+    await field.fill('not-the-key');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('alert').getByText('not one of the gateway').waitFor();
+    await field.fill(KEY);
+    await page.keyboard.press('Enter');
+    // The place that the address named was not forgotten, and the live feed works with a key.
+    await page.locator('.waterfall').waitFor();
+    await page.locator(`.row[data-id="${id}"]`).waitFor();
+    await page.locator('.feed[data-state="live"]').waitFor();
+    await page.reload();
+    await page.locator('.waterfall').waitFor();
+    expect(page.url()).not.toContain(KEY);
+    const kept: unknown = await page.locator('body').evaluate((body) => {
+      const view = body.ownerDocument.defaultView;
+      return [view.localStorage.length, view.document.cookie];
+    });
+    expect(kept).toEqual([0, '']);
+    expect(complaints()).toEqual([]);
+    // Another tab has to ask for itself.
+    const other = await visit(gateway.url);
+    await other.open('#/');
+    await other.page.getByLabel('Key of this gateway').waitFor();
+    await other.close();
+  });
+
+  test('without recording the page says how to switch it on', async () => {
+    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
+    seen = await visit(gateway.url);
+    await seen.open('#/');
+    await seen.page.getByRole('heading', { name: 'Recording is off' }).waitFor();
+    expect(await seen.page.locator('.snippet').textContent()).toContain('mode: all');
+    expect(complaints()).toEqual([]);
+  });
+
+  test('with nothing recorded it gives a line that works, and shows what the line did', async () => {
+    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
+    seen = await visit(gateway.url);
+    const { page } = seen;
+    await seen.open('#/');
+    await page.getByRole('heading', { name: 'Waiting for a first exchange' }).waitFor();
+    const line = (await page.locator('.snippet pre').textContent())!;
+    upstream.enqueue(say('Fine.'));
+    // Not spawnSync: the vendor lives in this process.
+    const run = Bun.spawn(['bash', '-c', line], { stdout: 'pipe', stderr: 'ignore' });
+    expect(await new Response(run.stdout).text()).toContain('Fine.');
+    await page.locator('.row').waitFor();
+    expect(await page.locator('.blank').count()).toBe(0);
+    expect(complaints()).toEqual([]);
+  });
+
+  test('a gateway that goes away is told, and what is shown stays', async () => {
+    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
+    upstream.enqueue(say('Fine.'));
+    await (
+      await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'via-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+      })
+    ).text();
+    seen = await visit(gateway.url);
+    const { page } = seen;
+    await seen.open('#/');
+    await page.locator('.row').waitFor();
+    await gateway.stop();
+    gateway = undefined;
+    await page.locator('.feed[data-state="lost"]').waitFor();
+    expect(await page.locator('.row').count()).toBe(1);
+  });
+});

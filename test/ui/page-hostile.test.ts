@@ -1,0 +1,216 @@
+/** Samples that want to run something in the operator's browser: nothing runs, everything is shown as text. */
+
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test';
+import { say } from '../support/fake-upstream/index.ts';
+import {
+  hasBrowser,
+  noBrowser,
+  startBrowser,
+  stopBrowser,
+  until,
+  type Visit,
+  visit,
+} from './page-browser.ts';
+import { type PageWorld, startPageWorld } from './page-world.ts';
+
+setDefaultTimeout(120_000);
+
+const suite = hasBrowser ? describe : describe.skip;
+
+const MARKUP = [
+  '<script>alert(1)</script>',
+  '<img src=x onerror=alert(2)>',
+  '"><svg onload=alert(3)>',
+  '<a href="javascript:alert(4)">press</a>',
+  '<iframe srcdoc="<script>parent.alert(5)</script>"></iframe>',
+  '<style>*{display:none}</style>',
+  '</pre></script><b onmouseover=alert(6)>over</b>',
+  '{{constructor.constructor("alert(7)")()}}',
+  '<base href="https://evil.example/"><form action="https://evil.example/"><button>',
+].join('\n');
+const BIDI = 'invoice_\u202egpj.exe \u2066\u0000\u001b[31m\u200b\ufeff\ud800 end';
+const NAME = `m1"><img src=x onerror=alert(8)>\u202e`;
+
+suite(hasBrowser ? 'hostile samples' : noBrowser, () => {
+  let world: PageWorld;
+  let hostile: string;
+  let huge: string;
+  let seen: Visit | undefined;
+
+  beforeAll(async () => {
+    world = await startPageWorld({ server_tools: {} });
+    await startBrowser();
+    world.upstream.enqueue(
+      {
+        parts: [
+          { kind: 'reasoning', text: MARKUP },
+          { kind: 'text', text: `${MARKUP}\n${BIDI}` },
+          { kind: 'call', name: 'onclick', arguments: JSON.stringify({ [MARKUP]: MARKUP }) },
+        ],
+      },
+      say('A large one.'),
+    );
+    const body = (text: string) => ({
+      model: 'via-chat',
+      stream: true,
+      messages: [
+        { role: 'system', content: text },
+        { role: 'user', content: [{ type: 'text', text }] },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { id: 'call_1', type: 'function', function: { name: 'x', arguments: text } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: text },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'x',
+            description: text,
+            parameters: { type: 'object', [MARKUP]: BIDI },
+          },
+        },
+        { type: 'function', function: { name: 'onclick', parameters: { type: 'object' } } },
+      ],
+      metadata: { session: MARKUP.slice(0, 60) },
+    });
+    hostile = await world.post('/v1/chat/completions', body(`${MARKUP}\n${BIDI}`), {
+      'user-agent': MARKUP.replaceAll('\n', ' '),
+      'session-id': '<script>alert(9)</script>',
+    });
+    huge = await world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: Array.from({ length: 50 }, (_, i) => ({
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        content: `${MARKUP} ${'0123456789 '.repeat(9500)}`,
+      })),
+    });
+    expect(world.upstream.refusals).toEqual([]);
+    // A model's name is told wherever an exchange is.
+    await world.post('/v1/chat/completions', {
+      model: NAME,
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+  }, 180_000);
+  afterEach(async () => {
+    const complaints = seen?.complaints ?? [];
+    await seen?.close();
+    seen = undefined;
+    expect(complaints).toEqual([]);
+  });
+  afterAll(async () => {
+    await stopBrowser();
+    await world?.stop();
+  });
+
+  test('every view of it shows text: no element, no dialog, no request, no violation', async () => {
+    seen = await visit(world.gateway.url);
+    const { page } = seen;
+    const views = [
+      ['#/', '.row'],
+      [`#/?q=${encodeURIComponent(MARKUP)}&model=${encodeURIComponent(NAME)}`, '.blank'],
+      [`#/x/${hostile}`, '.waterfall'],
+      [`#/x/${hostile}/messages`, '.turn'],
+      [`#/x/${hostile}/messages?edge=client-response`, '.turn'],
+      [`#/x/${hostile}/messages?as=json`, '.tree'],
+      [`#/x/${hostile}/messages?edge=provider-response&as=json`, '.tree'],
+      [`#/x/${hostile}/messages?as=raw`, 'pre.raw'],
+      [`#/x/${hostile}/messages?as=headers`, 'table.headers'],
+      [`#/x/${hostile}/diff`, '.rulebar .counts'],
+      [`#/x/${hostile}/diff?a=client-request&b=client-response&as=list`, '.changelist'],
+      [`#/x/${hostile}/diff?rule=${encodeURIComponent(MARKUP)}`, '.rulebar .counts'],
+      [`#/x/${hostile}/stream`, '.tape'],
+      [`#/x/${encodeURIComponent(MARKUP)}`, '.problem'],
+      ['#/charts', '.chart rect.mark'],
+    ] as const;
+    for (const [hash, ready] of views) {
+      await seen.open(hash);
+      await page.locator(ready).first().waitFor();
+      await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
+      const button = page.getByRole('button', { name: 'Open all' });
+      if (await button.isVisible()) await button.click();
+      for (const folded of await page.locator('details:not([open]) > summary').all()) {
+        if (await folded.isVisible()) await folded.click();
+      }
+      const grown = await page
+        .locator(
+          'img, iframe, style, base, form[action], [onerror], [onload], [onmouseover], script:not([src])',
+        )
+        .count();
+      expect([hash, grown]).toEqual([hash, 0]);
+      const links = await page
+        .locator('a[href]')
+        .evaluateAll((all) => all.map((link) => link.getAttribute('href')));
+      expect(links.filter((link) => !/^(#|\/docs|\/ui)/.test(link))).toEqual([]);
+    }
+    await page.waitForTimeout(200);
+    // A view of what does not exist answers 404; that is the only thing the browser may remark.
+    const remarks = seen.complaints.filter((one) => !/Failed to load resource.*40[04]/.test(one));
+    expect(remarks).toEqual([]);
+    await seen.close();
+    seen = undefined;
+  });
+
+  test('characters that hide or turn text around are shown by their codes', async () => {
+    seen = await visit(world.gateway.url);
+    await seen.open(`#/x/${hostile}/messages`);
+    const turn = seen.page.locator('.turn[data-role="user"]').first();
+    await turn.waitFor();
+    const signs = await turn.locator('.ctl').allTextContents();
+    expect(signs).toEqual(
+      expect.arrayContaining(['U+202E', 'U+2066', 'U+200B', 'U+FEFF', '␀', '␛']),
+    );
+    expect(await turn.textContent()).not.toMatch(/[\u202e\u2066\u200b\ufeff]/);
+    expect(await turn.textContent()).toContain('<script>alert(1)</script>');
+  });
+
+  test('a body of 5 MB is read in parts and keeps the page quick', async () => {
+    seen = await visit(world.gateway.url);
+    const { page } = seen;
+    const views = [
+      [`#/x/${huge}/messages`, '.turn'],
+      [`#/x/${huge}/messages?as=json`, '.content p'],
+      [`#/x/${huge}/messages?as=raw`, 'pre.raw'],
+      [`#/x/${huge}/diff`, '.rulebar .counts'],
+    ] as const;
+    for (const [hash, ready] of views) {
+      await seen.open(hash);
+      await page.locator(ready).first().waitFor();
+      const { length } = (await page.locator('body').textContent())!;
+      expect([hash, length < 700_000]).toEqual([hash, true]);
+      // It answers to a key at once.
+      const began = performance.now();
+      await page.keyboard.press('1');
+      await page.locator('.waterfall').waitFor();
+      expect([hash, performance.now() - began < 1500]).toEqual([hash, true]);
+    }
+    await seen.open(`#/x/${huge}/messages`);
+    const more = page.locator('.turn .more').first();
+    await more.click();
+    await page.waitForTimeout(300);
+    expect((await page.locator('.turn .text').first().textContent())!.length).toBeGreaterThan(
+      15_000,
+    );
+  });
+
+  test('the policy stands on the page and on its files, and forbids what nobody needs', async () => {
+    const response = await fetch(`${world.gateway.url}/ui`);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    expect(await response.text()).not.toMatch(/<style|style=|<script(?![^>]*src=)| on\w+=/);
+  });
+});

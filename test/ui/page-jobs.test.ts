@@ -1,0 +1,237 @@
+/** Replay, bisection, curl and export from the page, in a real browser against the compiled binary. */
+
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test';
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
+import { chatHistory } from '../features/recorder/histories.ts';
+import { refuse, say } from '../support/fake-upstream/index.ts';
+import {
+  hasBrowser,
+  noBrowser,
+  startBrowser,
+  stopBrowser,
+  until,
+  type Visit,
+  visit,
+} from './page-browser.ts';
+import { type PageWorld, startPageWorld } from './page-world.ts';
+
+setDefaultTimeout(120_000);
+
+const suite = hasBrowser ? describe : describe.skip;
+
+/** GLM: a large record of an executed tool as the last tool result. */
+function glmFails(body: JsonObject): boolean {
+  const messages = Array.isArray(body.messages) ? (body.messages as readonly Json[]) : [];
+  const last = messages.findLast((one) => isObject(one) && one.role === 'tool');
+  const content = isObject(last) ? last.content : undefined;
+  return typeof content === 'string' && content.length > 8192 && content.includes('rcc.tool.v1');
+}
+
+suite(hasBrowser ? 'jobs of the page' : noBrowser, () => {
+  let world: PageWorld;
+  let failed: string;
+  let seen: Visit | undefined;
+  /** Milliseconds until the vendor answers. */
+  let slow = 0;
+
+  beforeAll(async () => {
+    world = await startPageWorld({ server_tools: {} });
+    await startBrowser();
+    world.upstream.answerWith(({ body }) =>
+      glmFails(body)
+        ? {
+            status: 500,
+            body: { error: { code: '500', message: 'Operation failed' } },
+            firstByteMs: slow,
+          }
+        : say('Fine.', { usage: { input: 4711 }, delivery: { firstByteMs: slow } }),
+    );
+    failed = await world.post('/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
+  }, 180_000);
+  afterEach(async () => {
+    slow = 0;
+    const complaints = seen?.complaints ?? [];
+    await seen?.close();
+    seen = undefined;
+    expect(complaints).toEqual([]);
+  });
+  afterAll(async () => {
+    await stopBrowser();
+    await world?.stop();
+  });
+
+  const open = async (hash: string, options?: Parameters<typeof visit>[1]): Promise<Page> => {
+    seen = await visit(world.gateway.url, options);
+    await seen.open(hash);
+    return seen.page;
+  };
+
+  test('a failure is found among others, replayed, and stands beside what was recorded', async () => {
+    const page = await open('#/?status=failed');
+    await page.locator(`.row[data-id="${failed}"]`).click();
+    await page.locator('.banner').getByText('Operation failed').waitFor();
+    await page.getByRole('link', { name: 'Replay' }).first().click();
+    await page.getByLabel('Times').fill('2');
+    const asked = world.upstream.asked.length;
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 2 requests of 2').waitFor();
+    expect(world.upstream.asked.length).toBe(asked + 2);
+    const rows = await page.locator('table.runs tbody tr').allTextContents();
+    expect(rows).toHaveLength(3);
+    expect(rows[0]).toStartWith('then500');
+    for (const row of rows.slice(1)) expect(row).toContain('Operation failed');
+    expect(await page.locator('.rate').textContent()).toContain('2 of 2 failed');
+    // The address leads back to the job.
+    await page.reload();
+    await page.getByText('Done: 2 requests of 2').waitFor();
+    expect(world.upstream.asked.length).toBe(asked + 2);
+  });
+
+  test('two settings are compared, and more than chance is told from chance', async () => {
+    const page = await open(`#/x/${failed}/replay`);
+    await page.getByText('Compare two settings').click();
+    await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');
+    await page.locator('[name=compare-b]').fill('profile.shortToolResults=true');
+    await page.getByLabel('Times').fill('6');
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('The difference is more than chance').waitFor();
+    const rates = await page.locator('.rate').allTextContents();
+    expect(rates[0]).toContain('6 of 6 failed');
+    expect(rates[1]).toContain('0 of 6 failed');
+    expect(rates[1]).toMatch(/4\s711 tokens in/);
+  });
+
+  test('what cannot be is said where it was asked for', async () => {
+    const page = await open(`#/x/${failed}/replay`);
+    await page.locator('[name=to]').fill('nobody/nothing');
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    const alert = page.locator('.problem:visible, table.runs .message').first();
+    await alert.waitFor();
+    expect(await page.locator('.replay-tab').textContent()).toContain('nobody');
+    // A refused request is an error of the network panel, no complaint of the page.
+    const expected = seen!.complaints.filter((one) => !one.includes('Failed to load resource'));
+    expect(expected).toEqual([]);
+    await seen!.close();
+    seen = undefined;
+  });
+
+  test('bisection shows its progress, names the cause and leads to both requests', async () => {
+    slow = 40;
+    const page = await open(`#/x/${failed}/bisect`);
+    await page.getByLabel('Requests at most').fill('60');
+    await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
+    await page.getByText(/^Running: /).waitFor();
+    await page.locator('circle.probe').nth(3).waitFor();
+    expect(await page.locator('circle.probe').count()).toBeLessThan(60);
+    await page.locator('.found').waitFor({ timeout: 30_000 });
+    expect(await page.locator('.found .words').textContent()).toMatch(
+      /^the last tool result: 4\d KB JSON at messages\[59\]\.content/,
+    );
+    // The curve only falls.
+    const path = (await page.locator('path.best').getAttribute('d'))!;
+    const heights = [...path.matchAll(/[V ]([\d.]+)/g)].map(([, y]) => Number(y));
+    const lows = [...path.matchAll(/V([\d.]+)/g)].map(([, y]) => Number(y));
+    expect(heights.length).toBeGreaterThan(3);
+    expect(lows).toEqual([...lows].sort((a, b) => a - b));
+    await page.getByText('All requests as a table').click();
+    const probes = await page.locator('.probelog tbody tr').count();
+    expect(await page.locator('circle.probe').count()).toBe(probes);
+    await page.getByRole('link', { name: 'The smallest that fails' }).click();
+    await page
+      .locator('.about')
+      .getByText(/smallest request that fails/)
+      .waitFor();
+    expect(await page.locator('.pill-status').first().textContent()).toBe('500');
+    await page.goBack();
+    await page.getByRole('link', { name: 'The nearest that passes' }).click();
+    await page
+      .locator('.about')
+      .getByText(/nearest request/)
+      .waitFor();
+    expect(await page.locator('.pill-status').first().textContent()).toBe('200');
+  });
+
+  test('a bisection can be stopped', async () => {
+    slow = 300;
+    const page = await open(`#/x/${failed}/bisect`);
+    // Another body than before, so that no earlier answers are known.
+    await page.getByLabel('Send').selectOption({ index: 1 });
+    await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^(Stopped|Done): /).waitFor();
+    const asked = world.upstream.asked.length;
+    await Bun.sleep(700);
+    expect(world.upstream.asked.length).toBeLessThanOrEqual(asked + 1);
+  });
+
+  test('the command line is copied, and the exchange saved with and without its texts', async () => {
+    const page = await open(`#/x/${failed}`, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied.').waitFor();
+    const line: unknown = await page
+      .locator('body')
+      .evaluate((body) => body.ownerDocument.defaultView.navigator.clipboard.readText());
+    expect(line).toContain('curl');
+    expect(line).not.toContain('sk-upstream');
+    const save = async (name: string): Promise<string> => {
+      await page.getByText('Export').click();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name }).click(),
+      ]);
+      expect(download.suggestedFilename()).toStartWith(failed);
+      return readFileSync(await download.path(), 'utf8');
+    };
+    const whole = JSON.parse(await save('As it is')) as { hopgate_sample: number };
+    expect(whole.hopgate_sample).toBe(1);
+    expect(JSON.stringify(whole)).toContain('You are a coding agent');
+    expect(await save('Texts and images blanked')).not.toContain('You are a coding agent');
+  });
+
+  test('an exchange that is under way shows itself, and its end', async () => {
+    world.upstream.enqueue(
+      say('Slowly, slowly, it comes along.', {
+        delivery: { firstByteMs: 200, paceMs: 250, piece: 4 },
+      }),
+    );
+    const page = await open('#/');
+    await page.locator('.feed[data-state="live"]').waitFor();
+    const done = world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      stream: true,
+      messages: [{ role: 'user', content: 'Take your time.' }],
+    });
+    const running = page.locator('.row[data-tone="open"]');
+    await running.waitFor();
+    const id = (await running.getAttribute('data-id'))!;
+    await running.click();
+    await page.locator('.pill-status[data-tone="open"]').waitFor();
+    expect(await done).toBe(id);
+    await until(async () => (await page.locator('.pill-status').first().textContent()) === '200');
+    await page.locator(`.row[data-id="${id}"][data-tone="ok"]`).waitFor();
+  });
+
+  test('refusals by the vendor are told in the list and the timeline', async () => {
+    world.upstream.enqueue(refuse(429), refuse(429), refuse(429));
+    const id = await world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+    const page = await open(`#/x/${id}`);
+    await page.locator('.banner').waitFor();
+    expect(await page.locator('.line-name[data-tone="bad"]').count()).toBeGreaterThan(1);
+    expect(await page.locator('.pill-status').first().textContent()).toBe('429');
+  });
+});

@@ -1,0 +1,363 @@
+/** What the page computes before it draws: aligned diffs, the scrubber's steps, visible characters, figures, axes. */
+
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import type { Json } from '../../src/lib/json.ts';
+import { diffJson } from '../../src/lib/json-diff.ts';
+import type { EventView, SaidView } from '../../src/ui/api.ts';
+import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff-rows.ts';
+import { bytes, count, millis, percent, short } from '../../src/ui/page/format.ts';
+import { cost } from '../../src/ui/page/money.ts';
+import { roundUp, ticks, timeTicks } from '../../src/ui/page/scale.ts';
+import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/tape.ts';
+import { diffText } from '../../src/ui/page/text-diff.ts';
+import { hides, pieces, plain } from '../../src/ui/page/visible.ts';
+
+const FOLDER = join(import.meta.dir, '../../src/ui/page');
+
+/** Rows with everything that is folded opened. */
+const unfolded = (rows: readonly DiffRow[]): readonly DiffRow[] =>
+  rows.flatMap((row) => row.folded?.() ?? [row]);
+
+/** The value that one side of the picture shows, read back from its lines. */
+function readBack(rows: readonly DiffRow[], side: 'left' | 'right'): Json {
+  const cells = unfolded(rows).flatMap((row) => row[side] ?? []);
+  let next = 0;
+  const value = (): Json => {
+    const cell: Cell = cells[next++]!;
+    if (cell.open === undefined) return cell.value!;
+    const list: Json[] = [];
+    const members: Record<string, Json> = Object.create(null);
+    while (cells[next]!.close === undefined) {
+      const { key } = cells[next]!;
+      const inner = value();
+      if (cell.open === '[') list.push(inner);
+      else members[key!] = inner;
+    }
+    next++;
+    return cell.open === '[' ? list : members;
+  };
+  return value();
+}
+
+const plainJson = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
+/** Pairs that have much in common, as bodies before and after a rule have. */
+const pairs = fc.oneof(
+  fc.tuple(plainJson, plainJson),
+  fc
+    .tuple(
+      fc.array(fc.record({ role: fc.constantFrom('user', 'tool'), content: plainJson })),
+      fc.nat(),
+      plainJson,
+    )
+    .map(([messages, at, other]) => {
+      const changed = messages.flatMap((message, i) =>
+        i === at % (messages.length + 1)
+          ? [
+              { ...message, content: other },
+              { role: 'user', content: 1 },
+            ]
+          : [message],
+      );
+      return [
+        { model: 'a', messages },
+        { messages: changed.slice(at % 2), n: 1 },
+      ] as unknown as [Json, Json];
+    }),
+);
+
+describe('a diff as lines', () => {
+  test('each side shows its whole value, whatever changed', () => {
+    fc.assert(
+      fc.property(pairs, ([a, b]) => {
+        const rows = diffRows(
+          a,
+          b,
+          diffJson(a, b).map((change) => ({ ...change, rules: [] })),
+        );
+        expect(JSON.stringify(readBack(rows, 'left'))).toBe(JSON.stringify(a));
+        // Members that were added stand behind the others on this side; their order is the diff's.
+        expect(readBack(rows, 'right')).toEqual(b);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('each change begins at one line, and only changes are marked', () => {
+    fc.assert(
+      fc.property(pairs, ([a, b]) => {
+        const changes = diffJson(a, b).map((change) => ({ ...change, rules: [] }));
+        const rows = diffRows(a, b, changes);
+        expect(rows.flatMap(({ change }) => change ?? [])).toHaveLength(changes.length);
+        if (changes.length === 0) expect(rows.every(({ mark }) => mark === 'same')).toBe(true);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('an element that was taken out shifts nothing', () => {
+    const a = { messages: ['one', 'two', 'three'] };
+    const b = { messages: ['one', 'three'] };
+    const rows = diffRows(
+      a,
+      b,
+      diffJson(a, b).map((change) => ({ ...change, rules: ['gone'] })),
+    );
+    expect(
+      rows.map(({ mark, left, right }) => [mark, left?.value, right?.value]).slice(2, 5),
+    ).toEqual([
+      ['same', 'one', 'one'],
+      ['removed', 'two', undefined],
+      ['same', 'three', 'three'],
+    ]);
+  });
+});
+
+describe('a diff of two texts', () => {
+  test('its parts make up both texts', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(fc.constantFrom('tide ', 'high ', 'noon. ', '\n')).map((all) => all.join('')),
+    );
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        const parts = diffText(a, b);
+        const side = (skip: string) =>
+          parts
+            .filter(({ kind }) => kind !== skip)
+            .map((part) => part.text)
+            .join('');
+        expect(side('added')).toBe(a);
+        expect(side('removed')).toBe(b);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('one word that changed is one part', () => {
+    expect(diffText('high tide at noon', 'low tide at noon')).toEqual([
+      { kind: 'removed', text: 'high' },
+      { kind: 'added', text: 'low' },
+      { kind: 'same', text: ' tide at noon' },
+    ]);
+  });
+
+  test('texts too long to compare word by word keep what they share at both ends', () => {
+    const middle = (word: string) =>
+      Array.from({ length: 3000 }, (_, i) => `${word}${i}`).join(' ');
+    const parts = diffText(`begin ${middle('a')} end`, `begin ${middle('b')} end`);
+    expect(parts.map(({ kind }) => kind)).toEqual(['same', 'removed', 'added', 'same']);
+  });
+});
+
+const frame = (n: number, says: readonly SaidView[], at?: number): EventView => ({
+  n,
+  name: '',
+  raw: { text: '{}' },
+  says,
+  ...(at !== undefined && { at }),
+});
+const word = (text: string): SaidView => ({ type: 'delta', block: 0, of: 'text', text });
+
+describe('the scrubber', () => {
+  const steps = (left: Tape, right: Tape) =>
+    stepsOf(left, right).map((step) => [step.left, step.right]);
+
+  test('without times, what went out comes right behind what came in', () => {
+    const left = tapeOf([
+      { stage: 'in', events: ['a', 'b', 'c'].map((text, n) => frame(n, [word(text)])) },
+    ]);
+    const right = tapeOf([
+      { stage: 'out', events: [frame(0, [word('ab')]), frame(1, [word('c')])] },
+    ]);
+    expect(steps(left, right)).toEqual([
+      [1, 0],
+      [2, 0],
+      [2, 1],
+      [3, 1],
+      [3, 2],
+    ]);
+  });
+
+  test('with times the clock decides', () => {
+    const left = tapeOf([
+      { stage: 'in', events: [frame(0, [word('a')], 10), frame(1, [word('b')], 30)] },
+    ]);
+    const right = tapeOf([
+      { stage: 'out', events: [frame(0, [word('a')], 20), frame(1, [word('b')], 40)] },
+    ]);
+    expect(steps(left, right)).toEqual([
+      [1, 0],
+      [1, 1],
+      [2, 1],
+      [2, 2],
+    ]);
+  });
+
+  test('every event of both sides is one step, and nothing goes back', () => {
+    const tape = fc
+      .array(
+        fc.record({
+          text: fc.string({ maxLength: 3 }),
+          at: fc.option(fc.nat(50), { nil: undefined }),
+        }),
+      )
+      .map((all) =>
+        tapeOf([{ stage: 's', events: all.map(({ text, at }, n) => frame(n, [word(text)], at)) }]),
+      );
+    fc.assert(
+      fc.property(tape, tape, (left, right) => {
+        const all = stepsOf(left, right);
+        expect(all).toHaveLength(left.events.length + right.events.length);
+        let before = { left: 0, right: 0 };
+        for (const step of all) {
+          expect(step.left + step.right).toBe(before.left + before.right + 1);
+          before = step;
+        }
+      }),
+    );
+  });
+
+  test('what was said is kept apart by block and hop, and only answers count as said', () => {
+    const call: SaidView[] = [
+      { type: 'block-start', block: 0, of: 'tool-call', text: 'web_search' },
+      { type: 'delta', block: 0, of: 'tool-call', text: '{}' },
+    ];
+    const tape = tapeOf([
+      { stage: 'one', events: [frame(0, call)] },
+      {
+        stage: 'two',
+        events: [
+          frame(0, [word('High ')]),
+          frame(1, [word('tide')]),
+          frame(2, [{ type: 'error', text: 'lost' }]),
+        ],
+      },
+    ]);
+    expect(tape.events.map(({ said }) => said)).toEqual([0, 5, 9, 9]);
+    expect(spoken(tape, 4)).toMatchObject([
+      { of: 'tool-call', name: 'web_search', text: '{}' },
+      { of: 'text', text: 'High tide' },
+      { of: 'error', text: 'lost' },
+    ]);
+  });
+});
+
+describe('characters that cannot be seen', () => {
+  test('none of them is left in what is shown; all others stay', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        for (const { text: piece, hidden } of pieces(text)) {
+          expect(hides(piece)).toBe(false);
+          if (hidden === undefined) expect(text).toContain(piece);
+        }
+        expect(hides(plain(text))).toBe(false);
+      }),
+    );
+  });
+
+  test('overrides, isolates, zero widths, controls and lone surrogates are named', () => {
+    expect(plain('a\u202eb\u2066c\u200bd\u0000e\u001bf\ufeffg\ud800h')).toBe(
+      'a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d⟨␀⟩e⟨␛⟩f⟨U+FEFF⟩g⟨U+D800⟩h',
+    );
+    expect(pieces('\u202e')[0]!.hidden).toBe('U+202E right-to-left override');
+  });
+
+  test('emoji, Persian, tabs and line ends are let be', () => {
+    for (const text of ['👩‍👩‍👧', 'می‌خواهم', 'a\tb\nc', 'é 漢字 𝔘'])
+      expect(pieces(text)).toEqual([{ text }]);
+    expect(plain('a\r\nb')).toBe('a\nb');
+  });
+});
+
+describe('figures', () => {
+  test('times, sizes and counts are short and the same everywhere', () => {
+    expect([0.42, 9.96, 812, 4310, 59_960, 125_000, 7_260_000].map(millis)).toEqual([
+      '0.4 ms',
+      '10 ms',
+      '812 ms',
+      '4.31 s',
+      '1 min 00 s',
+      '2 min 05 s',
+      '2 h 01 min',
+    ]);
+    expect(millis(null)).toBe('–');
+    expect([312, 41_022, 5_200_000].map(bytes)).toEqual(['312 B', '41 KB', '5.2 MB']);
+    expect([940, 12_345, 4_100_000].map(short)).toEqual(['940', '12.3k', '4.1M']);
+    expect(count(1_234_567)).toBe('1\u202f234\u202f567');
+    expect([0, 0.034, 0.62, 1].map(percent)).toEqual(['0 %', '3.4 %', '62 %', '100 %']);
+    expect([null, 0, 0.0000421, 0.0042, 1.274, 1234.5].map(cost)).toEqual([
+      '–',
+      '$0',
+      '$0.000042',
+      '$0.0042',
+      '$1.27',
+      '$1235',
+    ]);
+  });
+});
+
+describe('axes', () => {
+  const positive = fc.double({ min: 1e-6, max: 1e9, noNaN: true });
+
+  test('ticks are round, in order, inside, and few', () => {
+    fc.assert(
+      fc.property(positive, (top) => {
+        const all = ticks(0, top, 5);
+        expect(all[0]).toBe(0);
+        expect(all.at(-1)!).toBeLessThanOrEqual(top * 1.001);
+        expect(all.length).toBeGreaterThan(2);
+        expect(all.length).toBeLessThan(9);
+      }),
+    );
+  });
+
+  test('the top of an axis is above what it shows, but not far', () => {
+    fc.assert(
+      fc.property(positive, (value) => {
+        const top = roundUp(value);
+        expect(top).toBeGreaterThanOrEqual(value * 0.999999);
+        expect(top).toBeLessThan(value * 1.7);
+      }),
+    );
+  });
+
+  test('times stand at full minutes, hours and days', () => {
+    const from = Date.parse('2026-11-22T10:07:31');
+    const minutes = timeTicks(from, from + 3_600_000, 6).map((time) => new Date(time).getMinutes());
+    expect(minutes).toEqual([10, 20, 30, 40, 50, 0]);
+    expect(timeTicks(from, from + 7 * 864e5, 7).map((time) => new Date(time).getHours())).toEqual(
+      Array.from({ length: 7 }, () => 0),
+    );
+  });
+});
+
+describe('the sources of the page', () => {
+  const sources = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')] as const);
+
+  test('import each other, and types alone from elsewhere', () => {
+    const foreign = sources.flatMap(([name, text]) =>
+      [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
+        .filter(([, , type, from]) => type === undefined && !/^\.\/[a-z-]+\.ts$/.test(from!))
+        .map(([line]) => `${name}: ${line}`),
+    );
+    expect(sources.length).toBeGreaterThan(20);
+    expect(foreign).toEqual([]);
+  });
+
+  test('turn no text into markup or code anywhere', () => {
+    const risky =
+      /innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|createContextualFragment|\beval\(|new Function|localStorage|\.cookie/;
+    expect(sources.filter(([, text]) => risky.test(text)).map(([name]) => name)).toEqual([]);
+  });
+
+  test('the page loads nothing from elsewhere', () => {
+    const styles = readdirSync(FOLDER).filter((name) => /\.(css|html)$/.test(name));
+    const texts = styles.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n');
+    expect(texts).not.toMatch(/https?:|url\(|@font-face|\son[a-z]+=|style=/);
+  });
+});

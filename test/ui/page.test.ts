@@ -1,0 +1,367 @@
+/** The page in a real browser: three hops recorded by the compiled binary are found, looked at, compared and scrubbed. */
+
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test';
+import type { Page } from 'playwright-core';
+import { say } from '../support/fake-upstream/index.ts';
+import {
+  hasBrowser,
+  noBrowser,
+  startBrowser,
+  stopBrowser,
+  until,
+  type Visit,
+  visit,
+} from './page-browser.ts';
+import { faintTexts } from './page-contrast.ts';
+import { type PageWorld, startPageWorld, TIDES } from './page-world.ts';
+
+setDefaultTimeout(120_000);
+
+const suite = hasBrowser ? describe : describe.skip;
+
+suite(hasBrowser ? 'the page' : noBrowser, () => {
+  let world: PageWorld;
+  let tides: string;
+  let seen: Visit | undefined;
+
+  beforeAll(async () => {
+    world = await startPageWorld();
+    await startBrowser();
+    tides = await world.threeHops();
+  }, 180_000);
+  afterEach(async () => {
+    // Whatever a test did: nothing may have gone wrong in the browser.
+    const complaints = seen?.complaints ?? [];
+    await seen?.close();
+    seen = undefined;
+    world.upstream.clear();
+    expect(complaints).toEqual([]);
+  });
+  afterAll(async () => {
+    await stopBrowser();
+    await world?.stop();
+  });
+
+  const open = async (hash: string, options?: Parameters<typeof visit>[1]): Promise<Page> => {
+    seen = await visit(world.gateway.url, options);
+    await seen.open(hash);
+    return seen.page;
+  };
+
+  /** Every view, and what is there once it is ready. */
+  const states = () =>
+    [
+      ['#/', '.row'],
+      [`#/x/${tides}`, '.notelist .meaning'],
+      [`#/x/${tides}/messages`, '.talk'],
+      [`#/x/${tides}/messages?as=json`, '.tree'],
+      [`#/x/${tides}/diff`, '.difflines'],
+      [`#/x/${tides}/diff?as=list`, '.changelist'],
+      [`#/x/${tides}/stream?n=9`, '.tape-line'],
+      [`#/x/${tides}/replay`, '.jobform'],
+      [`#/x/${tides}/bisect`, '.jobform'],
+      ['#/charts', '.chart rect.mark'],
+    ] as const;
+
+  test('the exchange stands in the list and opens as a timeline of its hops and tools', async () => {
+    const page = await open('#/');
+    const row = page.locator(`.row[data-id="${tides}"]`);
+    await row.waitFor();
+    expect(await row.getAttribute('aria-label')).toMatch(
+      /^\d\d:\d\d:\d\d, status 200, via-chat, to chat\/m1, 3 hops, /,
+    );
+    await row.click();
+    await page.locator('.waterfall .line').first().waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/x/${tides}`);
+    const names = await page.locator('.line-name b').allTextContents();
+    expect(names).toEqual(['client', 'hop 1', 'web_search', 'hop 2', 'stock_price', 'hop 3']);
+    // Hops and tools follow each other: each bar begins where the one before it is over.
+    const bars = await page
+      .locator('.waterfall li')
+      .evaluateAll((lines) =>
+        lines.map((line) =>
+          [...line.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('x'))),
+        ),
+      );
+    const begins = bars.slice(1).map((all) => Math.min(...all));
+    expect(begins).toEqual([...begins].sort((a, b) => a - b));
+    const tokens = await page.locator('table.tokens tbody tr').allTextContents();
+    expect(tokens).toHaveLength(4);
+    expect(tokens[3]).toMatch(/^together/);
+    expect(await page.locator('.facts').first().textContent()).toContain('session-of-the-tides');
+  });
+
+  test('notes are told in the words of the manual and lead to their changes', async () => {
+    const page = await open(`#/x/${tides}`);
+    const note = page.locator('.notelist > li').filter({ hasText: 'server_tool_offered' });
+    await note.getByText('The gateway offered a tool').waitFor();
+    const link = note.locator('.tag');
+    expect(await link.getAttribute('href')).toBe('/docs/notes#server_tool_offered');
+    await note.locator('.places a').first().click();
+    await page.locator('.diffline.picked').first().waitFor();
+    expect(page.url()).toContain('/diff?rule=server_tool_offered');
+    expect(await page.locator('.diffline.picked').textContent()).toContain('tools');
+  });
+
+  test('requests and responses can be read as a talk, as JSON and as bytes', async () => {
+    const page = await open(`#/x/${tides}/messages?edge=hop3-provider-request`);
+    const turns = page.locator('.turn');
+    await turns.first().waitFor();
+    const roles = await turns.evaluateAll((all) =>
+      all.map((turn) => turn.getAttribute('data-role')),
+    );
+    expect(roles).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool']);
+    expect(await turns.nth(2).textContent()).toContain('web_search');
+    await page.keyboard.press(']');
+    await page.getByRole('heading', { name: 'Hop 3 response' }).waitFor();
+    await page.locator('.turn .text').filter({ hasText: TIDES }).waitFor();
+    await page.getByRole('button', { name: 'JSON' }).click();
+    await page.locator('.tree').waitFor();
+    await page.getByRole('button', { name: 'Raw' }).click();
+    await page.locator('pre.raw').filter({ hasText: 'data: {' }).waitFor();
+    expect(page.url()).toContain('edge=hop3-provider-response&as=raw');
+    await page.getByRole('button', { name: 'Headers' }).click();
+    await page.locator('table.headers').filter({ hasText: 'text/event-stream' }).waitFor();
+  });
+
+  test('the diff stands aligned, with the rules at the lines that they changed', async () => {
+    const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request`);
+    const tools = page.locator('.diffline[data-change="/tools"]');
+    await tools.waitFor();
+    expect(await tools.getAttribute('data-mark')).toBe('added');
+    expect(await tools.locator('.tag').allTextContents()).toEqual(['server_tool_offered']);
+    const model = page.locator('.diffline[data-change="/model"]');
+    expect(await model.locator('.left mark').textContent()).toBe('via-chat');
+    expect(await model.locator('.right mark').textContent()).toBe('m1');
+    const same = page.locator('.diffline[data-mark="same"]').filter({ hasText: 'max_tokens' });
+    expect(await same.locator('.code').allTextContents()).toEqual([
+      'max_tokens: 1000',
+      'max_tokens: 1000',
+    ]);
+    await page.keyboard.press('n');
+    await page.locator('.diffline.here').waitFor();
+    await page.getByRole('button', { name: 'List' }).click();
+    await page.locator('.changelist').waitFor();
+    const listed = await page.locator('.changelist > li').count();
+    expect(listed).toBeGreaterThan(3);
+    await page.reload();
+    await page.locator('.changelist').waitFor();
+    expect(await page.locator('.changelist > li').count()).toBe(listed);
+    // A body against itself.
+    await page.getByLabel('To', { exact: true }).selectOption('client-request');
+    await page.getByText('Byte for byte the same.').waitFor();
+  });
+
+  test('the scrubber goes through the stream event by event', async () => {
+    const page = await open(`#/x/${tides}/stream?n=0`);
+    const [inside, outside] = [page.locator('.tape').nth(0), page.locator('.tape').nth(1)];
+    await outside.waitFor();
+    expect(await outside.locator('.spoken').textContent()).toBe('Nothing said yet.');
+    const place = page.locator('.scrub .place');
+    const total = Number((await place.textContent())!.split('/')[1]);
+    expect(total).toBeGreaterThan(20);
+    await page.keyboard.press('ArrowRight');
+    expect(await place.textContent()).toBe(`1 / ${total}`);
+    // At every place, what went out is the beginning of what had come in.
+    const texts: [string, string][] = [];
+    for (let n = 1; n < total; n++) {
+      await page.keyboard.press('ArrowRight');
+      const said = (tape: typeof inside) =>
+        tape.locator('.speech[data-of="text"]').allTextContents();
+      texts.push([(await said(inside)).join(''), (await said(outside)).join('')]);
+    }
+    expect(texts.every(([came, went]) => came.startsWith(went))).toBe(true);
+    expect(new Set(texts.map(([, went]) => went)).size).toBeGreaterThan(5);
+    expect(texts.at(-1)).toEqual([TIDES, TIDES]);
+    expect(await inside.locator('.speech[data-of="tool-call"] b').allTextContents()).toEqual([
+      'tool-call web_search',
+      'tool-call stock_price',
+    ]);
+    expect(page.url()).toContain(`n=${total}`);
+    await page.keyboard.press('Home');
+    expect(await place.textContent()).toBe(`0 / ${total}`);
+  });
+
+  test('what comes in live shows at the top, and what one reads does not move', async () => {
+    world.upstream.answerWith(() => say('Fine.'));
+    const ask = (n: number) =>
+      world.post('/v1/chat/completions', {
+        model: 'via-chat',
+        messages: [{ role: 'user', content: `Number ${n}` }],
+      });
+    for (let n = 0; n < 60; n++) await ask(n);
+    const page = await open('#/');
+    await page.locator('.feed[data-state="live"]').waitFor();
+    const top = page.locator('.row[aria-rowindex="1"]');
+    const first = await ask(60);
+    await page.locator(`.row[aria-rowindex="1"][data-id="${first}"]`).waitFor();
+    // Only what is in sight (and some around it) exists.
+    expect(await page.locator('.row').count()).toBeLessThan(50);
+    await page.locator('.scroller').evaluate((box) => {
+      box.scrollTop = 600;
+    });
+    const read = page.locator('.row[aria-rowindex="25"]');
+    const id = await read.getAttribute('data-id');
+    const place = () => page.locator(`.row[data-id="${id}"]`).boundingBox();
+    const before = await place();
+    const later = await ask(61);
+    await page.getByRole('button', { name: /1 new exchange/ }).waitFor();
+    expect(await place()).toEqual(before);
+    await page.getByRole('button', { name: /1 new exchange/ }).click();
+    await page.locator(`.row[aria-rowindex="1"][data-id="${later}"]`).waitFor();
+    expect(await top.getAttribute('data-id')).toBe(later);
+  });
+
+  test('a list of many is loaded as one goes down, and an open one is brought into view', async () => {
+    const page = await open('#/');
+    await page.locator('.row').first().waitFor();
+    world.upstream.answerWith(() => say('Fine.'));
+    const more = Array.from({ length: 250 }, (_, n) => n);
+    while (more.length > 0) {
+      await Promise.all(
+        more.splice(0, 25).map((n) =>
+          world.post('/v1/chat/completions', {
+            model: 'via-chat',
+            messages: [{ role: 'user', content: `Number ${n} of many` }],
+          }),
+        ),
+      );
+    }
+    await page.reload();
+    await page.locator('.row').first().waitFor();
+    await page.locator('.scroller').focus();
+    // The oldest one is not on the first page of 200.
+    await until(async () => {
+      await page.keyboard.press('End');
+      return (await page.locator(`.row[data-id="${tides}"]`).count()) === 1;
+    });
+    expect(await page.locator('.row').count()).toBeLessThan(60);
+    await page.keyboard.press('Enter');
+    await page.locator('.waterfall').waitFor();
+    await page.locator(`.row[data-id="${tides}"][aria-selected="true"]`).waitFor();
+    await page.keyboard.press('k');
+    await until(async () => !page.url().includes(tides));
+    await page.locator('.row[aria-selected="true"]').waitFor();
+  });
+
+  test('filters are part of the address, and narrow the live list too', async () => {
+    const page = await open('#/');
+    await page.getByPlaceholder('Search id').fill('session-of-the-tides');
+    await until(async () => (await page.locator('.row').count()) === 1);
+    expect(page.url()).toContain('q=session-of-the-tides');
+    world.upstream.enqueue(say('Not for this list.'));
+    await world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+    await page.reload();
+    await page.locator('.row').waitFor();
+    expect(await page.locator('.row').count()).toBe(1);
+    await page.getByRole('button', { name: 'Failed' }).click();
+    await page.getByText('No exchange fits these filters').waitFor();
+    await page.getByRole('button', { name: 'Take the filters away' }).click();
+    await until(async () => (await page.locator('.row').count()) > 1);
+  });
+
+  test('everything is reached by keys alone', async () => {
+    const page = await open('#/?q=session-of-the-tides');
+    await page.locator('.row').waitFor();
+    await page.keyboard.press('j');
+    await page.locator('.row[aria-selected="true"]').waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.waterfall').waitFor();
+    const views = [
+      ['2', '.talk'],
+      ['3', '.difflines'],
+      ['4', '.tape'],
+      ['5', '.jobform'],
+      ['1', '.waterfall'],
+    ] as const;
+    for (const [key, shown] of views) {
+      await page.keyboard.press(key);
+      await page.locator(shown).first().waitFor();
+    }
+    await page.keyboard.press('Escape');
+    await page.locator('.shell[data-place="list"]').waitFor();
+    expect(page.url()).toContain('q=session-of-the-tides');
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    await page.locator('.chart').first().waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('q');
+    // The first stop of Tab is the way past the navigation.
+    await page.reload();
+    await page.locator('.chart').first().waitFor();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement?.textContent')).toBe('Skip to the content');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement?.id')).toBe('main');
+  });
+
+  test('the charts show what was recorded, to the eye, on hovering and as a table', async () => {
+    const page = await open('#/charts?since=15m');
+    const chart = page.locator('.chart').filter({ hasText: 'Notes by rule' });
+    await chart.locator('rect.mark').first().waitFor();
+    await chart.getByRole('button', { name: 'table' }).click();
+    await chart.locator('th', { hasText: 'cache_control_dropped' }).waitFor();
+    const requests = page.locator('.chart').filter({ hasText: 'Requests' });
+    const bar = requests.locator('rect.mark').last();
+    await bar.hover({ force: true });
+    expect(await requests.locator('.when').textContent()).toMatch(
+      /^\d\d:\d\d:\d\d – \d\d:\d\d:\d\d$/,
+    );
+    expect(Number(await requests.locator('.chart-legend b').first().textContent())).toBeGreaterThan(
+      0,
+    );
+    const figures = await page.locator('.figures').textContent();
+    expect(figures).toMatch(/Requests\d+/);
+    await bar.click({ force: true });
+    await page.locator('.row').first().waitFor();
+    expect(page.url()).toMatch(/since=\d{13}&until=\d{13}/);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`every text stands out from its ground (${colorScheme})`, async () => {
+      const page = await open('#/', { colorScheme });
+      const all: unknown[] = [];
+      for (const [hash, ready] of states()) {
+        await seen!.open(hash);
+        await page.locator(ready).first().waitFor();
+        const faint = await page.locator('body').evaluate(faintTexts);
+        if (faint.length > 0) all.push([hash, faint]);
+      }
+      expect(all).toEqual([]);
+    });
+  }
+
+  test('a window of 360 pixels needs no sideways scrolling', async () => {
+    const page = await open('#/', { viewport: { width: 360, height: 740 } });
+    for (const [hash, ready] of states()) {
+      await seen!.open(hash);
+      await page.locator(ready).first().waitFor();
+      const wide = await page
+        .locator('html,.tab-body,.charts-pane,.exchange')
+        .evaluateAll((boxes) =>
+          boxes
+            .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+            .map((box) => `${box.className || box.tagName} ${box.scrollWidth}`),
+        );
+      expect([hash, wide]).toEqual([hash, []]);
+    }
+    await page.locator('.places a', { hasText: 'Exchanges' }).click();
+    await page.locator(`.row`).first().click();
+    await page.getByRole('link', { name: 'Back to the list' }).click();
+    await page.locator('.row').first().waitFor();
+  });
+});
