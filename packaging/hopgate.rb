@@ -33,7 +33,7 @@ class Hopgate < Formula
     bash_completion.install "completions/hopgate.bash" => "hopgate"
     zsh_completion.install "completions/_hopgate"
     fish_completion.install "completions/hopgate.fish"
-    doc.install "README.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY-NOTICES.txt"
+    doc.install "README.md", "README.zh-CN.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY-NOTICES.txt"
   end
 
   def post_install

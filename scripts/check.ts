@@ -12,6 +12,7 @@ export interface Check {
 /** In the order of what a failure explains: a type error is behind many a lint error. */
 export const CHECKS: readonly Check[] = [
   { name: 'types', command: ['tsc', '--noEmit'] },
+  { name: 'types of the page', command: ['tsc', '--noEmit', '-p', 'src/ui/page'] },
   { name: 'lint and format', command: ['biome', 'check', '--error-on-warnings', '.'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];

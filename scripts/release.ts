@@ -9,13 +9,9 @@ import { archiveContents, archiveName, source } from './release/contents.ts';
 import { debianPackage } from './release/deb.ts';
 import { BREWED, formula } from './release/formula.ts';
 import { measure } from './release/measure.ts';
-import {
-  type Bundled,
-  billOfMaterials,
-  bundledPackages,
-  notices,
-  product,
-} from './release/packages.ts';
+import { notices } from './release/notices.ts';
+import { type Bundled, billOfMaterials, bundledPackages, product } from './release/packages.ts';
+import { UNNAMED } from './release/publisher.ts';
 import { runtimeFor } from './release/runtime.ts';
 import { gzip, tar, withFolders } from './release/tar.ts';
 
@@ -44,6 +40,10 @@ const about = product();
 const dirty = Bun.spawnSync(['git', 'status', '--porcelain'], { cwd: ROOT }).stdout.length > 0;
 if (dirty)
   console.error(`WARNING: there are uncommitted changes; this is not commit ${about.commit}.`);
+
+if (UNNAMED.length > 0) {
+  console.error(`WARNING: package.json still has placeholders: ${UNNAMED.join(', ')}.`);
+}
 
 const sums = new Map<string, string>();
 const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');

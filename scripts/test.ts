@@ -24,7 +24,15 @@ async function runTests(which: readonly string[]): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'hopgate-junit-'));
   const report = join(folder, 'junit.xml');
   const child = Bun.spawn(
-    [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, ...which],
+    // On a busy machine a test takes many times as long: only one that hangs is to fail by the clock.
+    [
+      process.execPath,
+      'test',
+      '--timeout=60000',
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      ...which,
+    ],
     { cwd: ROOT, stdout: 'pipe', stderr: 'pipe', env: { ...process.env, NO_COLOR: '1' } },
   );
   const [, words, code] = await Promise.all([

@@ -55,6 +55,7 @@ export function archiveContents(options: {
     file('hopgate', binary, 0o755),
     file('LICENSE', source('LICENSE')),
     file('README.md', source('README.md')),
+    file('README.zh-CN.md', source('README.zh-CN.md')),
     file('CHANGELOG.md', source('CHANGELOG.md')),
     file('THIRD-PARTY-NOTICES.txt', options.notices),
     ...Object.entries(completions()).map(([path, text]) => file(path, text)),

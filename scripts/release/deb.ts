@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
 import { completions, manual, source } from './contents.ts';
+import { PUBLISHER } from './publisher.ts';
 import { ar, type Entry, file, gzip, tar, withFolders } from './tar.ts';
 
 export interface DebOptions {
@@ -12,9 +13,6 @@ export interface DebOptions {
   readonly notices: string;
   readonly seconds: number;
 }
-
-/** `Name <address>`, as a package must have one. */
-const MAINTAINER = 'hopgate maintainers <maintainers@hopgate.example>';
 
 const text = (path: string) => new TextDecoder().decode(source(path));
 const packed = (data: Uint8Array | string) =>
@@ -32,7 +30,7 @@ function contents(options: DebOptions): Entry[] {
 
   * See CHANGELOG.md.gz.
 
- -- ${MAINTAINER}  ${debianDate(seconds)}
+ -- ${PUBLISHER.maintainer}  ${debianDate(seconds)}
 `;
   const unit = systemdUnit({
     scope: 'system',
@@ -50,13 +48,20 @@ function contents(options: DebOptions): Entry[] {
     file('usr/share/fish/vendor_completions.d/hopgate.fish', made['completions/hopgate.fish']),
     file('usr/share/man/man1/hopgate.1.gz', packed(manual(version))),
     file(`${doc}/README.md.gz`, packed(source('README.md'))),
+    file(`${doc}/README.zh-CN.md.gz`, packed(source('README.zh-CN.md'))),
     file(`${doc}/CHANGELOG.md.gz`, packed(source('CHANGELOG.md'))),
     file(`${doc}/changelog.gz`, packed(changelog)),
     file(`${doc}/THIRD-PARTY-NOTICES.txt.gz`, packed(options.notices)),
-    file(`${doc}/copyright`, source('packaging/deb/copyright')),
+    file(`${doc}/copyright`, copyright()),
     file('usr/share/lintian/overrides/hopgate', source('packaging/deb/lintian-overrides')),
   ];
 }
+
+const copyright = () =>
+  text('packaging/deb/copyright')
+    .replaceAll('@NAME@', PUBLISHER.name)
+    .replaceAll('@MAINTAINER@', PUBLISHER.maintainer)
+    .replaceAll('@REPOSITORY@', PUBLISHER.repository);
 
 function control({ version, arch }: DebOptions, entries: readonly Entry[]): string {
   const size = Math.ceil(entries.reduce((sum, { data }) => sum + data.length, 0) / 1024);
@@ -64,7 +69,8 @@ function control({ version, arch }: DebOptions, entries: readonly Entry[]): stri
     .replaceAll('@VERSION@', version)
     .replaceAll('@ARCH@', arch)
     .replaceAll('@SIZE@', String(size))
-    .replaceAll('@MAINTAINER@', MAINTAINER);
+    .replaceAll('@MAINTAINER@', PUBLISHER.maintainer)
+    .replaceAll('@HOMEPAGE@', PUBLISHER.homepage);
 }
 
 const dotted = (entries: readonly Entry[]): Entry[] => [

@@ -3,6 +3,7 @@
 import type { Target } from '../../build.ts';
 import { DRAIN_SECONDS } from '../../src/cli/daemon/systemd-unit.ts';
 import { archiveName, source } from './contents.ts';
+import { PUBLISHER } from './publisher.ts';
 
 /** The targets that Homebrew installs on. */
 export const BREWED: readonly Target[] = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'];
@@ -22,10 +23,7 @@ export function formula({ version, baseUrl, sums }: FormulaOptions): string {
     .decode(source('packaging/hopgate.rb'))
     .replaceAll('@VERSION@', version)
     .replaceAll('@DRAIN@', String(DRAIN_SECONDS))
-    .replaceAll(
-      '@HOMEPAGE@',
-      baseUrl === undefined ? 'https://hopgate.example' : new URL(base).origin,
-    )
+    .replaceAll('@HOMEPAGE@', PUBLISHER.homepage)
     .replace(/@(URL|SUM):([\w-]+)@/g, (_all, what: string, target: Target) => {
       if (what === 'URL') return `${base}/${archiveName(version, target)}.tar.gz`;
       const sum = sums.get(target);

@@ -1,7 +1,9 @@
-/** Which packages are inside the executable: for the bill of materials and the notices that licences ask for. */
+/** Which packages are inside the executable, and the bill of materials that names them. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { RUNTIME_PARTS } from './notices.ts';
+import { PUBLISHER } from './publisher.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -45,19 +47,6 @@ function read(folder: string): Bundled {
   };
 }
 
-/** The licence texts of everything bundled, and of the runtime. */
-export function notices(packages: readonly Bundled[]): string {
-  const line = '-'.repeat(80);
-  const parts = packages.map(
-    ({ name, version, license, text }) =>
-      `${line}\n${name} ${version} (${license})\n\n${text || 'The package carries no licence text.'}\n`,
-  );
-  return `hopgate contains these packages. The runtime, Bun ${Bun.version}, is under the MIT licence and links
-JavaScriptCore (LGPL-2.1); its own notices are published with it.
-
-${parts.join('\n')}`;
-}
-
 /** A CycloneDX 1.6 bill of materials. `seconds`: the commit's time; `commit` may be ''. */
 export function billOfMaterials(
   packages: readonly Bundled[],
@@ -69,15 +58,29 @@ export function billOfMaterials(
     const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
     return { type, 'bom-ref': purl, name, version, licenses: [licenseOf(license)], purl };
   };
-  const parts = [...packages, { name: 'bun', version: Bun.version, license: 'MIT' }].map((one) =>
-    component(one, one.name === 'bun' ? 'platform' : 'library'),
-  );
+  const runtime = {
+    ...component({ name: 'bun', version: Bun.version, license: 'MIT' }, 'platform'),
+    components: RUNTIME_PARTS.map(({ name, version, license, source }) => ({
+      type: 'library',
+      name,
+      ...(version === undefined ? {} : { version }),
+      licenses: [licenseOf(license)],
+      externalReferences: [{ type: 'vcs', url: source }],
+    })),
+  };
+  const parts = [...packages.map((one) => component(one)), runtime];
   const root = {
     type: 'application',
     'bom-ref': `hopgate@${product.version}`,
     name: 'hopgate',
     version: product.version,
     licenses: [licenseOf(product.license)],
+    authors: [{ name: PUBLISHER.name }],
+    externalReferences: [
+      { type: 'website', url: PUBLISHER.homepage },
+      { type: 'vcs', url: PUBLISHER.repository },
+      { type: 'issue-tracker', url: PUBLISHER.bugs },
+    ],
   };
   return `${JSON.stringify(
     {

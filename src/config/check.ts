@@ -1,5 +1,6 @@
 /** Holds a value against the schema: fills defaults, and says in a user's words what does not fit. */
 
+import { put } from '../lib/json-members.ts';
 import type { Path } from './document.ts';
 import { DROPPED, type Issue } from './references.ts';
 import { suggest } from './suggest.ts';
@@ -77,7 +78,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       for (const [key, child] of Object.entries(given)) {
         const at = [...path, key];
         if (!new RegExp(pattern, 'u').test(key)) say(at, 'is not a legal name here', { key: true });
-        else if (child !== DROPPED) out[key] = walk(item, child, at);
+        else if (child !== DROPPED) put(out, key, walk(item, child, at));
       }
       return out;
     }

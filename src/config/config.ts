@@ -37,6 +37,7 @@ export interface Config {
   /** Which streams are checked against their protocol as clients get them. */
   readonly validate: 'off' | 'sample' | 'all';
   readonly memory: MemoryConfig;
+  readonly conversation: ConversationConfig;
   readonly log: { readonly level: LogLevel; readonly format: 'auto' | 'json' | 'pretty' };
   /** Vendor facts by profile name: the built-in table with the file's overrides laid over it. */
   readonly profiles: Readonly<Record<string, ProfileFacts>>;
@@ -69,9 +70,24 @@ export interface ProviderConfig {
   readonly headers: Readonly<Record<string, Secret>>;
   /** Appended to the URL; may hold a key. */
   readonly query: Readonly<Record<string, Secret>>;
+  /** What its models cost, exact names before globs; empty where nobody said. */
+  readonly prices: readonly ModelPrice[];
   readonly timeouts: TimeoutsConfig;
   readonly retry: RetryConfig;
   readonly transport: TransportConfig;
+}
+
+/** USD per million tokens. */
+export interface ModelPrice {
+  /** A model's name or a glob, as the vendor spells it. */
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  /** Prompt tokens read from the vendor's cache. */
+  readonly cached: number;
+  /** Prompt tokens written to it, and those written for one hour. */
+  readonly cacheWrite: number;
+  readonly cacheWrite1h: number;
 }
 
 /** Milliseconds; 0 = no limit. */
@@ -189,6 +205,10 @@ export interface CategorySettings {
 export interface AuthKey {
   readonly name: string;
   readonly key: Secret;
+  /** Whose recorded exchanges it is shown. */
+  readonly sees: 'own' | 'all';
+  /** Globs over memory spaces, case told apart; every space when left out. */
+  readonly spaces?: readonly string[];
 }
 
 export type SampleMode = 'off' | 'errors' | 'all';
@@ -314,7 +334,40 @@ export interface LimitsConfig {
   readonly drainMs: number;
 }
 
+/** What models are told of the tools of a chat app's conversation. */
+export interface ConversationConfig {
+  readonly locale: 'zh' | 'en';
+  /** Words in place of the locale's, by name. */
+  readonly texts: Readonly<Record<string, string | undefined>>;
+}
+
 export interface MemoryConfig {
   readonly enabled: boolean;
   readonly path: string;
+  /** Within this time the same words of the same source are captured once. */
+  readonly dedupeMs: number;
+  readonly limits: {
+    /** Characters of a text. */
+    readonly text: number;
+    /** Of one event. */
+    readonly tags: number;
+    /** Of one space. */
+    readonly events: number;
+    /** Bytes of all texts of all spaces. */
+    readonly bytes: number;
+  };
+  readonly embeddings?: {
+    readonly provider: string;
+    readonly model: string;
+    readonly dimensions?: number;
+    /** For the query of a recall. */
+    readonly timeoutMs: number;
+  };
+  /** A store elsewhere that takes the database's place. */
+  readonly external?: {
+    readonly url: string;
+    readonly captureUrl: string;
+    readonly key?: Secret;
+    readonly timeoutMs: number;
+  };
 }

@@ -1,6 +1,7 @@
 /** YAML text to values, with the place of every key and value kept. */
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { bringForwards, CONFIG_MIGRATIONS, type ConfigMigration, type Form } from './migrations.ts';
 import type { Problem } from './problem.ts';
 
 export type Path = readonly (string | number)[];
@@ -15,12 +16,19 @@ export interface YamlDocument {
   readonly value: unknown;
   /** Syntax errors, duplicate keys and the like; with any, `value` is `{}`. */
   readonly problems: readonly Problem[];
+  /** Of which version the text is; an older one is brought forwards in `value`, not in the text. */
+  readonly form: Form;
+  /** The document as text, comments kept: of an older form, the text of today's. */
+  text(): string;
   /** Where the value (or, with `key`, its key) at a path stands; the nearest parent's place if it is not there. */
   locate(path: Path, key?: boolean): Place;
 }
 
-/** Parses YAML 1.2 with merge keys (`<<`). Never throws. */
-export function readYaml(text: string): YamlDocument {
+/** Parses YAML 1.2 with merge keys (`<<`), and brings an older form forwards. Never throws. */
+export function readYaml(
+  text: string,
+  migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
+): YamlDocument {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -40,8 +48,10 @@ export function readYaml(text: string): YamlDocument {
     return { path: '', ...place, message: `${sentence(error.message)}${hint}` };
   });
   let value: unknown = {};
+  let form: Form = { kind: 'current' };
   if (problems.length === 0) {
     try {
+      form = bringForwards(document, migrations);
       value = document.toJS({ maxAliasCount: 1000 }) ?? {};
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : 'unreadable';
@@ -51,6 +61,9 @@ export function readYaml(text: string): YamlDocument {
   return {
     value,
     problems,
+    form,
+    // No width: a long line is the user's own.
+    text: () => document.toString({ lineWidth: 0 }),
     locate(path, key = false) {
       let place: Place = { line: 1, column: 1 };
       let node: unknown = document.contents;

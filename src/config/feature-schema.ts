@@ -1,4 +1,4 @@
-/** The schema of the keys that belong to one feature each: samples, server tools, memory, limits. */
+/** The schema of the keys that belong to one feature each: samples, server tools, limits. */
 
 import { Type } from '@sinclair/typebox';
 import {
@@ -6,7 +6,6 @@ import {
   choice,
   closed,
   count,
-  flag,
   named,
   oneOrMore,
   optional,
@@ -128,6 +127,39 @@ export const serverTools = closed(
   'Tools that the gateway runs itself.',
 );
 
+/** The words of the conversation tools that can be replaced. */
+const CONVERSATION_TEXTS = {
+  mentioned: 'is_mentioned, when the model was mentioned.',
+  not_mentioned: 'is_mentioned, when it was not.',
+  no_messages: 'get_other_members_messages, when nobody has said anything.',
+  recall_description: 'The description of recall_memory.',
+  query_description: 'The description of its query.',
+  messages_description: 'The description of get_other_members_messages.',
+  mention_description: 'The description of is_mentioned.',
+  recall_limit: 'The limit of recalls; {max} is the number.',
+};
+
+const replacement = (words: string) => optional(text(words), 'as the locale says it');
+
+export const conversation = closed(
+  {
+    locale: byDefault(
+      choice(['zh', 'en'], 'The language in which models are told of their conversation tools.'),
+      'zh',
+    ),
+    texts: byDefault(
+      closed(
+        Object.fromEntries(
+          Object.entries(CONVERSATION_TEXTS).map(([key, words]) => [key, replacement(words)]),
+        ) as Record<keyof typeof CONVERSATION_TEXTS, ReturnType<typeof replacement>>,
+        'Other words for single ones of them.',
+      ),
+      {},
+    ),
+  },
+  'Conversation tools of chat apps.',
+);
+
 export const limits = closed(
   {
     tool_rounds: byDefault(
@@ -145,14 +177,6 @@ export const limits = closed(
   'Limits.',
 );
 
-export const memory = closed(
-  {
-    enabled: byDefault(flag('Whether the memory API is served.'), true),
-    path: optional(text('The database file.'), '$HOPGATE_HOME/memory.db'),
-  },
-  'Memory of events.',
-);
-
 export const auth = closed(
   {
     keys: byDefault(
@@ -160,7 +184,23 @@ export const auth = closed(
         Type.Union([
           text('A key that clients must send.'),
           closed(
-            { name: text('Who it belongs to, for logs.'), key: text('The key.') },
+            {
+              name: text('Who it belongs to, for logs.'),
+              key: text('The key.'),
+              sees: byDefault(
+                choice(
+                  ['own', 'all'],
+                  "Whose recorded exchanges it is shown in the browser: those made with it, or everybody's.",
+                ),
+                'own',
+              ),
+              spaces: optional(
+                Type.Array(text('A glob, case told apart.'), {
+                  description: 'Memory spaces that it may use.',
+                }),
+                'all of them',
+              ),
+            },
             'A key with a name.',
           ),
         ]),

@@ -7,10 +7,11 @@ import type { Config, ConfigSource } from './config.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './discover.ts';
 import { pathText, readYaml, type YamlDocument } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
+import type { ConfigMigration, Form } from './migrations.ts';
 import type { Problem } from './problem.ts';
 import { type Issue, type Referenced, resolveReferences } from './references.ts';
 import { resolveConfig } from './resolve.ts';
-import { CONFIG_VERSION, type FileConfig, fileSchema } from './schema.ts';
+import { type FileConfig, fileSchema } from './schema.ts';
 
 export type { Fetch } from './discover.ts';
 
@@ -30,6 +31,8 @@ export interface LoadOptions {
   readonly environment: Environment;
   /** For finding local servers when no provider is configured; left out: none are looked for. */
   readonly fetch?: Fetch;
+  /** The steps from older forms of the file; left out: all there are. */
+  readonly migrations?: readonly ConfigMigration[];
 }
 
 /** The file of a machine-wide installation. */
@@ -68,7 +71,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
     if (typeof read !== 'string') return { ok: false, problems: [read], warnings: [], file };
     text = read;
   }
-  const draft = readDraft(text, file, environment);
+  const draft = readDraft(text, file, environment, options.migrations);
   return draft.empty
     ? finish(draft, await discover(environment, options.fetch))
     : finish(draft, undefined);
@@ -78,8 +81,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
  * The text of a file as a Config; without providers in it, those of the environment and no local
  * servers. `path` is where the text stands, for messages and relative `${file:…}` references.
  */
-export function parseConfig(text: string, path: string, environment: Environment): LoadResult {
-  const draft = readDraft(text, path, environment);
+export function parseConfig(
+  text: string,
+  path: string,
+  environment: Environment,
+  migrations?: readonly ConfigMigration[],
+): LoadResult {
+  const draft = readDraft(text, path, environment, migrations);
   return finish(draft, draft.empty ? discoverKeys(environment) : undefined);
 }
 
@@ -103,8 +111,13 @@ interface Draft {
   readonly empty: boolean;
 }
 
-function readDraft(text: string, file: string | undefined, environment: Environment): Draft {
-  const document = readYaml(text);
+function readDraft(
+  text: string,
+  file: string | undefined,
+  environment: Environment,
+  migrations?: readonly ConfigMigration[],
+): Draft {
+  const document = readYaml(text, migrations);
   const referenced = resolveReferences(document.value, environment, file ?? '');
   const root = referenced.value;
   const mapping = typeof root === 'object' && root !== null && !Array.isArray(root);
@@ -133,13 +146,15 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
     ...(file === undefined ? {} : { file }),
   });
   if (document.problems.length > 0) return fail(document.problems, []);
-  const newer = newerForm(referenced.value);
-  if (newer !== undefined) return fail([place(newer)], []);
+  const { form } = document;
+  if (form.kind === 'newer') return fail([place(newerForm(form))], []);
+  const dated = form.kind === 'older' ? [olderForm(form)] : [];
   const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
   const checked = check(fileSchema as Schema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
-  if (found.length > 0) return fail(inOrder(found.map(place)), referenced.warnings);
-  const findings = { problems: [] as Issue[], warnings: [...referenced.warnings] };
+  const warnings = [...dated, ...referenced.warnings];
+  if (found.length > 0) return fail(inOrder(found.map(place)), warnings);
+  const findings = { problems: [] as Issue[], warnings };
   const source: ConfigSource = {
     kind: discovered?.kind ?? 'file',
     path: file,
@@ -151,14 +166,15 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
 }
 
 /** A file that a newer program wrote: its other keys may mean anything, so nothing else is said of it. */
-function newerForm(value: unknown): Issue | undefined {
-  const { version } = (value ?? {}) as { version?: unknown };
-  if (typeof version !== 'number' || version <= CONFIG_VERSION) return undefined;
-  return {
-    path: ['version'],
-    message: `this file is written for a newer hopgate (version ${version}, this one reads ${CONFIG_VERSION}): use that one, or bring the file back`,
-  };
-}
+const newerForm = ({ version, known }: Form & { kind: 'newer' }): Issue => ({
+  path: ['version'],
+  message: `this file is written for a newer hopgate (version ${version}, this one reads ${known}): use that one, or bring the file back`,
+});
+
+const olderForm = ({ from, to, words }: Form & { kind: 'older' }): Issue => ({
+  path: ['version'],
+  message: `this file has the form of version ${from} and is read as version ${to} (${words.join('; ')}): "hopgate migrate" brings it up to date and keeps a copy`,
+});
 
 /**
  * What was found takes the place of `providers`, and of `routes` where the file has none. With nothing

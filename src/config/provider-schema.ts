@@ -53,6 +53,34 @@ export const retry = closed(
   'What happens when a try fails before the first byte reached the client.',
 );
 
+const usd = (description: string) =>
+  Type.Number({ minimum: 0, maximum: 1_000_000, description: `USD per million ${description}` });
+
+const price = closed(
+  {
+    input: usd('prompt tokens.'),
+    output: usd('generated tokens, reasoning included.'),
+    cached: optional(usd("prompt tokens read from the vendor's cache."), 'as input'),
+    cache_write: optional(usd('prompt tokens written to it.'), 'as input'),
+    cache_write_1h: optional(usd('prompt tokens written to it for one hour.'), 'as cache_write'),
+  },
+  'What a model costs.',
+);
+
+/** What `prices` holds; said here, since TypeScript tires of working out a schema this deep. */
+type Prices = Readonly<
+  Record<
+    string,
+    {
+      readonly input: number;
+      readonly output: number;
+      readonly cached?: number;
+      readonly cache_write?: number;
+      readonly cache_write_1h?: number;
+    }
+  >
+>;
+
 export const provider = closed(
   {
     preset: optional(
@@ -93,6 +121,15 @@ export const provider = closed(
         'Names that this provider serves, as the vendor spells them.',
       ),
       "the preset's, else none (reachable through routes and as provider/model)",
+    ),
+    prices: byDefault(
+      Type.Unsafe<Prices>(
+        named(
+          price,
+          'Prices by model name or glob; an exact name counts before globs, those in their order. Used for the costs that samples and charts show.',
+        ),
+      ),
+      {},
     ),
     headers: byDefault(
       named(

@@ -1,6 +1,7 @@
 /** Providers of the file, with presets, profiles and inherited settings filled in. */
 
-import type { ProviderConfig, RetryConfig, TimeoutsConfig } from './config.ts';
+import { memberOf } from '../lib/json-members.ts';
+import type { ModelPrice, ProviderConfig, RetryConfig, TimeoutsConfig } from './config.ts';
 import type { Path } from './document.ts';
 import type { Environment } from './environment.ts';
 import { type Preset, presetNames, presetOf } from './presets.ts';
@@ -33,7 +34,7 @@ export function resolveProfiles(
   const done: Record<string, ProfileFacts> = { ...PROFILES };
   const resolve = (name: string, seen: readonly string[]): ProfileFacts => {
     const written = Object.hasOwn(own, name) ? own[name] : undefined;
-    if (written === undefined) return PROFILES[name] ?? { name };
+    if (written === undefined) return memberOf(PROFILES, name) ?? { name };
     const { extends: parent, models, ...facts } = written;
     const path: Path = ['profiles', name, 'extends'];
     let base: ProfileFacts = Object.hasOwn(PROFILES, name) ? PROFILES[name]! : { name };
@@ -122,6 +123,7 @@ export function resolveProvider(
     auth,
     profile,
     models: [...new Set(listOf(own.models) ?? preset?.models ?? [])],
+    prices: resolvePrices(own.prices),
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
     ),
@@ -142,6 +144,21 @@ export function resolveProvider(
       },
     },
   };
+}
+
+/** Exact names first; what is left out costs what an ordinary prompt token does. */
+function resolvePrices(prices: FileProvider['prices']): readonly ModelPrice[] {
+  const isGlob = (model: string) => /[*?]/.test(model);
+  return Object.entries(prices)
+    .map(([model, { input, output, cached = input, cache_write = input, cache_write_1h }]) => ({
+      model,
+      input,
+      output,
+      cached,
+      cacheWrite: cache_write,
+      cacheWrite1h: cache_write_1h ?? cache_write,
+    }))
+    .toSorted((a, b) => Number(isGlob(a.model)) - Number(isGlob(b.model)));
 }
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {

@@ -13,6 +13,7 @@ import type {
 import type { Path } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
 import { DEFAULT_TOOL_TEXT } from './feature-schema.ts';
+import { resolveMemory } from './resolve-memory.ts';
 import {
   type Findings,
   listOf,
@@ -48,8 +49,13 @@ export function resolveConfig(
   const listen = resolveListen(file.listen, findings);
   const keys = file.auth.keys.map((key, index) =>
     typeof key === 'string'
-      ? { name: `key ${index + 1}`, key: new Secret(key) }
-      : { name: key.name, key: new Secret(key.key) },
+      ? { name: `key ${index + 1}`, key: new Secret(key), sees: 'own' as const }
+      : {
+          name: key.name,
+          key: new Secret(key.key),
+          sees: key.sees,
+          ...(key.spaces === undefined ? {} : { spaces: key.spaces }),
+        },
   );
   if (keys.length === 0 && !isLoopback(listen.host)) {
     findings.warnings.push({
@@ -92,7 +98,8 @@ export function resolveConfig(
     keepAliveMs: ms(file.keep_alive),
     workers: file.workers,
     validate: file.validate,
-    memory: { enabled: file.memory.enabled, path: path(file.memory.path, 'memory.db') },
+    memory: resolveMemory(file, path(file.memory.path, 'memory.db'), findings),
+    conversation: file.conversation,
     log: file.log,
     profiles,
   });

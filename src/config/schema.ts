@@ -1,22 +1,24 @@
 /** The schema of `hopgate.yaml`: the one source of its keys, their types, defaults and descriptions. */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { auth, categories, limits, memory, samples, serverTools } from './feature-schema.ts';
+import { auth, categories, conversation, limits, samples, serverTools } from './feature-schema.ts';
+import { memory } from './memory-schema.ts';
+import { CONFIG_VERSION, OLDEST_VERSION } from './migrations.ts';
 import { profileFacts } from './profile-schema.ts';
 import { PROVIDER_NAME, provider, retry, timeouts } from './provider-schema.ts';
 import { routeRule } from './route-schema.ts';
 import { byDefault, choice, closed, flag, named, optional, seconds, text } from './schema-words.ts';
-
-/** The form of the file that this program reads. A file that names none has this one. */
-export const CONFIG_VERSION = 1;
 
 export const DEFAULT_LISTEN = '127.0.0.1:5520';
 
 export const fileSchema = closed(
   {
     version: byDefault(
-      Type.Integer({ minimum: 1, description: 'Of the form of this file; there is one so far.' }),
-      CONFIG_VERSION,
+      Type.Integer({
+        minimum: OLDEST_VERSION,
+        description: `Of the form of this file; the newest is ${CONFIG_VERSION}. An older file is read as what it would be today, "hopgate migrate" writes it so; a newer one is refused.`,
+      }),
+      OLDEST_VERSION,
     ),
     listen: byDefault(
       Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.String({ minLength: 1 })], {
@@ -93,6 +95,7 @@ export const fileSchema = closed(
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),
+    conversation: byDefault(conversation, {}),
     log: byDefault(
       closed(
         {

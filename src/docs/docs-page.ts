@@ -4,18 +4,21 @@ import { createHash } from 'node:crypto';
 import { escapeHtml } from './escape.ts';
 import { renderMarkdown } from './markdown.ts';
 import { PAGES, type Page, PICTURES } from './pages.ts';
+import { searchResults } from './search-page.ts';
+import { sectionsOf } from './sections.ts';
 import { STYLE } from './stylesheet.ts';
 
 const ROOT = '/docs';
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-// One style sheet, known by its hash, and pictures of this server: no script, no frame, no form.
+// One style sheet, known by its hash, pictures of this server and its own search: no script, no frame.
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
-  "img-src 'self'",
+  // `data:` is for the empty icon, without which browsers ask for /favicon.ico.
+  "img-src 'self' data:",
   "base-uri 'none'",
-  "form-action 'none'",
+  "form-action 'self'",
   "frame-ancestors 'none'",
 ].join('; ');
 
@@ -41,9 +44,17 @@ const rendered = new Map<string, string>();
  * `/docs`, `/docs/NAME` (HTML), `/docs/NAME.md` (Markdown), `/docs/img/NAME.svg`; undefined for any
  * other path. A path that is not in the tables is never looked for anywhere.
  * @param path the path of the request's URL, without a query
+ * @param asked what to search for: `/docs?q=…`
  */
-export function docsPage(path: string): Response | undefined {
-  if (path === ROOT || path === `${ROOT}/`) return page(PAGES[0]!);
+export function docsPage(path: string, asked?: string): Response | undefined {
+  if (path === ROOT || path === `${ROOT}/`) {
+    const words = asked?.trim() ?? '';
+    if (words === '') return page(PAGES[0]!);
+    return answer(
+      frame({ title: words, body: searchResults(words, ROOT), asked: words }),
+      'text/html',
+    );
+  }
   if (!path.startsWith(`${ROOT}/`)) return undefined;
   const name = path.slice(ROOT.length + 1);
   const picture = /^img\/([\w-]+\.svg)$/.exec(name)?.[1];
@@ -67,28 +78,54 @@ function page(one: Page): Response {
   return answer(html, 'text/html');
 }
 
-function document({ name, title, text }: Page): string {
+const document = (page: Page): string =>
+  frame({ title: page.title, body: renderMarkdown(page.text, address), page });
+
+interface Framed {
+  readonly title: string;
+  /** HTML. */
+  readonly body: string;
+  /** Undefined: what was searched. */
+  readonly page?: Page;
+  readonly asked?: string;
+}
+
+/** The sections of the page that is open, for the list at its side. */
+function within(page: Page): string {
+  const items = sectionsOf(page, 2)
+    .filter(({ anchor }) => anchor !== '')
+    .map(({ anchor, heading }) => `<li><a href="#${anchor}">${escapeHtml(heading)}</a></li>`);
+  return items.length < 2 ? '' : `\n<ul class="within">\n${items.join('\n')}\n</ul>`;
+}
+
+function frame({ title, body, page: open, asked = '' }: Framed): string {
   const links = PAGES.map((one) => {
-    const here = one.name === name ? ' aria-current="page"' : '';
-    return `<li><a href="${ROOT}/${one.name}"${here}>${escapeHtml(one.title)}</a></li>`;
+    const here = one === open;
+    const mark = here ? ' aria-current="page"' : '';
+    const link = `<a href="${ROOT}/${one.name}"${mark}>${escapeHtml(one.title)}</a>`;
+    return `<li>${link}${here ? within(one) : ''}</li>`;
   });
-  const language = name === 'zh-CN' ? 'zh-CN' : 'en';
+  const language = open?.name === 'zh-CN' ? 'zh-CN' : 'en';
   return `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} · hopgate</title>
+<link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the page</a>
 <div class="frame">
-<nav aria-label="Manual"><ul>
+<nav aria-label="Manual">
+<form action="${ROOT}" role="search"><input type="search" name="q" value="${escapeHtml(asked)}" placeholder="Search" aria-label="Search the manual" maxlength="200"></form>
+<ul>
 ${links.join('\n')}
-</ul></nav>
+</ul>
+</nav>
 <main id="content">
-${renderMarkdown(text, address)}
+${body}
 </main>
 </div>
 </body>

@@ -1,8 +1,7 @@
 /** The door of this room: the manual as pages over HTTP and as something to search. */
 
-import { type FullText, fullText, type Searchable } from '../lib/full-text.ts';
-import { PAGES } from './pages.ts';
-import { sectionsOf } from './sections.ts';
+import type { FullText, Searchable } from '../lib/full-text.ts';
+import { placeOf, searchManual } from './search.ts';
 
 export { docsPage } from './docs-page.ts';
 
@@ -24,24 +23,16 @@ function baseUrl({ host, port }: ListenAddress): string {
   return `http://${name}:${port}/docs`;
 }
 
-/**
- * The manual as a search engine. One item is one section of a page; the index is built on the first
- * search, so that a start pays nothing for it.
- */
+/** The manual as a search engine: one item is one section of a page. */
 export function docsIndex(listen: ListenAddress): FullText<DocsHit> {
   const base = baseUrl(listen);
-  let index: FullText<DocsHit> | undefined;
   return {
-    search(query, count) {
-      index ??= fullText(
-        PAGES.flatMap(sectionsOf).map(({ page, anchor, title, text }) => ({
-          url: `${base}/${page}${anchor === '' ? '' : `#${anchor}`}`,
-          // A model that asked the web should see what it was given.
-          title: `hopgate manual: ${title}`,
-          text,
-        })),
-      );
-      return index.search(query, count);
-    },
+    search: (query, count) =>
+      searchManual(query, count).map((section) => ({
+        url: `${base}${placeOf(section)}`,
+        // A model that asked the web should see what it was given.
+        title: `hopgate manual: ${section.title}`,
+        text: section.text,
+      })),
   };
 }

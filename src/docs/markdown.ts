@@ -34,6 +34,11 @@ export function renderMarkdown(text: string, resolve: Resolve): string {
 
 function blocks(lines: readonly string[], resolve: Resolve, anchors: Set<string>): string {
   const out: string[] = [];
+  // A section's heading is a link to itself: that is how one gets its address.
+  const title = (words: string, level: number, id: string) => {
+    const html = inline(words, resolve);
+    return level === 1 || html.includes('<a ') ? html : `<a href="#${escapeHtml(id)}">${html}</a>`;
+  };
   let at = 0;
   while (at < lines.length) {
     const line = lines[at]!;
@@ -47,7 +52,7 @@ function blocks(lines: readonly string[], resolve: Resolve, anchors: Set<string>
       at++;
       const level = heading[1]!.length;
       const id = unique(anchorOf(heading[2]!), anchors);
-      out.push(`<h${level} id="${escapeHtml(id)}">${inline(heading[2]!, resolve)}</h${level}>`);
+      out.push(`<h${level} id="${escapeHtml(id)}">${title(heading[2]!, level, id)}</h${level}>`);
     } else if (RULE.test(line)) {
       at++;
       out.push('<hr>');

@@ -1,12 +1,16 @@
 /** The pages of the manual, bundled as text, so that the executable needs no file beside it. */
 
+import browser from '../../docs/browser.md' with { type: 'text' };
+import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
+import install from '../../docs/install.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
+import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
@@ -25,9 +29,13 @@ export interface Page {
 
 const TEXTS: Readonly<Record<string, string>> = {
   'getting-started': gettingStarted,
+  install,
   recipes,
   configuration,
   'server-tools': serverTools,
+  'chat-apps': chatApps,
+  memory,
+  browser,
   notes,
   errors,
   'log-events': logEvents,

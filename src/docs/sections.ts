@@ -9,14 +9,19 @@ export interface Section {
   readonly anchor: string;
   /** `Notes – tool_text_shortened`. */
   readonly title: string;
+  /** `tool_text_shortened`; that of the page before the first one. */
+  readonly heading: string;
   /** Plain text: the marks of Markdown are gone, the words and code stay. */
   readonly text: string;
 }
 
-/** Sections of the second and third level, in order; headings inside code are code. */
-export function sectionsOf(page: Page): readonly Section[] {
-  const out: { anchor: string; title: string; lines: string[] }[] = [
-    { anchor: '', title: page.title, lines: [] },
+/**
+ * Sections of the second level, and down to `deepest`, in order, those without words left out; headings
+ * inside code are code.
+ */
+export function sectionsOf(page: Page, deepest = 3): readonly Section[] {
+  const out: { anchor: string; title: string; heading: string; lines: string[] }[] = [
+    { anchor: '', title: page.title, heading: page.title, lines: [] },
   ];
   let code = false;
   for (const line of page.text.split('\n')) {
@@ -25,17 +30,19 @@ export function sectionsOf(page: Page): readonly Section[] {
       continue;
     }
     const heading = code ? null : /^(#{1,3})\s+(.*)$/.exec(line);
-    if (heading === null) out.at(-1)!.lines.push(line);
+    if (heading === null || heading[1]!.length > deepest) out.at(-1)!.lines.push(line);
     else if (heading[1] !== '#') {
       const words = plain(heading[2]!);
-      out.push({ anchor: anchorOf(heading[2]!), title: `${page.title} – ${words}`, lines: [] });
+      const title = `${page.title} – ${words}`;
+      out.push({ anchor: anchorOf(heading[2]!), title, heading: words, lines: [] });
     }
   }
   return out
-    .map(({ anchor, title, lines }) => ({
+    .map(({ anchor, title, heading, lines }) => ({
       page: page.name,
       anchor,
       title,
+      heading,
       text: plain(lines.join('\n')),
     }))
     .filter(({ text }) => text !== '');

@@ -158,6 +158,17 @@ providers:
     expect(config.providers.b).toMatchObject({ baseUrl: 'http://127.0.0.1:1/v1', models: ['y'] });
   });
 
+  test('names that every object inherits are names', () => {
+    const config = good(
+      `${PROVIDER}aliases: { __proto__: p/m, constructor: p/n }\nroutes: [{ when: { headers: { __proto__: [x] } }, to: [p/m] }]`,
+    );
+    expect(Object.entries(config.aliases)).toEqual([
+      ['__proto__', 'p/m'],
+      ['constructor', 'p/n'],
+    ]);
+    expect(Object.keys(config.routes[0]?.when?.headers ?? {})).toEqual(['__proto__']);
+  });
+
   test('HOPGATE_HOME and RCC_TOOL_TEXT_LIMIT are honoured', () => {
     const config = good(PROVIDER, { HOPGATE_HOME: '/srv/h', RCC_TOOL_TEXT_LIMIT: '777' });
     expect(config.samples.dir).toBe('/srv/h/samples');

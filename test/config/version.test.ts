@@ -1,34 +1,135 @@
-/** The version of the configuration's form: named or not it is read, newer ones are refused with one sentence. */
+/** The version of the configuration's form: older ones are read as today's, newer ones refused with one sentence. */
 
 import { describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { configText } from '../../src/cli/init/config-text.ts';
+import { readYaml } from '../../src/config/document.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
-import { parseConfig } from '../../src/config/load.ts';
-import { CONFIG_VERSION } from '../../src/config/schema.ts';
+import { describeProblem, liveConfig } from '../../src/config/index.ts';
+import { loadConfig, parseConfig } from '../../src/config/load.ts';
+import {
+  CONFIG_MIGRATIONS,
+  CONFIG_VERSION,
+  type ConfigMigration,
+} from '../../src/config/migrations.ts';
+import { STEPS } from './older-forms.ts';
 
 const environment = environmentFrom({}, '/home/nobody');
-const parse = (text: string) => parseConfig(text, '/hopgate.yaml', environment);
+const parse = (text: string, migrations?: readonly ConfigMigration[]) =>
+  parseConfig(text, '/hopgate.yaml', environment, migrations);
 
-describe('version', () => {
-  test('this one, or none, is read', () => {
-    expect(parse(`version: ${CONFIG_VERSION}\n`).ok).toBe(true);
-    expect(parse('listen: 1\n').ok).toBe(true);
+describe('a file of this version', () => {
+  test('is read whether it says so or not, without a word', () => {
+    for (const text of [`version: ${CONFIG_VERSION}\n`, 'listen: 1\n']) {
+      expect(parse(text)).toMatchObject({ ok: true, warnings: [] });
+    }
   });
 
-  test('a newer one is refused in one sentence, whatever else is in the file', () => {
+  test('is what init writes, so that a later program knows what it has', () => {
+    const text = configText({ listen: '127.0.0.1:1', providers: [], categories: {} });
+    expect(readYaml(text).value).toMatchObject({ version: CONFIG_VERSION });
+    expect(CONFIG_VERSION).toBe(CONFIG_MIGRATIONS.length + 1);
+  });
+});
+
+describe('a newer file', () => {
+  test('is refused in one sentence with its place, whatever else is in it', () => {
     const result = parse(`# a comment\nversion: ${CONFIG_VERSION + 1}\nlanes: [what is this?]\n`);
     if (result.ok) throw new Error('it was taken');
-    expect(result.problems).toHaveLength(1);
-    expect(result.problems[0]).toMatchObject({ path: 'version', line: 2 });
-    expect(result.problems[0]!.message).toContain(
-      `written for a newer hopgate (version ${CONFIG_VERSION + 1}, this one reads ${CONFIG_VERSION})`,
-    );
+    expect(result.problems.map((one) => describeProblem(one, 'hopgate.yaml'))).toEqual([
+      `hopgate.yaml:2:10: version: this file is written for a newer hopgate (version ${CONFIG_VERSION + 1}, this one reads ${CONFIG_VERSION}): use that one, or bring the file back`,
+    ]);
   });
 
-  for (const wrong of ['0', '-1', '1.5', 'two', '[1]']) {
-    test(`${wrong} is no version`, () => {
-      const result = parse(`version: ${wrong}\n`);
-      if (result.ok) throw new Error('it was taken');
-      expect(result.problems[0]!.path).toBe('version');
-    });
-  }
+  test('that appears under a running server leaves the old configuration in force', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-version-'));
+    const file = join(folder, 'hopgate.yaml');
+    await Bun.write(file, 'version: 1\nlisten: 127.0.0.1:5521\n');
+    const loaded = await loadConfig({ path: file, environment });
+    if (!loaded.ok) throw new Error('it was not taken');
+    const live = liveConfig(loaded.config, { path: file, environment });
+    await Bun.write(file, `version: ${CONFIG_VERSION + 1}\n`);
+    expect(await live.reload()).toMatchObject({ ok: false, problems: [{ path: 'version' }] });
+    expect(live.current.listen.port).toBe(5521);
+    rmSync(folder, { recursive: true });
+  });
 });
+
+describe('an older file', () => {
+  const OLD = `# mine
+
+address: 127.0.0.1:5521 # not the usual port
+
+# in milliseconds
+keep_alive: 3000
+`;
+
+  test('is read as what it would be today, through every step, and a warning says so', () => {
+    const result = parse(OLD, STEPS);
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    expect(result.config.listen.port).toBe(5521);
+    expect(result.config.keepAliveMs).toBe(3000);
+    expect(result.warnings).toEqual([
+      {
+        path: 'version',
+        line: 3,
+        column: 1,
+        message:
+          'this file has the form of version 1 and is read as version 3 ("address" is called "listen"; keep_alive is in seconds): "hopgate migrate" brings it up to date and keeps a copy',
+      },
+    ]);
+  });
+
+  test('that names its version goes only the steps that are left', () => {
+    const result = parse('version: 2\nlisten: 127.0.0.1:5521\nkeep_alive: 3000\n', STEPS);
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    expect(result.config.keepAliveMs).toBe(3000);
+    expect(result.warnings[0]!.message).toContain('read as version 3 (keep_alive is in seconds)');
+    const address = parse('version: 2\naddress: 127.0.0.1:5521\n', STEPS);
+    expect(address).toMatchObject({ ok: false, problems: [{ path: 'address', line: 2 }] });
+  });
+
+  test('keeps the places of its own text in problems', () => {
+    const result = parse(`${OLD}lanes: 1\n`, STEPS);
+    if (result.ok) throw new Error('it was taken');
+    expect(result.problems).toMatchObject([{ path: 'lanes', line: 7, column: 1 }]);
+    const wrong = parse('# one\n# two\naddress: "no port here:x"\n', STEPS);
+    expect(wrong).toMatchObject({ ok: false, problems: [{ path: 'listen', line: 3, column: 10 }] });
+  });
+
+  test("is today's text with its comments, and that text needs no further step", () => {
+    const today = readYaml(OLD, STEPS).text();
+    expect(today).toBe(`# mine
+
+version: 3
+listen: 127.0.0.1:5521 # not the usual port
+
+# in milliseconds
+keep_alive: 3
+`);
+    expect(parse(today, STEPS)).toMatchObject({ ok: true, warnings: [] });
+  });
+
+  test('whose version has no value is one that names none', () => {
+    expect(readYaml('version:\naddress: 127.0.0.1:1\n', STEPS).value).toEqual({
+      version: 3,
+      listen: '127.0.0.1:1',
+    });
+  });
+
+  test('with a long line or quotes of its own keeps them', () => {
+    const long = `"${'x'.repeat(200)} y z"`;
+    const text = readYaml(`address: '127.0.0.1:1'\naliases: { fast: ${long} }\n`, STEPS).text();
+    expect(text).toBe(`version: 3\nlisten: '127.0.0.1:1'\naliases: { fast: ${long} }\n`);
+  });
+});
+
+for (const wrong of ['0', '-1', '1.5', 'two', '[1]']) {
+  test(`"version: ${wrong}" is no version`, () => {
+    const result = parse(`version: ${wrong}\n`, STEPS);
+    if (result.ok) throw new Error('it was taken');
+    expect(result.problems[0]!.path).toBe('version');
+  });
+}

@@ -28,7 +28,8 @@ describe('pages', () => {
       expect(policy).toContain("default-src 'none'");
       expect(policy).not.toMatch(/unsafe|https?:|\*/);
       const text = await response.text();
-      expect(text).not.toMatch(/<script|<iframe|<link|\son\w+=|style=/i);
+      const rest = text.replace('<link rel="icon" href="data:,">', '');
+      expect(rest).not.toMatch(/<script|<iframe|<link|\son\w+=|style=/i);
       // The one style sheet is the one that the policy names.
       const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!;
       const hash = new Bun.CryptoHasher('sha256').update(style).digest('base64');
@@ -50,12 +51,25 @@ describe('pages', () => {
     }
   });
 
+  test('the page that is open shows its sections', async () => {
+    const text = await html('/docs/errors');
+    const nav = text.slice(text.indexOf('<nav'), text.indexOf('</nav>'));
+    expect(nav).toContain('<li><a href="#what-they-mean">What they mean</a></li>');
+    expect(nav.match(/class="within"/g)).toHaveLength(1);
+    expect(text).toContain(
+      '<h2 id="what-they-mean"><a href="#what-they-mean">What they mean</a></h2>',
+    );
+  });
+
   test('the Markdown itself and the pictures are served too', async () => {
     expect(docsPage('/docs/notes.md')!.headers.get('content-type')).toStartWith('text/markdown');
     for (const name of Object.keys(PICTURES)) {
       const picture = docsPage(`/docs/img/${name}`)!;
       expect(picture.headers.get('content-type')).toStartWith('image/svg+xml');
-      expect(await picture.text()).not.toMatch(/<script|href|\son\w+=/i);
+      const drawing = await picture.text();
+      expect(drawing).not.toMatch(/<script|href|\son\w+=/i);
+      // Drawn for light and dark.
+      expect(drawing).toContain('@media(prefers-color-scheme:dark)');
     }
   });
 
@@ -142,6 +156,68 @@ describe('Markdown', () => {
     expect(anchorOf('DeepSeek with Claude Code')).toBe('deepseek-with-claude-code');
     expect(anchorOf('`a_b`: c, d')).toBe('a_b-c-d');
     expect(anchorOf('可以信赖的几点')).toBe('可以信赖的几点');
+  });
+});
+
+describe('the search page', () => {
+  const found = async (query: string) => (await docsPage('/docs', query)!.text()) ?? '';
+  const addresses = (text: string) =>
+    [...text.matchAll(/<li><a href="(\/docs\/[^"]+)">/g)].map(([, to]) => to!);
+  const hits = (text: string) => addresses(text.slice(text.indexOf('<ol class="hits">')));
+
+  test('every page has the form that leads to it', async () => {
+    for (const { name } of PAGES) {
+      const form = /<form action="\/docs" role="search"><input type="search" name="q" value=""/;
+      expect(await html(`/docs/${name}`)).toMatch(form);
+    }
+    const policy = docsPage('/docs', 'x')!.headers.get('content-security-policy')!;
+    expect(policy).toContain("form-action 'self'");
+    expect(policy).toContain("default-src 'none'");
+  });
+
+  test('leads to the place and shows the words that were asked for', async () => {
+    const text = await found('web fetch');
+    expect(hits(text)[0]).toBe('/docs/server-tools#web-fetch');
+    expect(text).toContain('<mark>web</mark>_<mark>fetch</mark>');
+    expect(text).toContain('name="q" value="web fetch"');
+    expect(hits(await found('密钥'))).toContain('/docs/zh-CN#可以信赖的几点');
+  });
+
+  test('every hit is a page with that place', async () => {
+    const all = hits(await found('the a of model key note'));
+    expect(all.length).toBe(30);
+    for (const hit of all) {
+      const [path = '', anchor] = hit.split('#', 2);
+      expect([hit, anchor === undefined || (await html(path)).includes(`id="${anchor}"`)]).toEqual([
+        hit,
+        true,
+      ]);
+    }
+  });
+
+  test('nothing found is said, nothing asked is the first page', async () => {
+    expect(await found('xyzzyplugh')).toContain('<h1>Nothing found</h1>');
+    expect(await found('   ')).toBe(await html('/docs'));
+    expect(hits(await found('web '.repeat(10_000))).length).toBeGreaterThan(0);
+  });
+
+  test('what is asked is shown as text, whatever it is', async () => {
+    const evil = '"><script>alert(1)</script> web';
+    const text = await found(evil);
+    expect(text).not.toMatch(/<script/i);
+    expect(text).toContain('value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt; web"');
+  });
+
+  test('whatever is asked, an excerpt is text with marks and nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ maxLength: 60, unit: 'grapheme' }), async (query) => {
+        const text = await found(query);
+        for (const [, excerpt] of text.matchAll(/<\/a><p>(.*?)<\/p><\/li>/g)) {
+          expect(excerpt!.replace(/<\/?mark>/g, '')).not.toMatch(/[<>]/);
+        }
+      }),
+      { numRuns: 100 },
+    );
   });
 });
 

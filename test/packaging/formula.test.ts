@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { archiveContents, archiveName } from '../../scripts/release/contents.ts';
 import { BREWED, formula } from '../../scripts/release/formula.ts';
+import { PUBLISHER } from '../../scripts/release/publisher.ts';
 import { gzip, tar, withFolders } from '../../scripts/release/tar.ts';
 import { ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
 
@@ -112,7 +113,7 @@ describe('the formula', () => {
     expect(text).toContain(
       `url "https://downloads.test/hopgate/v3/${archiveName(VERSION, 'linux-x64')}.tar.gz"`,
     );
-    expect(text).toContain('homepage "https://downloads.test"');
+    expect(text).toContain(`homepage "${PUBLISHER.homepage}"`);
     expect(text).not.toMatch(/@[A-Z]/);
   });
 

@@ -1,0 +1,64 @@
+/** Why there is no socket activation: what packaging/README.md says of Bun, asked of the Bun that is here. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { removeScratch, scratchFolder } from './release-once.ts';
+
+afterAll(removeScratch);
+
+// Started as systemd would: somebody else's listening socket is descriptor 3.
+const PROBE = `import http from 'node:http';
+import net from 'node:net';
+const wanted = Number(process.argv[2]);
+const said = {};
+const own = Bun.serve({ fd: 3, port: 0, fetch: () => new Response('serve') });
+said.serve = own.port === wanted ? 'takes it' : 'binds its own';
+own.stop(true);
+const ended = (server, name) =>
+  new Promise((resolve) => {
+    server.on('error', (error) => resolve(void (said[name] = error.code)));
+    server.listen({ fd: 3 }, () => {
+      said[name] = server.address()?.port === wanted ? 'takes it' : 'binds its own';
+      server.close();
+      resolve();
+    });
+  });
+await ended(http.createServer(), 'http');
+await ended(net.createServer(), 'net');
+console.log(JSON.stringify(said));
+process.exit(0);
+`;
+
+describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 3', () => {
+  let said: Record<string, string>;
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  afterAll(() => listener.stop(true));
+
+  beforeAll(async () => {
+    const script = join(scratchFolder('activation'), 'probe.ts');
+    await Bun.write(script, PROBE);
+    const fd = (listener as unknown as { fd: number }).fd;
+    const child = Bun.spawn([process.execPath, script, String(listener.port)], {
+      env: { PATH: process.env.PATH!, LISTEN_FDS: '1' },
+      stdio: ['ignore', 'pipe', 'inherit', fd],
+    });
+    said = JSON.parse(await new Response(child.stdout as ReadableStream).text());
+  }, 30_000);
+
+  test('is a real one', async () => {
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(listener.port, '127.0.0.1', () => {
+        socket.destroy();
+        resolve(true);
+      });
+      socket.on('error', () => resolve(false));
+    });
+    expect(open).toBe(true);
+  });
+
+  // When this fails, Bun has learnt it: socket activation can be built, and the note goes.
+  test('is not taken by any HTTP server that Bun has, only by raw ones', () => {
+    expect(said).toEqual({ serve: 'binds its own', http: 'binds its own', net: 'takes it' });
+  });
+});
