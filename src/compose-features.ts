@@ -1,17 +1,26 @@
 /** The features of an exchange, in the order in which they act; the stores and tools that they share. */
 
 import { join } from 'node:path';
+import { conversationOf, turnLedger, withConversationTools } from './compose-conversation.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { invalid } from './conversation/errors.ts';
 import type { Reply } from './conversation/events.ts';
+import type { Memory } from './conversation/memory.ts';
 import type { Conversation } from './conversation/types.ts';
 import { docsIndex } from './docs/index.ts';
 import { afterRefusal } from './features/after-refusal/index.ts';
-import type { Feature } from './features/feature.ts';
-import { leakedCalls } from './features/leaked-calls/index.ts';
+import type { ConversationParts } from './features/conversation-tools/index.ts';
+import type { Feature, Recording } from './features/feature.ts';
+import { type LeakReport, leakedCalls } from './features/leaked-calls/index.ts';
 import { pairing } from './features/pairing/index.ts';
-import { liveRegistry, openHopLedger, serverTools } from './features/servertool/index.ts';
+import {
+  liveRegistry,
+  memoryLedger,
+  openHopLedger,
+  serverTools,
+  type ToolRegistry,
+} from './features/servertool/index.ts';
 import type { ServerTool } from './features/servertool/tool.ts';
 import { httpTool } from './features/servertool/tools/http-tool.ts';
 import { mcpTools } from './features/servertool/tools/mcp.ts';
@@ -48,13 +57,19 @@ export interface FeaturesOptions {
   readonly metrics: GatewayMetrics;
   readonly version: string;
   readonly ask: AskModel;
+  /** Undefined while `memory.enabled` is off: read it anew for each exchange, a reload changes it. */
+  readonly memory: Memory | undefined;
+  /** May the gateway key of this name ('' without auth) use this memory space, by the configuration in force? */
+  mayUse(owner: string, space: string): boolean;
 }
 
 export interface Features {
   /** What acts on one exchange, under the configuration that is in force now. */
-  of(exchange: Exchange, ask: Ask): readonly Feature[];
+  of(exchange: Exchange, ask: Ask, recording: Recording | undefined): readonly Feature[];
   /** Codex's own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
+  /** Lets go of what was recalled from memory spaces for turns that are under way. */
+  forgetTurns(): void;
   /** Takes another configuration over. @throws Error in words when its tools cannot be made */
   configure(config: Config): void;
   close(): void;
@@ -63,6 +78,12 @@ export interface Features {
 interface Tools {
   readonly registry: ReturnType<typeof liveRegistry>;
   close(): void;
+}
+
+interface ToolsOfExchange {
+  readonly registry: ToolRegistry;
+  readonly chat: ConversationParts | undefined;
+  readonly recording: Recording | undefined;
 }
 
 export function composeFeatures(options: FeaturesOptions, initial: Config): Features {
@@ -108,12 +129,19 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
     return { registry: liveRegistry(own, mcp), close: () => void mcp.close() };
   }
 
-  const leaks = leakedCalls(({ family, outcome, target }) => {
+  const leaked = (every: boolean) => (leak: LeakReport) => {
+    const { family, outcome, target } = leak;
     metrics.leakedCalls.add(1, family, outcome);
-    if (outcome === 'recovered') return;
+    if (outcome === 'recovered' && !every) return;
     const fields = { family, outcome, provider: target.provider, model: target.model };
     event(log, 'leaked_call', fields, 'error');
-  });
+  };
+  const leaks = leakedCalls(leaked(false));
+  const leaksOfTools = leakedCalls(leaked(false), { everyBody: true });
+  // A chat app shows what it gets as it comes: every leak is an error there, also one that was mended.
+  const leakedInChat = leaked(true);
+  const leaksOfChats = leakedCalls(leakedInChat, { everyAnswer: true });
+  let turns = memoryLedger();
   const vision = visionFeature({
     store: descriptions,
     allow: initial.serverTools.webFetch?.allow ?? [],
@@ -128,14 +156,30 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const fit = vendorFit();
 
   return {
-    of(exchange, ask) {
-      const { registry } = tools;
+    of(exchange, ask, recording) {
+      const chat = conversationOf(exchange, ask, {
+        memory: options.memory,
+        mayUse: options.mayUse,
+        settings: config.conversation,
+        log,
+        onMarkup: (target) => leakedInChat({ family: 'dsml', outcome: 'removed', target }),
+      });
+      if (chat?.space !== undefined) recording?.space?.(chat.space);
+      const registry = withConversationTools(tools.registry, chat?.tools ?? []);
       // Without any tool the loop has nothing to offer, to hold or to restore.
       const idle = registry.tools.length === 0 && registry.starting !== true;
-      const server = idle ? [] : [exchangeTools(exchange, ask)];
+      const server = idle ? [] : [exchangeTools(exchange, ask, { registry, chat, recording })];
+      const adds = registry.starting || registry.tools.some(({ inject }) => inject !== 'declared');
+      const leak = chat?.chat === true ? leaksOfChats : adds ? leaksOfTools : leaks;
+      // Reasoning about what was recalled must not outlive its space.
+      const memory =
+        chat?.space === undefined
+          ? [sessionLedger({ ledger: answers, owner: exchange.owner })]
+          : [];
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
-      const memory = sessionLedger({ ledger: answers, owner: exchange.owner });
-      return [leaks, ...server, memory, vision, afterRefusal, pairing, results, fit];
+      const { before = [], behind = [] } = chat ?? {};
+      const rest = [vision, afterRefusal, pairing, results, fit];
+      return [leak, ...before, ...server, ...memory, ...rest, ...behind];
     },
     codexSearch(body, signal) {
       const tool = tools.registry.named('web_search');
@@ -144,6 +188,9 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       if (search === undefined)
         throw invalid('No search query was given.', 'commands.search_query');
       return answerCodexSearch(search, tool, { signal, log: told });
+    },
+    forgetTurns() {
+      turns = memoryLedger();
     },
     configure(next) {
       const made = makeTools(next);
@@ -160,14 +207,22 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
     },
   };
 
-  function exchangeTools(exchange: Exchange, ask: Ask): Feature {
+  function exchangeTools(
+    { owner }: Exchange,
+    ask: Ask,
+    { registry, chat, recording }: ToolsOfExchange,
+  ): Feature {
+    const scope = JSON.stringify([owner, chat?.scope ?? '']);
     return serverTools({
-      registry: tools.registry,
-      ledger: hops,
+      registry,
+      ledger: chat === undefined ? hops : turnLedger(hops, turns, chat.tools, scope),
       client: ask.protocol.name,
-      owner: exchange.owner,
+      owner,
+      forced: chat?.forced,
+      events: chat?.toolEvents,
       limits: { rounds: config.limits.toolRounds },
       log: told,
+      onRun: (run) => recording?.tool?.(run),
     });
   }
 }

@@ -40,8 +40,7 @@ export function responseState(store: ResponseStore) {
       name: 'response-state',
       looksAt(body, context) {
         kept = !keptThere(context);
-        const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
-        return kept && (bytes.includes(PREVIOUS) || bytes.includes(REFERENCE));
+        return kept && (body.includes(PREVIOUS) || body.includes(REFERENCE));
       },
       request(conversation: Conversation, { target, notes }): Conversation {
         if (conversation !== ask.conversation) return conversation;
@@ -89,8 +88,10 @@ function storeOff(ask: Ask): boolean {
 function responseOf(
   answer: Said | { readonly kind: 'json'; readonly text: string },
 ): JsonObject | undefined {
-  if (answer.kind === 'json') return asObject(tryParse(answer.text));
-  if (answer.kind === 'reply') return openaiResponses.encodeReply(answer.reply, answer.client);
+  if (answer.kind === 'json') return withoutToolEvents(asObject(tryParse(answer.text)));
+  if (answer.kind === 'reply') {
+    return withoutToolEvents(openaiResponses.encodeReply(answer.reply, answer.client));
+  }
   for (const { data } of [...answer.frames].reverse()) {
     const event = data === undefined ? undefined : tryParse(data);
     if (!isObject(event) || !isObject(event.response)) continue;
@@ -99,6 +100,13 @@ function responseOf(
     }
   }
   return undefined;
+}
+
+/** What tools gave (what was recalled, too) is told once, and not kept. */
+function withoutToolEvents(response: JsonObject | undefined): JsonObject | undefined {
+  if (response?.hopgate === undefined) return response;
+  const { hopgate: _, ...rest } = response;
+  return rest;
 }
 
 const asObject = (value: Json | undefined) => (isObject(value) ? value : undefined);

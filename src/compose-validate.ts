@@ -58,6 +58,12 @@ export function joined(all: readonly (Recording | undefined)[]): Recording | und
   const some = all.filter((one) => one !== undefined);
   if (some.length < 2) return some[0];
   return {
+    tool(run) {
+      for (const one of some) one.tool?.(run);
+    },
+    space(space) {
+      for (const one of some) one.space?.(space);
+    },
     hop(hop, attempt, sent) {
       const hops = some.map((one) => one.hop(hop, attempt, sent));
       return {

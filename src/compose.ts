@@ -1,12 +1,14 @@
 /** The only file that names concrete protocols, features and providers: it puts the house together. */
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Elysia } from 'elysia';
 import { askThrough } from './compose-ask.ts';
 import { composeFeatures } from './compose-features.ts';
+import { memoryRoom } from './compose-memory.ts';
 import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
 import { joined, streamValidator } from './compose-validate.ts';
+import { workbenchTools } from './compose-workbench.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
@@ -36,6 +38,8 @@ import { models, routingTable } from './routing/index.ts';
 import { countExchange, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
+import { createUi } from './ui/index.ts';
+import { uiPlugin } from './ui/plugin.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { upstreamPool } from './upstream/pool.ts';
 import { Slots } from './upstream/slots.ts';
@@ -56,6 +60,8 @@ export interface ComposeOptions {
   readonly version: string;
   /** False: no feature sees what the client said or what is answered. */
   readonly repair?: boolean;
+  /** False: nothing that is said becomes a memory, as for exchanges that only try something. */
+  readonly remembers?: boolean;
 }
 
 export interface Composed {
@@ -71,6 +77,7 @@ export interface Composed {
 /** Everything that depends on the configuration, made anew by a reload. */
 interface Settings {
   readonly snapshot: Snapshot;
+  readonly upstream: ReturnType<typeof upstreamPool>;
   readonly access: Access;
   readonly bodyBytes: number;
 }
@@ -81,14 +88,15 @@ function settingsOf(config: Config): Settings {
     return ({ url, headers, body, signal }: Parameters<typeof demoCall>[0]) =>
       demoCall({ url, headers, body, signal }, transport);
   };
-  const pool = upstreamPool({ builtIn: { 'demo:': demo } });
+  const upstream = upstreamPool({ builtIn: { 'demo:': demo } });
   const table = routingTable(config);
   return {
     snapshot: {
       table,
-      upstream: (routed) => pool(routed.provider),
+      upstream: (routed) => upstream(routed.provider),
       slots: new Slots(config.limits.concurrency),
     },
+    upstream,
     access: createAccess({ keys: config.auth.keys, host: config.listen.host }),
     bodyBytes: config.limits.bodyBytes,
   };
@@ -114,6 +122,21 @@ export function compose(options: ComposeOptions): Composed {
   });
   const state = responseState(store);
   const recorder = recorderFor(options.config, log);
+  const room = memoryRoom(
+    {
+      log,
+      metrics,
+      recorder: {
+        eraseSpace: (space) => {
+          features.forgetTurns();
+          return recorder.eraseSpace(space);
+        },
+      },
+      upstream: (provider) => settings.upstream(provider),
+      keeps: options.remembers !== false,
+    },
+    options.config,
+  );
 
   const shared = {
     protocols: PROTOCOLS,
@@ -135,15 +158,25 @@ export function compose(options: ComposeOptions): Composed {
     onStream: () => {},
   });
   const features = composeFeatures(
-    { environment, log, metrics, version: options.version, ask: askThrough(bare) },
+    {
+      environment,
+      log,
+      metrics,
+      version: options.version,
+      ask: askThrough(bare),
+      get memory() {
+        return room.memory;
+      },
+      mayUse: room.mayUse,
+    },
     options.config,
   );
   const gateway = createGateway({
     ...shared,
     mend: options.repair === false ? undefined : mendBody,
-    extras(exchange, ask) {
+    extras(exchange, ask, recording) {
       const own = state.extras(exchange, ask);
-      const all = options.repair === false ? [] : features.of(exchange, ask);
+      const all = options.repair === false ? [] : features.of(exchange, ask, recording);
       return own === undefined
         ? { features: all }
         : { ...own, features: [...own.features, ...all] };
@@ -168,11 +201,23 @@ export function compose(options: ComposeOptions): Composed {
     },
   };
   const serve = serveWith(exchanges, gateway);
+  const memoryDoor: Parameters<typeof room.plugin>[0] = (handle) =>
+    serveWith({ ...exchanges, onRefused: room.refused }, handle);
   const stored =
     (handle: (id: string, owner: string, url: URL) => unknown) => (request: Request, id: string) =>
       serveWith(exchanges, async ({ owner }) =>
         Response.json(handle(id, owner, new URL(request.url))),
       )(new Request(request.url, { headers: request.headers }), openaiResponses);
+
+  const ui = createUi({
+    ...workbenchTools(compose, PROTOCOLS, environment, options.version),
+    version: options.version,
+    access,
+    config: () => settings.snapshot.table.config,
+    root: resolve(options.config.samples.dir),
+    mend: mendBody,
+    watch: (watcher) => recorder.watch(watcher),
+  });
 
   const app = new Elysia({
     serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
@@ -203,6 +248,8 @@ export function compose(options: ComposeOptions): Composed {
           }),
       }),
     )
+    .use(uiPlugin(ui))
+    .use(room.plugin(memoryDoor, openaiChat, options.version))
     .use(
       commonRoutes({
         fallback: openaiChat,
@@ -229,12 +276,16 @@ export function compose(options: ComposeOptions): Composed {
       features.configure(config);
       recorder.configure(recorderSettings(config));
       settings = settingsOf(config);
+      room.configure(config);
     },
     drain: () => {
       draining = true;
+      void ui.close();
     },
     close: async () => {
+      await ui.close();
       await recorder.close();
+      await room.close();
       store.close();
       features.close();
     },

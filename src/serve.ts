@@ -110,7 +110,9 @@ export async function serve(how: ServeHow): Promise<number> {
   });
   if (how.isWorker) process.send?.('ready');
   else {
-    for (const line of banner(config, server.url)) process.stderr.write(`${line}\n`);
+    // From the sources there is no command of the name.
+    const called = how.variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
+    for (const line of banner(config, server.url, called)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
   }
   supervisor.ready(server.url);

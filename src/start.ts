@@ -1,9 +1,9 @@
 /** The command line, given what only the entry knows: how the program was started and with what environment. */
 
-import { processIo, run } from './cli/index.ts';
-import { PAIRING, PROTOCOLS } from './compose.ts';
+import { processIo, run, version } from './cli/index.ts';
+import { compose, PAIRING, PROTOCOLS } from './compose.ts';
 import { LINT } from './compose-lint.ts';
-import { SAMPLES } from './compose-samples.ts';
+import { workbenchTools } from './compose-workbench.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './serve.ts';
 
@@ -13,12 +13,12 @@ export function start(
   args: readonly string[],
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  return run(args, processIo(processEnvironment()), {
-    protocols: PROTOCOLS,
+  const environment = processEnvironment();
+  return run(args, processIo(environment), {
+    ...workbenchTools(compose, PROTOCOLS, environment, version.version),
     pairing: PAIRING,
     program,
     lint: LINT,
-    ...SAMPLES,
     serve: (options) =>
       serve({
         ...options,

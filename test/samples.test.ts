@@ -1,41 +1,221 @@
-/** The samples of this repository replay: what was sent and what came back are what the files say. */
+/** The samples of this repository, played again on the gateway: what was sent and what came back are what the files say. */
 
-import { describe, expect, test } from 'bun:test';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { ProtocolName } from '../src/conversation/types.ts';
-import { scriptedGateway } from './gateway/scripted.ts';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { isObject, type Json, type JsonObject } from '../src/lib/json.ts';
+import { CASES } from './samples/cases.ts';
+import {
+  allSamples,
+  type Played,
+  play,
+  providerStages,
+  recordedSteps,
+  type Sample,
+  type Stage,
+  startStage,
+  timeless,
+} from './samples/stage.ts';
+import { refuse, say } from './support/fake-upstream/index.ts';
 
-const ROOT = join(import.meta.dir, '../samples');
-const ENTRIES: readonly ProtocolName[] = ['anthropic-messages', 'openai-chat', 'openai-responses'];
+setDefaultTimeout(60_000);
 
-interface Meta {
-  readonly about: string;
-  readonly provider_protocol: ProtocolName;
-  readonly cut: boolean;
-  readonly reset: boolean;
-  readonly notes: readonly string[];
-}
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+}, 120_000);
+afterAll(async () => {
+  await stage?.stop();
+});
 
-// The clock shows in these members where the vendor gave no time of its own.
-const timeless = (text: string) => text.replace(/"(created|completed_at)":\d+/g, '"$1":0');
+const SAMPLES = allSamples();
+const named = (word: string): Sample => SAMPLES.find(({ id }) => id.endsWith(`_${word}`))!;
+const again = (sample: Sample): Promise<Played> =>
+  play(stage, sample.entry, sample.read('client-request') ?? '', recordedSteps(sample));
+const json = (text: string | undefined) => JSON.parse(text ?? '') as JsonObject;
+const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
+const notes = ({ meta }: Sample) => meta.notes.map(({ name }) => name);
 
-for (const entry of ENTRIES) {
-  describe(entry, () => {
-    const files = readdirSync(join(ROOT, entry)).filter((name) => name.endsWith('_meta.json'));
-    for (const file of files) {
-      const read = (stage: string) =>
-        readFileSync(join(ROOT, entry, file.replace('meta.json', stage)), 'utf8');
-      const meta = JSON.parse(read('meta.json')) as Meta;
-      test(meta.about, async () => {
-        const sse = [read('provider-response.sse')];
-        const gateway = scriptedGateway(meta.provider_protocol, [{ sse, cut: meta.cut }]);
-        const answer = await gateway.ask(entry, JSON.parse(read('client-request.json')));
-        expect(gateway.sent).toEqual([JSON.parse(read('provider-request.json'))]);
-        expect(timeless(answer.text)).toBe(timeless(read('client-response.sse')));
-        expect(answer.reset).toBe(meta.reset);
-        expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toEqual([...meta.notes]);
-      });
-    }
+for (const sample of SAMPLES) {
+  test(`${sample.id}: ${sample.meta.about}`, async () => {
+    const { meta, read } = sample;
+    const played = await again(sample);
+    const whole = [...played.sent, played.text].join('\n');
+    const told = [...providerStages(sample, 'request'), read('client-response') ?? ''].join('\n');
+    expect(timeless(whole)).toBe(timeless(told));
+    expect(played.status).toBe(meta.status!);
+    expect(played.reset).toBe(meta.error !== undefined && meta.status === 200);
+    // What the recorder keeps of it, but for clocks.
+    const kept = ({ meta: one }: Pick<Played, 'meta'>) => ({
+      entry: one.entry,
+      model: one.model,
+      target: one.target,
+      provider_protocol: one.provider_protocol,
+      stream: one.stream,
+      hops: one.hops,
+      tries: one.tries,
+      error: one.error,
+      usage: one.usage,
+      notes: one.notes,
+      edges: one.edges.map(({ stage: edge, status, hop }) => [edge, status, hop]),
+      tools: one.tools?.map(({ name, hop, arguments: asked, result }) => [
+        name,
+        hop,
+        asked,
+        result,
+      ]),
+    });
+    expect(kept(played)).toEqual(kept(sample));
   });
 }
+
+describe('what they show', () => {
+  test('a search over three hops: what each hop was told, and one stream with nothing of the hops in it', () => {
+    const sample = named('search');
+    const { meta, read } = sample;
+    expect(meta.hops).toBe(3);
+    expect(meta.tools?.map(({ name, hop }) => [name, hop])).toEqual([
+      ['web_search', 1],
+      ['web_search', 2],
+    ]);
+    const [first, second, third] = providerStages(sample, 'request').map(
+      (text) => list(json(text).messages).length,
+    );
+    expect([first, second, third]).toEqual([1, 3, 5]);
+    // The vendor gets a function in place of the hosted tool, the client its own blocks.
+    expect(list(json(read('provider-request')).tools)[0]).toMatchObject({ type: 'function' });
+    const events = read('client-response')!;
+    expect(events.match(/"type":"message_start"/g)).toHaveLength(1);
+    expect(events.match(/"type":"message_stop"/g)).toHaveLength(1);
+    expect(events.match(/"content_block":\{"type":"server_tool_use"/g)).toHaveLength(2);
+    expect(events.match(/"content_block":\{"type":"web_search_tool_result"/g)).toHaveLength(2);
+    expect(events).not.toContain('"type":"tool_use"');
+    expect(events).toContain('"web_search_requests":2');
+    expect(events.match(/"type":"web_search_result_location"/g)).toHaveLength(2);
+  });
+
+  test('a vendor’s failure: its own status and words for the client, and nothing invented', () => {
+    const { meta, read } = named('glm500');
+    expect(meta.status).toBe(500);
+    expect(read('client-response')).toBe(read('provider-error')!);
+    expect(json(read('client-response'))).toEqual({
+      error: { code: '500', message: 'Operation failed' },
+    });
+    expect(meta.error).toMatchObject({
+      kind: 'upstream',
+      message: 'Operation failed',
+      status: 500,
+    });
+    expect(read('provider-request')).toBe(read('client-request')!);
+  });
+
+  test('… which GLM as it is known is never sent: the last result goes out short, the history stays', async () => {
+    const body = json(named('glm500').read('client-request'));
+    const asked = list(body.messages);
+    const glm = (one: JsonObject) => {
+      const last = list(one.messages).at(-1);
+      const content = isObject(last) ? String(last.content) : '';
+      return content.length > 2000 && content.includes('rcc.tool.v1');
+    };
+    expect(glm(body)).toBe(true);
+    stage.upstream.clear();
+    stage.upstream.answerWith(({ body: sent }) =>
+      glm(sent)
+        ? refuse(500, {}, { error: { code: '500', message: 'Operation failed' } })
+        : say('Trees, all of them ripe.'),
+    );
+    const response = await fetch(`${stage.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, model: 'glm/glm-4.7' }),
+    });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Trees, all of them ripe.');
+    const sent = list(stage.upstream.asked.at(-1)?.body.messages);
+    expect(sent.slice(0, -1)).toEqual(asked.slice(0, -1));
+    const last = sent.at(-1) as JsonObject;
+    expect(last).toMatchObject({ role: 'tool', tool_call_id: 'call_2' });
+    expect(String(last.content)).toContain('\norchard/row-0/tree-0.txt  ripe\n');
+    expect(String(last.content)).not.toMatch(/rcc\.tool|exit_code/);
+  });
+
+  test('misordered results: every call is answered behind it, in order, before the user’s words', () => {
+    const sample = named('order');
+    const messages = list(json(sample.read('provider-request')).messages);
+    expect(messages.map((message) => (message as JsonObject).role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+    ]);
+    const blocks = list((messages.at(-1) as JsonObject).content) as readonly JsonObject[];
+    expect(blocks.map(({ type, tool_use_id }) => tool_use_id ?? type)).toEqual([
+      'toolu_a',
+      'toolu_b',
+      'toolu_c',
+      'text',
+    ]);
+    expect(blocks.map(({ content, is_error }) => [content, is_error])).toEqual([
+      ['apples', undefined],
+      ['pears', undefined],
+      [expect.any(String), true],
+      [undefined, undefined],
+    ]);
+    expect(notes(sample)).toEqual([
+      'misplaced_tool_result_relocated',
+      'misplaced_tool_result_relocated',
+      'orphaned_tool_use_repaired',
+    ]);
+  });
+
+  test('a leaked call: the client reads a call with typed arguments, and not one mark of the markup', () => {
+    const sample = named('dsml');
+    expect(sample.read('provider-response')).toContain('DSML');
+    const chunks = sample
+      .read('client-response')!
+      .split('\n\n')
+      .filter((frame) => frame.startsWith('data: {'))
+      .map((frame) => json(frame.slice('data: '.length)));
+    const deltas = chunks.flatMap(({ choices }) =>
+      list(choices).map((choice) => (choice as JsonObject).delta as JsonObject),
+    );
+    const text = deltas.map(({ content }) => content ?? '').join('');
+    expect(text).toBe('I will look.');
+    const calls = deltas.flatMap(({ tool_calls: parts }) => list(parts)) as readonly JsonObject[];
+    const functions = calls.map((part) => part.function as JsonObject);
+    expect(functions[0]?.name).toBe('read_file');
+    const asked = functions.map((part) => part.arguments ?? '').join('');
+    expect(JSON.parse(asked)).toEqual({ path: 'notes.txt', lines: 20 });
+    expect(JSON.stringify(chunks)).toContain('"finish_reason":"tool_calls"');
+    expect(sample.read('client-response')).not.toMatch(/DSML|<|invoke/);
+    expect(notes(sample)).toEqual(['leaked_call_recovered']);
+  });
+
+  test('a cut stream: the client gets what was said and an error, never an end', () => {
+    const { meta, read } = named('cutoff');
+    const said = read('client-response')!;
+    expect(said).toContain('event: error');
+    expect(said).not.toContain('message_stop');
+    expect(said).not.toContain('stop_reason":"end_turn"');
+    expect(meta.error).toMatchObject({ kind: 'upstream' });
+  });
+
+  test('the same protocol on both sides: the very bytes, both ways', () => {
+    const { read } = named('direct');
+    expect(read('provider-request')).toBe(read('client-request')!);
+    expect(read('client-response')).toBe(read('provider-response')!);
+  });
+});
+
+describe('the files', () => {
+  test('hold what their cases say, and no secret, name or address of a machine', () => {
+    for (const made of CASES) {
+      expect(SAMPLES.find(({ id }) => id === made.id)?.read('client-request')).toBe(made.body);
+    }
+    for (const { meta, read } of SAMPLES) {
+      const texts = [JSON.stringify(meta), ...meta.edges.map((edge) => read(edge.stage) ?? '')];
+      for (const text of texts) {
+        expect(text).not.toMatch(/sk-|Bearer|127\.0\.0\.1|localhost|\/home\/|\/tmp\//);
+        expect(text.length).toBeLessThan(24_000);
+      }
+      for (const edge of meta.edges) expect(read(edge.stage)).toBeDefined();
+    }
+  });
+});

@@ -59,7 +59,7 @@ export interface Feature {
    * return the conversation as it is, so that a body nobody must look into is never parsed. Left
    * out: always look.
    */
-  looksAt?(body: Uint8Array, context: FeatureContext): boolean;
+  looksAt?(body: Buffer, context: FeatureContext): boolean;
   /**
    * What `request` needs to know beforehand and must wait for (an image described by another model).
    * Called before the request passes of an attempt, only when `looksAt` said yes, with the
@@ -80,6 +80,8 @@ export interface Feature {
 export interface Recording {
   /** A tool was run by this gateway. */
   tool?(run: ToolRun): void;
+  /** The exchange uses this memory space: when it is erased, what was recorded goes with it. */
+  space?(space: string): void;
   /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
   /** The client's response begins. */
@@ -89,14 +91,16 @@ export interface Recording {
   end(told: Told): void;
 }
 
-/** A tool that was run between two hops. Times in ms. */
+/** A tool that was run by this gateway. Times in ms. */
 export interface ToolRun {
   readonly name: string;
-  /** The hop that asked for it. */
+  /** The hop that asked for it; left out: it was run before the first one. */
   readonly hop?: number;
   readonly arguments?: string;
   readonly result?: string;
   readonly error?: string;
+  /** `performance.now()` when it began; left out: it has just ended. */
+  readonly started?: number;
   readonly ms?: number;
 }
 

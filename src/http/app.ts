@@ -20,8 +20,8 @@ export interface AppOptions {
   readonly metricsOpen: boolean;
   /** undefined: ready; otherwise why not. */
   readonly unready: () => string | undefined;
-  /** A page of the manual by its path. */
-  readonly docs: (path: string) => Response | undefined;
+  /** A page of the manual by its path; `asked`: what to search it for. */
+  readonly docs: (path: string, asked?: string) => Response | undefined;
   readonly version: string;
 }
 
@@ -49,8 +49,8 @@ export function commonRoutes(options: AppOptions) {
     }
   };
   const manual = (request: Request) => {
-    const { pathname } = new URL(request.url);
-    const page = options.docs(pathname);
+    const { pathname, searchParams } = new URL(request.url);
+    const page = options.docs(pathname, searchParams.get('q') ?? undefined);
     if (page !== undefined) return page;
     const error = new GatewayError('not_found', `There is no page ${pathname} in the manual.`);
     return errorResponse(dialect(request), error, own());
@@ -111,4 +111,6 @@ const ENDPOINTS = [
   'GET /healthz',
   'GET /readyz',
   'GET /metrics',
+  'GET /docs',
+  'GET /ui',
 ];

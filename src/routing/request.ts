@@ -18,7 +18,7 @@ export interface RouteRequest {
   readonly stream: boolean;
   /** An estimate of the prompt's size. */
   readonly tokens: number;
-  /** Images in the last user turn (that of a tool's result included). */
+  /** Images since the user last spoke, those in results of tools included. */
   readonly images: number;
   /** PDFs and other files, anywhere in the prompt. */
   readonly documents: number;

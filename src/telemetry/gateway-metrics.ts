@@ -16,10 +16,14 @@ export interface GatewayMetrics {
   /** name */
   readonly notes: Counter;
   readonly streamsActive: Gauge;
-  /** family, outcome: recovered | removed | left */
   /** protocol, rule */
   readonly violations: Counter;
+  /** family, outcome: recovered | removed | left */
   readonly leakedCalls: Counter;
+  /** outcome: stored | duplicate | dropped | full | erased */
+  readonly memoryEvents: Counter;
+  /** kind: text | hybrid | fallback | external | failed */
+  readonly memoryRecallSeconds: Histogram;
   /** The text exposition, for `GET /metrics`. */
   render(): string;
 }
@@ -29,6 +33,11 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 // Models think for minutes: the tail must tell two minutes from ten.
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640] as const;
+
+// A recall takes milliseconds; with vectors it waits for an endpoint.
+const RECALL_SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+] as const;
 
 /** A fresh set of metrics, all at zero. */
 export function createGatewayMetrics(version: string): GatewayMetrics {
@@ -77,6 +86,17 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'leaked_calls_total',
       'Tool calls that a model wrote as text, by grammar and by what became of them.',
       ['family', 'outcome'],
+    ),
+    memoryEvents: registry.counter(
+      'hopgate_memory_captured_total',
+      'Events captured from conversations, by what became of them.',
+      ['outcome'],
+    ),
+    memoryRecallSeconds: registry.histogram(
+      'hopgate_memory_recall_seconds',
+      'Recalls from the memory, by how they were ranked.',
+      RECALL_SECONDS,
+      ['kind'],
     ),
   };
   registry.gauge('process_resident_memory_bytes', 'Resident memory.', [], () =>

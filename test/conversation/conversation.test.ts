@@ -177,4 +177,12 @@ describe('counts', () => {
       }),
     );
   });
+
+  test('usage over hops: hosted tools are counted by name, inherited names too', () => {
+    const hosted = JSON.parse('{"web_search_requests":1,"constructor":2,"__proto__":3}');
+    const both = addUsage({ input: 1, output: 1, hosted }, { input: 1, output: 1, hosted });
+    expect(JSON.stringify(both.hosted)).toBe(
+      '{"web_search_requests":2,"constructor":4,"__proto__":6}',
+    );
+  });
 });

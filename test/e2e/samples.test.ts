@@ -1,7 +1,7 @@
 /** Recorded exchanges through the compiled binary: the old script's 500, found by a command; kill -9; canaries. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
@@ -418,7 +418,7 @@ describe('modes by route', () => {
 describe('kill -9', () => {
   test('under 50 streams: every finished exchange is complete and listed, the others are marked as cut', async () => {
     upstream.answerWith((_request, n) =>
-      say('word '.repeat(200), { delivery: { paceMs: n % 5 === 0 ? 2 : 25 } }),
+      say('word '.repeat(200), { delivery: { paceMs: n % 5 === 0 ? 2 : 150 } }),
     );
     const setup = config();
     const gateway = await startGateway(setup);
@@ -439,7 +439,15 @@ describe('kill -9', () => {
     });
     while (finished.length < 6) await Bun.sleep(10);
     const sure = [...finished];
-    await Bun.sleep(30);
+    // Written behind their backs, while the others go on: at once, but not before the client has its end.
+    const isWritten = ({ id }: { id: string }) => {
+      const file = join(setup.samples.dir, 'openai-chat', `${id}_meta.json`);
+      return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).state === 'done';
+    };
+    for (let waited = 0; !sure.every(isWritten); waited += 10) {
+      if (waited > 8000) throw new Error('exchanges that are over are not written');
+      await Bun.sleep(10);
+    }
     gateway.signal('SIGKILL');
     await gateway.exited;
     await Promise.all(streams);

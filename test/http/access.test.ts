@@ -90,6 +90,8 @@ describe('the body', () => {
     expect(await refused(readBody(request(bomb, { 'content-encoding': 'gzip' }), 1e6))).toBe(413);
     expect(await refused(readBody(request('x', { 'content-encoding': 'gzip' }), 1e6))).toBe(400);
     expect(await refused(readBody(request('x', { 'content-encoding': 'lzma' }), 1e6))).toBe(415);
+    const inherited = request('x', { 'content-encoding': 'constructor' });
+    expect(await refused(readBody(inherited, 1e6))).toBe(415);
   });
 
   test('the limit holds with and without content-length', async () => {

@@ -1,9 +1,12 @@
 /** What holds for every table and every request. */
 
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
 import { type RouteRequest, route } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
+
+// Hundreds of tables and requests: on a busy machine more than five seconds.
+setDefaultTimeout(60_000);
 
 describe('laws', () => {
   const model = fc.oneof(

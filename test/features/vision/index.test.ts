@@ -101,10 +101,7 @@ describe('what goes out', () => {
     expect(plain.sent).toBe(plain.conversation);
     expect(asked).toEqual([]);
     const looks = (value: unknown, images?: boolean) =>
-      feature.looksAt!(
-        new TextEncoder().encode(JSON.stringify(value)),
-        context('openai-chat', { images }),
-      );
+      feature.looksAt!(Buffer.from(JSON.stringify(value)), context('openai-chat', { images }));
     expect(looks(body, false)).toBe(true);
     expect(looks(body, true)).toBe(false);
     expect(looks(chat(user(text('hi'))), false)).toBe(false);

@@ -1,0 +1,101 @@
+/** A program that meets what a newer one left behind, compiled: every file of state is refused in words, and service goes on. */
+
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CONFIG_VERSION } from '../../src/config/migrations.ts';
+import { runBinary, startGateway } from '../support/binary.ts';
+
+// Made anew from the samples beside it, whatever stands in it.
+const DERIVED = /samples\/.*\.db$/;
+const FUTURE = 99;
+
+const home = mkdtempSync(join(tmpdir(), 'hopgate-upgrade-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const env = { HOPGATE_HOME: home };
+const CONFIG = {
+  samples: { mode: 'all', dir: join(home, 'samples') },
+  memory: { path: join(home, 'memory.db') },
+  log: { format: 'json' },
+};
+const databases = () =>
+  [...new Bun.Glob('**/*.db').scanSync({ cwd: home })].map((name) => join(home, name)).sort();
+const withDatabase = <T>(path: string, use: (db: Database) => T): T => {
+  const db = new Database(path, { readwrite: true });
+  try {
+    return use(db);
+  } finally {
+    db.close();
+  }
+};
+const versionOf = (path: string) =>
+  withDatabase(path, (db) => db.query('PRAGMA user_version').get()) as { user_version: number };
+const sum = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+async function ask(url: string): Promise<number> {
+  const response = await fetch(`${url}/v1/responses`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', input: 'Say hello.', store: true }),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+describe('state', () => {
+  beforeAll(async () => {
+    const gateway = await startGateway(CONFIG, { env });
+    expect(await ask(gateway.url)).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+  }, 120_000);
+
+  test('of every kind carries a version', () => {
+    const names = databases().map((path) => path.slice(home.length + 1));
+    for (const name of ['responses', 'hops', 'session', 'sent-short', 'descriptions']) {
+      expect(names).toContain(`state/${name}.db`);
+    }
+    for (const path of databases()) expect(versionOf(path).user_version).toBeGreaterThan(0);
+  });
+
+  test('of a newer program is named, left as it is, and done without', async () => {
+    for (const path of databases()) {
+      withDatabase(path, (db) => {
+        db.run(`PRAGMA user_version = ${FUTURE}`);
+        db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      });
+    }
+    const kept = databases().filter((path) => !DERIVED.test(path));
+    const before = kept.map(sum);
+    const gateway = await startGateway(CONFIG, { env });
+    expect(await ask(gateway.url)).toBe(200);
+    const said = gateway.logs().map(({ message }) => String(message));
+    expect(await gateway.stop()).toBe(0);
+    for (const path of kept) {
+      const words = said.filter((one) => one.includes(path));
+      expect([path, words]).toEqual([
+        path,
+        [expect.stringContaining(`made by a newer version of hopgate (schema ${FUTURE}, this one`)],
+      ]);
+    }
+    expect(kept.map(sum)).toEqual(before);
+    expect([...new Bun.Glob('**/*.backup').scanSync({ cwd: home })]).toEqual([]);
+    for (const path of databases().filter((one) => DERIVED.test(one))) {
+      expect(versionOf(path).user_version).toBeLessThan(FUTURE);
+    }
+  }, 60_000);
+});
+
+test('a configuration of a newer program stops the start, with its place, and is left as it is', async () => {
+  const file = join(home, 'newer.yaml');
+  const text = `listen: 127.0.0.1:0\nversion: ${CONFIG_VERSION + 1}\n`;
+  await Bun.write(file, text);
+  for (const command of ['serve', 'check', 'migrate']) {
+    const { code, stderr } = await runBinary([command, '--config', file]);
+    expect([command, code]).toEqual([command, 1]);
+    expect(stderr).toContain(`${file}:2:10: version: this file is written for a newer hopgate`);
+  }
+  expect(readFileSync(file, 'utf8')).toBe(text);
+}, 60_000);
