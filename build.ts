@@ -43,8 +43,9 @@ export interface Built {
  */
 export async function build(target: Target, runtime?: string): Promise<Built> {
   const outfile = join(root, 'dist', target, 'hopgate');
+  // Maps of earlier builds would stay beside it for ever.
+  rmSync(dirname(outfile), { recursive: true, force: true });
   mkdirSync(dirname(outfile), { recursive: true });
-  rmSync(outfile, { force: true });
   // The paths in the source map are relative to the working directory.
   process.chdir(root);
   const result = await Bun.build({
@@ -53,6 +54,8 @@ export async function build(target: Target, runtime?: string): Promise<Built> {
     // keepNames: error and class names show in logs.
     minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
     bytecode: true,
+    // The process that only replaces itself, and commands that need little, load little.
+    splitting: true,
     format: 'esm',
     sourcemap: 'linked',
     metafile: true,

@@ -31,7 +31,7 @@ export function measured(scenario: Scenario, target: TargetName): boolean {
 
 // JavaScript is compiled in the background for its first 20,000 requests or so, at up to 70 µs of CPU
 // for each: the product runs for as long as that before anything counts. C has nothing to warm.
-const warmUp = ({ name }: Target) => (name.startsWith('hopgate') ? 2 : isPeer(name) ? 1 : 0.3);
+const warmUp = ({ name }: Target) => (name.startsWith('hopgate') ? 5 : isPeer(name) ? 2 : 1);
 
 async function cell(
   round: number,
