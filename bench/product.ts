@@ -14,10 +14,12 @@ export interface ProductOptions {
   readonly upstream: 'openai-chat' | 'anthropic-messages';
   readonly name: string;
   readonly arguments?: readonly string[];
+  /** Every exchange becomes a sample. */
+  readonly records?: boolean;
 }
 
 // A first route that does not match and one that does: a request pays for walking the table.
-const configuration = (upstream: ProductOptions['upstream'], mockPort: number) => `
+const configuration = ({ upstream, records }: ProductOptions, mockPort: number) => `
 listen: 127.0.0.1:0
 providers:
   mock:
@@ -30,7 +32,7 @@ routes:
     to: [mock/never-asked]
   - to: [mock/*]
 auth: { keys: ["${CLIENT_KEY}"] }
-samples: { mode: "off" }
+samples: { mode: "${records === true ? 'all' : 'off'}" }
 `;
 
 /** Writes the configuration of one instance and gives the command that serves it. */
@@ -42,7 +44,7 @@ export function productCommand(
   const home = `${bench.dir}/${options.name}`;
   mkdirSync(home, { recursive: true });
   const config = `${home}/hopgate.yaml`;
-  writeFileSync(config, configuration(options.upstream, bench.mockPort));
+  writeFileSync(config, configuration(options, bench.mockPort));
   const rest = options.arguments ?? ['--port', '0'];
   return {
     command: [BINARY, 'serve', '--config', config, ...rest],
@@ -68,7 +70,11 @@ export async function startProduct(
 /** One of the product's three ways, in a process of its own. */
 export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Target> {
   const upstream = name === 'hopgate-c2m' ? 'anthropic-messages' : 'openai-chat';
-  const { child, port } = await startProduct(bench, { upstream, name });
+  const { child, port } = await startProduct(bench, {
+    upstream,
+    name,
+    records: name === 'hopgate-recording',
+  });
   const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();
   const messages = { 'x-api-key': CLIENT_KEY, 'anthropic-version': '2023-06-01' };
   return {

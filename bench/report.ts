@@ -94,7 +94,7 @@ const CAVEATS = `## How to read this
 - \`direct\` is the mock without a gateway: what it shows as delay is the harness's own, and is subtracted where "added" is said.
 - The blocking check asks /healthz without pause and takes the longest wait during each 2 MB request; most of it is reading 2 MB from a socket, which the relay pays too and which is subtracted.
 - The peers run on Node and saturate far below the rest; they are spared B50 and P500.
-- The product runs with client authentication, routing, metrics, usage and its exchange log on, recording of samples off.`;
+- The product runs with client authentication, routing, metrics, usage and its exchange log on; samples are recorded by \`hopgate-recording\` alone, which is the cost of that.`;
 
 /** The whole report. */
 export function report(run: Run): string {

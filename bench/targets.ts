@@ -12,6 +12,7 @@ export const TARGET_NAMES = [
   'relay',
   'hopgate',
   'hopgate-armed',
+  'hopgate-recording',
   'hopgate-m2c',
   'hopgate-c2m',
   'portkey',
@@ -26,6 +27,7 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
   relay: 'bare Bun.serve + fetch, native body pipe, compiled',
   hopgate: 'chat to chat, no tools declared',
   'hopgate-armed': 'chat to chat, tools declared: leaked calls are looked for',
+  'hopgate-recording': 'chat to chat, every exchange recorded as a sample',
   'hopgate-m2c': 'converting: Messages client, Chat upstream',
   'hopgate-c2m': 'converting: Chat client, Messages upstream',
   portkey: 'chat to chat',
@@ -170,6 +172,7 @@ function startTarget(name: TargetName, bench: Bench): Promise<Target> {
       return nginxTarget(bench);
     case 'hopgate':
     case 'hopgate-armed':
+    case 'hopgate-recording':
     case 'hopgate-m2c':
     case 'hopgate-c2m':
       return gatewayTarget(name, bench);

@@ -63,9 +63,15 @@ export interface FeaturesOptions {
   mayUse(owner: string, space: string): boolean;
 }
 
+export interface OfExchange {
+  readonly features: readonly Feature[];
+  /** The memory space that the request uses. */
+  readonly space: string | undefined;
+}
+
 export interface Features {
   /** What acts on one exchange, under the configuration that is in force now. */
-  of(exchange: Exchange, ask: Ask, recording: Recording | undefined): readonly Feature[];
+  of(exchange: Exchange, ask: Ask, recording: Recording | undefined): OfExchange;
   /** Codex's own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
   /** Lets go of what was recalled from memory spaces for turns that are under way. */
@@ -179,7 +185,10 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
       const { before = [], behind = [] } = chat ?? {};
       const rest = [vision, afterRefusal, pairing, results, fit];
-      return [leak, ...before, ...server, ...memory, ...rest, ...behind];
+      return {
+        features: [leak, ...before, ...server, ...memory, ...rest, ...behind],
+        space: chat?.space,
+      };
     },
     codexSearch(body, signal) {
       const tool = tools.registry.named('web_search');

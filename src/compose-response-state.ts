@@ -32,7 +32,7 @@ const keptThere: (context: Parameters<NonNullable<Feature['request']>>[1]) => bo
 }) => target.protocol === client && target.profile.storesResponses === true;
 
 export function responseState(store: ResponseStore) {
-  function extras(exchange: Exchange, ask: Ask): Extras | undefined {
+  function extras(exchange: Exchange, ask: Ask, space: string | undefined): Extras | undefined {
     if (ask.protocol !== openaiResponses) return undefined;
     const owner = ownerOf(exchange.owner);
     let kept = true;
@@ -64,7 +64,8 @@ export function responseState(store: ResponseStore) {
     function keep(answer: Parameters<NonNullable<Extras['onAnswer']>>[0]): void {
       const response = kept ? responseOf(answer) : undefined;
       if (response === undefined) return;
-      record(store, { body: bodyOf(ask), response, owner, inputItems, outputItems });
+      const body = bodyOf(ask);
+      record(store, { body, response, owner, space, inputItems, outputItems });
     }
   }
 

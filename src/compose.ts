@@ -129,6 +129,7 @@ export function compose(options: ComposeOptions): Composed {
       recorder: {
         eraseSpace: (space) => {
           features.forgetTurns();
+          store.eraseSpace(space);
           return recorder.eraseSpace(space);
         },
       },
@@ -175,8 +176,11 @@ export function compose(options: ComposeOptions): Composed {
     ...shared,
     mend: options.repair === false ? undefined : mendBody,
     extras(exchange, ask, recording) {
-      const own = state.extras(exchange, ask);
-      const all = options.repair === false ? [] : features.of(exchange, ask, recording);
+      const { features: all, space } =
+        options.repair === false
+          ? { features: [], space: undefined }
+          : features.of(exchange, ask, recording);
+      const own = state.extras(exchange, ask, space);
       return own === undefined
         ? { features: all }
         : { ...own, features: [...own.features, ...all] };

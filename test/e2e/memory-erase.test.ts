@@ -105,3 +105,37 @@ test.each([1, 2])(
     }
   },
 );
+
+test('a stored response that was made with the space is not to be had any more', async () => {
+  upstream.answerWith(() => say('The quokka smiles.'));
+  const gateway = await startGateway(
+    threeProviders(upstream, { memory: { path: join(folder, 'stored.db') } }),
+  );
+  const ask = async (space: string) => {
+    const response = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'via-chat',
+        input: `a quokka of ${space}`,
+        hopgate: { memory: { space, recall: 'always' } },
+      }),
+    });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { id: string }).id;
+  };
+  const status = async (id: string) => (await fetch(`${gateway.url}/v1/responses/${id}`)).status;
+  try {
+    const [gone, kept] = [await ask('alice-space'), await ask('bob-space')];
+    expect([await status(gone), await status(kept)]).toEqual([200, 200]);
+    await Bun.sleep(500);
+    const erased = await fetch(`${gateway.url}/v1/memory/alice-space`, { method: 'DELETE' });
+    expect(erased.status).toBe(200);
+    expect([await status(gone), await status(kept)]).toEqual([404, 200]);
+    const stored = join(gateway.home, 'state');
+    expect(traces(stored, 'quokka of alice-space')).toEqual([]);
+    expect(traces(stored, 'quokka of bob-space')).not.toEqual([]);
+  } finally {
+    await gateway.stop();
+  }
+});

@@ -5,6 +5,7 @@ import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { type PageQuery, pageOf } from './items.ts';
 import type { ResponseStore } from './response-store.ts';
+import { spaceMark } from './row.ts';
 
 export type { PageQuery } from './items.ts';
 export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
@@ -94,6 +95,8 @@ export interface Recorded {
   /** The response object as the client got it. */
   readonly response: JsonObject;
   readonly owner: string;
+  /** The memory space that the conversation used. */
+  readonly space?: string;
   /** The request's own input as a list of items (a string is one user message). */
   readonly inputItems: (body: JsonObject) => readonly JsonObject[];
   /** The response's output items as a later request may send them. */
@@ -120,6 +123,7 @@ export function record(store: ResponseStore, exchange: Recorded): boolean {
     input: exchange.inputItems(body),
     output: exchange.outputItems(response),
     response,
+    ...(exchange.space !== undefined && { space: spaceMark(exchange.space) }),
   });
   return true;
 }

@@ -9,6 +9,7 @@ import {
   type PackedRow,
   pack,
   type StoredResponse,
+  spaceMark,
   unpack,
 } from './row.ts';
 import { type Change, openResponseFile, type ResponseFile } from './sqlite-store.ts';
@@ -24,6 +25,8 @@ export interface ResponseStore {
   chain(id: string, owner: string): Chain;
   /** An output item of any response of this owner, as a later request may refer to it. */
   item(id: string, owner: string): JsonObject | undefined;
+  /** Forgets every response that was made with this memory space, now and once what other processes hold is written. */
+  eraseSpace(space: string): void;
   /** Writes all that waits; what cannot be written stays queued. Never throws. */
   flush(): void;
   /** Flushes and lets go of the file. */
@@ -49,6 +52,8 @@ const BATCH = 64;
 const BATCH_BYTES = 2_000_000;
 const PRUNE_STEP = 200;
 const RETRY_AFTER = 2_000;
+// By then another process has written what it had when the space was erased.
+const ERASE_AGAIN = 2_000;
 
 /** A change that waits. `row` turns into `packed` when its turn comes, off the request's path. */
 interface Waiting {
@@ -247,6 +252,20 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       }
       const response = ask((f) => f.responseOf(owner, id));
       return response === undefined ? undefined : within(linkOf(owner, response));
+    },
+    eraseSpace(space) {
+      const mark = spaceMark(space);
+      const erase = () => {
+        for (const [key, entry] of waiting) {
+          if ((entry.row ?? entry.packed)?.space === mark) forget(key, entry);
+        }
+        ask((f) => f.eraseSpace(mark));
+      };
+      erase();
+      const again = setTimeout(() => {
+        if (!closed) erase();
+      }, ERASE_AGAIN);
+      again.unref();
     },
     flush() {
       while (writeBatch());

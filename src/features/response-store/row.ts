@@ -18,6 +18,8 @@ export interface StoredResponse {
   readonly output: readonly JsonObject[];
   /** The response object as the client got it. */
   readonly response: JsonObject;
+  /** A hash of the memory space that it was made with (`spaceMark`): it is erased with the space. */
+  readonly space?: string;
 }
 
 /** What a chain needs of a link. */
@@ -30,6 +32,7 @@ export interface PackedRow {
   readonly created: number;
   readonly previous: string | null;
   readonly model: string;
+  readonly space: string | null;
   readonly input: string;
   readonly output: string;
   readonly response: string;
@@ -57,6 +60,10 @@ export const DEFAULT_LIMITS: Limits = {
   memoryBytes: 64 * 1024 * 1024,
 };
 
+/** How a memory space is named in a row: its own name may be a person's. */
+export const spaceMark = (space: string): string =>
+  new Bun.CryptoHasher('sha256').update(space).digest('hex');
+
 /** The row with its JSON as text. */
 export function pack(row: StoredResponse): PackedRow {
   const input = JSON.stringify(row.input);
@@ -68,6 +75,7 @@ export function pack(row: StoredResponse): PackedRow {
     created: row.created,
     previous: row.previous ?? null,
     model: row.model,
+    space: row.space ?? null,
     input,
     output,
     response,
@@ -84,6 +92,7 @@ export function unpack(row: Omit<PackedRow, 'bytes' | 'itemIds'>): StoredRespons
     created: row.created,
     previous: row.previous ?? undefined,
     model: row.model,
+    space: row.space ?? undefined,
     response: parseJson(row.response) as JsonObject,
     ...unpackItems(row),
   };

@@ -40,8 +40,13 @@ CREATE TRIGGER response_gone AFTER DELETE ON responses BEGIN
 END;
 `;
 
+const SPACES = `
+ALTER TABLE responses ADD COLUMN space TEXT;
+CREATE INDEX responses_space ON responses (space) WHERE space IS NOT NULL;
+`;
+
 // Each leads to the next version of the file; what was released is not changed any more.
-const MIGRATIONS = [SCHEMA];
+const MIGRATIONS = [SCHEMA, SPACES];
 
 /** One queued change. `touch`: the conversation was continued from here. */
 export type Change =
@@ -56,6 +61,8 @@ export interface ResponseFile {
   responseOf(owner: string, item: string): string | undefined;
   /** All of them or none, in order. `now` is in milliseconds. */
   apply(changes: readonly Change[], now: number): void;
+  /** Removes all that was made with this memory space, its pages blanked; how many rows. */
+  eraseSpace(space: string): number;
   /** Removes at most `step` rows that are past the limits; how many it removed. */
   prune(limits: Limits, now: number, step: number): number;
   close(): void;
@@ -81,7 +88,7 @@ function fileOf(db: Database): ResponseFile {
   const of = <Row, Args extends (string | number | null)[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
   const read = of<Omit<PackedRow, 'bytes' | 'itemIds'>, [string, string]>(
-    'SELECT id, owner, created, previous, model, input, output, response FROM responses WHERE owner = ? AND id = ?',
+    'SELECT id, owner, created, previous, model, space, input, output, response FROM responses WHERE owner = ? AND id = ?',
   );
   const link = of<Pick<PackedRow, 'previous' | 'input' | 'output'>, [string, string]>(
     'SELECT previous, input, output FROM responses WHERE owner = ? AND id = ?',
@@ -97,9 +104,10 @@ function fileOf(db: Database): ResponseFile {
   );
   const remove = of<unknown, [string, string]>('DELETE FROM responses WHERE owner = ? AND id = ?');
   const insert = of<unknown, (string | number | null)[]>(
-    `INSERT INTO responses (owner, id, thread, created, previous, model, input, output, response, bytes)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO responses (owner, id, thread, created, previous, model, space, input, output, response, bytes)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const removeSpace = of<unknown, [string]>('DELETE FROM responses WHERE space = ?');
   const insertItem = of<unknown, [string, string, string]>(
     'INSERT OR REPLACE INTO items (owner, item, response) VALUES (?, ?, ?)',
   );
@@ -135,6 +143,7 @@ function fileOf(db: Database): ResponseFile {
       row.created,
       row.previous,
       row.model,
+      row.space,
       row.input,
       row.output,
       row.response,
@@ -183,6 +192,14 @@ function fileOf(db: Database): ResponseFile {
     has: (owner, id) => threadOf.get(owner, id) !== null,
     responseOf: (owner, item) => itemOf.get(owner, item)?.response,
     apply: (changes, now) => applyAll.immediate(changes, now),
+    eraseSpace(space) {
+      db.run('PRAGMA secure_delete = ON');
+      const { changes } = removeSpace.run(space);
+      db.run('PRAGMA secure_delete = OFF');
+      // What the log still holds would outlive the rows.
+      if (changes > 0) db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      return changes;
+    },
     prune: (limits, now, step) => {
       const total = totals.get()!;
       const oldest = idlest.get();

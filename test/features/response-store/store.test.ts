@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -11,6 +11,7 @@ import {
   openResponseStore,
   type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
+import { spaceMark } from '../../../src/features/response-store/row.ts';
 import type { Json, JsonObject } from '../../../src/lib/json.ts';
 
 const dirs: string[] = [];
@@ -435,4 +436,59 @@ describe('the file', () => {
     expect(s.get('resp_39', '')).toBeUndefined();
     s.close();
   });
+});
+
+describe('erasing a memory space', () => {
+  const path = (file: string) => [file, `${file}-wal`];
+  const holds = (file: string, words: string) =>
+    path(file).some((one) => existsSync(one) && readFileSync(one).includes(words));
+
+  test('takes what was made with it, written or waiting, and leaves everything else', () => {
+    const file = newPath();
+    const kept = store({ path: file });
+    kept.put(row('a1', undefined, { space: spaceMark('alice'), input: [say('the zebra')] }));
+    kept.put(row('b1', undefined, { space: spaceMark('bob') }));
+    kept.put(row('c1'));
+    kept.flush();
+    kept.put(row('a2', 'a1', { space: spaceMark('alice') }));
+    expect(holds(file, 'the zebra')).toBe(true);
+    kept.eraseSpace('alice');
+    kept.flush();
+    expect(['a1', 'a2', 'b1', 'c1'].map((id) => kept.get(id, '')?.id)).toEqual([
+      undefined,
+      undefined,
+      'b1',
+      'c1',
+    ]);
+    expect(holds(file, 'the zebra')).toBe(false);
+    expect(holds(file, 'alice')).toBe(false);
+  });
+
+  test('what another process had not written yet goes a moment later', async () => {
+    const file = newPath();
+    const [one, other] = [store({ path: file }), store({ path: file, flushAfter: 300 })];
+    other.put(row('a1', undefined, { space: spaceMark('alice') }));
+    one.eraseSpace('alice');
+    await Bun.sleep(2_500);
+    expect([one.get('a1', ''), other.get('a1', '')]).toEqual([undefined, undefined]);
+  });
+});
+
+test('a file from before rows knew their space is brought up to date, and loses nothing', () => {
+  const file = newPath();
+  const first = openResponseStore({ path: file });
+  first.put(row('old'));
+  first.close();
+  const db = new Database(file);
+  db.run('DROP INDEX responses_space');
+  db.run('ALTER TABLE responses DROP COLUMN space');
+  db.run('PRAGMA user_version = 1');
+  db.close();
+  const after = store({ path: file });
+  after.put(row('new', 'old', { space: spaceMark('alice') }));
+  after.flush();
+  expect(after.get('old', '')).toEqual(row('old'));
+  expect(itemsOf(after, 'new')).toHaveLength(4);
+  after.eraseSpace('alice');
+  expect(after.get('new', '')).toBeUndefined();
 });
