@@ -13,12 +13,13 @@ import {
 } from './features/memory/index.ts';
 import { memoryPlugin } from './features/memory/plugin.ts';
 import type { Recorder } from './features/recorder/index.ts';
+import { decoded } from './gateway/response-body.ts';
 import { mayUse } from './http/space-access.ts';
 import { isObject, type Json, tryParse } from './lib/json.ts';
-import { readUpTo } from './lib/read-up-to.ts';
 import type { Protocol, Serve } from './protocols/protocol.ts';
 import type { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
+import { readFirst } from './upstream/transport.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
 export interface MemoryRoomOptions {
@@ -163,7 +164,7 @@ async function postEmbeddings(
   if (signal.aborted) stop();
   else signal.addEventListener('abort', stop, { once: true });
   try {
-    const { response, release } = await upstream.send({
+    const { answer: sent, release } = await upstream.send({
       path: '/embeddings',
       search: '',
       body: Buffer.from(JSON.stringify(body)),
@@ -173,13 +174,16 @@ async function postEmbeddings(
       abort,
     });
     try {
-      const { bytes } = await readUpTo(response.body, EMBEDDINGS_BYTES);
-      const answer = tryParse(new TextDecoder().decode(bytes));
-      if (response.ok && answer !== undefined) return answer;
+      const { status, body } = decoded(sent);
+      const chunks: Uint8Array[] = [];
+      await readFirst(body, EMBEDDINGS_BYTES, (chunk) => chunks.push(chunk));
+      const answer = tryParse(new TextDecoder().decode(Buffer.concat(chunks)));
+      const ok = status >= 200 && status < 300;
+      if (ok && answer !== undefined) return answer;
       throw new GatewayError(
         'upstream',
-        `The embeddings endpoint of ${upstream.config.name} answered ${response.status}${reasonIn(answer)}.`,
-        response.ok ? {} : { status: response.status },
+        `The embeddings endpoint of ${upstream.config.name} answered ${status}${reasonIn(answer)}.`,
+        ok ? {} : { status },
       );
     } finally {
       release();

@@ -41,6 +41,7 @@ import { event, type Log } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
 import { uiPlugin } from './ui/plugin.ts';
 import { demoTransport } from './upstream/demo/index.ts';
+import { answerOf } from './upstream/fetch-transport.ts';
 import { upstreamPool } from './upstream/pool.ts';
 import { Slots } from './upstream/slots.ts';
 
@@ -82,13 +83,14 @@ interface Settings {
   readonly bodyBytes: number;
 }
 
-function settingsOf(config: Config): Settings {
+function settingsOf(config: Config, environment: Environment): Settings {
   const demo = () => {
     const transport = demoTransport();
-    return ({ url, headers, body, signal }: Parameters<typeof demoCall>[0]) =>
-      demoCall({ url, headers, body, signal }, transport);
+    return async ({ url, headers, body, signal }: Parameters<typeof demoCall>[0]) =>
+      answerOf(await demoCall({ url, headers, body, signal }, transport));
   };
-  const upstream = upstreamPool({ builtIn: { 'demo:': demo } });
+  const proxied = (scheme: string) => environment.proxies(scheme);
+  const upstream = upstreamPool({ builtIn: { 'demo:': demo }, proxied });
   const table = routingTable(config);
   return {
     snapshot: {
@@ -113,7 +115,7 @@ function demoCall(
 
 export function compose(options: ComposeOptions): Composed {
   const { environment, log } = options;
-  let settings = settingsOf(options.config);
+  let settings = settingsOf(options.config, environment);
   let draining = false;
   const metrics = createGatewayMetrics(options.version);
   const store = openResponseStore({
@@ -279,7 +281,7 @@ export function compose(options: ComposeOptions): Composed {
     reload: (config) => {
       features.configure(config);
       recorder.configure(recorderSettings(config));
-      settings = settingsOf(config);
+      settings = settingsOf(config, environment);
       room.configure(config);
     },
     drain: () => {

@@ -20,6 +20,8 @@ export interface Environment {
   readonly configHome: string;
   /** `$RCC_TOOL_TEXT_LIMIT`, characters, 0 = none; undefined when unset or not a whole number. */
   readonly toolTextLimit: number | undefined;
+  /** Is there a proxy for URLs of this scheme (`https:`) in the usual variables? */
+  proxies(scheme: string): boolean;
   /** Colours are welcome: no `NO_COLOR`, `TERM` is not `dumb`; `FORCE_COLOR` wins. */
   readonly color: boolean;
 }
@@ -40,6 +42,10 @@ export function environmentFrom(
     configPath: variable('HOPGATE_CONFIG'),
     configHome: variable('XDG_CONFIG_HOME') ?? join(userHome, '.config'),
     toolTextLimit: /^\d{1,9}$/.test(limit) ? Number(limit) : undefined,
+    proxies: (scheme) => {
+      const name = `${scheme.slice(0, -1)}_proxy`;
+      return (variable(name) ?? variable(name.toUpperCase())) !== undefined;
+    },
     color:
       force === undefined
         ? variable('NO_COLOR') === undefined && variable('TERM') !== 'dumb'

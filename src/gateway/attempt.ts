@@ -1,10 +1,6 @@
 /** One try at one target: prepare, send, and read until it is clear what came of it. */
 
-import {
-  asGatewayError,
-  type GatewayError,
-  GatewayError as Trouble,
-} from '../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
@@ -13,6 +9,7 @@ import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
+import { type ChunkSource, readFirst } from '../upstream/transport.ts';
 import type { Sent, Upstream } from '../upstream/upstream.ts';
 import { vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
@@ -104,14 +101,14 @@ export async function attempt(options: Attempt): Promise<Answer> {
         recorded = recording?.hop(hop.number, number, { target, route: rule, url, headers, body });
       },
     });
-    const { response } = sent;
-    recorded?.start(response.status, response.headers);
-    if (!response.ok) {
+    const { answer } = sent;
+    recorded?.start(answer.status, answer.headers);
+    if (answer.status < 200 || answer.status > 299) {
       const failure = await refusal(options, sent, same, notes, recorded);
       release(sent)();
       return failure;
     }
-    const body = decoded(response);
+    const { headers, body } = decoded(answer);
     const source = byteSource(body, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
@@ -120,12 +117,12 @@ export async function attempt(options: Attempt): Promise<Answer> {
       recording: recorded,
     });
     const client = clientContext(options, notes);
-    const common = { target, notes, headers: body.headers, same } as const;
-    const type = response.headers.get('content-type') ?? '';
+    const common = { target, notes, headers, same } as const;
+    const type = headers.get('content-type') ?? '';
     const job = { ...options, prepared, source, client, common };
     return type.includes('event-stream') && ask.stream
       ? await openStream(job)
-      : await wholeAnswer({ ...job, contentType: type, status: response.status });
+      : await wholeAnswer({ ...job, contentType: type, status: answer.status });
   } catch (thrown) {
     if (sent !== undefined) release(sent)();
     else exchange.signal.removeEventListener('abort', leave);
@@ -151,7 +148,7 @@ export interface Reading extends Attempt {
 
 /** Nobody waits for an answer any more. */
 export const gone = (): GatewayError =>
-  new Trouble('timeout', 'The client went away.', { status: 499, retryable: false });
+  new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false });
 
 function clientContext(options: Attempt, notes: Notes): () => ClientContext {
   const { exchange, ask, routed } = options;
@@ -174,42 +171,35 @@ async function refusal(
   notes: Notes,
   recorded: HopRecording | undefined,
 ): Promise<Failed> {
-  const { response, key } = sent;
+  const { key } = sent;
   const { target } = options.routed;
-  const { stream, headers } = decoded(response);
-  const bytes = await readError(stream(), options.upstream.config.timeouts.idleMs);
+  const { status, headers, body } = decoded(sent.answer);
+  const bytes = await readError(body, options.upstream.config.timeouts.idleMs);
   recorded?.chunk(bytes);
   const text = new TextDecoder().decode(bytes);
-  const said = options.protocol.decodeError(response.status, text, response.headers);
+  const said = options.protocol.decodeError(status, text, headers);
   const error = vendorError(target.profile, said);
   recorded?.end(error);
-  const remedy = remedyForStatus(response.status, error, response.headers);
-  if (remedy === 'next-key' || response.status === 429) {
-    key.rest((error.retryAfter ?? (response.status === 429 ? 5 : 60)) * 1000);
+  const remedy = remedyForStatus(status, error, headers);
+  if (remedy === 'next-key' || status === 429) {
+    key.rest((error.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
   }
   const failure: Failed = { kind: 'failed', error, remedy, target, notes };
-  return same ? { ...failure, raw: { status: response.status, headers, body: bytes } } : failure;
+  return same ? { ...failure, raw: { status, headers, body: bytes } } : failure;
 }
 
 /** As much of an error answer as comes: one that breaks off or falls silent is still that error. */
-async function readError(stream: ReadableStream<Uint8Array>, idleMs: number): Promise<Uint8Array> {
-  const reader = stream.getReader();
-  const stop = () => void reader.cancel().catch(() => {});
-  const watch = watchSilence(idleMs, stop);
+async function readError(body: ChunkSource, idleMs: number): Promise<Uint8Array> {
+  const watch = watchSilence(idleMs, () => body.cancel());
   const chunks: Uint8Array[] = [];
-  let size = 0;
   try {
-    while (size < ERROR_BODY_BYTES) {
-      const { done, value } = await reader.read();
-      if (done) break;
+    await readFirst(body, ERROR_BODY_BYTES, (chunk) => {
       watch.touch();
-      chunks.push(value);
-      size += value.length;
-    }
+      chunks.push(chunk);
+    });
   } catch {
     // What came is what there is.
   }
   watch.stop();
-  stop();
   return Buffer.concat(chunks);
 }

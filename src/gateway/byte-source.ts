@@ -3,12 +3,9 @@
 import { GatewayError } from '../conversation/errors.ts';
 import type { HopRecording } from '../features/feature.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
-import type { Body } from './response-body.ts';
+import type { ChunkSource, Take } from '../upstream/transport.ts';
 
-type Batch = { readonly done: boolean; readonly value?: readonly Uint8Array[] };
-type Reader = ReadableStreamDefaultReader<Uint8Array> & {
-  readMany(): Batch | Promise<Batch>;
-};
+type Batch = readonly Uint8Array[] | undefined;
 
 export interface ByteSource {
   /**
@@ -16,6 +13,8 @@ export interface ByteSource {
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
   next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
+  /** As the source's own. @throws as `next` does */
+  each(take: Take): Promise<void>;
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
   all(): Promise<Uint8Array>;
   /** Stops the upstream; safe at any time. */
@@ -32,11 +31,13 @@ export interface ByteSourceOptions {
   readonly recording?: HopRecording;
 }
 
-export function byteSource(body: Body, options: ByteSourceOptions): ByteSource {
-  let reader: Reader | undefined;
+export function byteSource(body: ChunkSource, options: ByteSourceOptions): ByteSource {
   let silent = false;
   let over = false;
+  /** The client is slow: not the upstream's silence. */
+  let waiting = false;
   const watch: SilenceWatch = watchSilence(options.idleMs, () => {
+    if (waiting) return;
     silent = true;
     options.abort.abort(new Error('silent for too long'));
   });
@@ -68,32 +69,45 @@ export function byteSource(body: Body, options: ByteSourceOptions): ByteSource {
     finish(error);
     throw error;
   };
-  const take = (batch: Batch): readonly Uint8Array[] | undefined => {
-    const { value } = batch;
-    if (value !== undefined && value.length > 0) {
-      if (recording !== undefined) for (const chunk of value) recording.chunk(chunk);
-      return value;
-    }
-    if (!batch.done) return [];
-    finish();
-    return undefined;
+  const take = (batch: Batch): Batch => {
+    if (batch === undefined) finish();
+    else if (recording !== undefined) for (const chunk of batch) recording.chunk(chunk);
+    return batch;
   };
   return {
     next() {
       // The time that a slow client took must not count as the upstream's silence.
       watch.touch();
       try {
-        reader ??= body.stream().getReader() as Reader;
-        const many = reader.readMany();
-        return many instanceof Promise ? many.then(take, fail) : take(many);
+        const more = body.next();
+        return more instanceof Promise ? more.then(take, fail) : take(more);
       } catch (thrown) {
         return fail(thrown);
+      }
+    },
+    async each(taker) {
+      watch.touch();
+      try {
+        await body.each((chunk) => {
+          watch.touch();
+          recording?.chunk(chunk);
+          const slow = taker(chunk);
+          if (slow === undefined) return undefined;
+          waiting = true;
+          return slow.then(() => {
+            waiting = false;
+            watch.touch();
+          });
+        });
+        finish();
+      } catch (thrown) {
+        fail(thrown);
       }
     },
     async all() {
       watch.touch();
       try {
-        const bytes = await body.bytes();
+        const bytes = await body.all();
         recording?.chunk(bytes);
         finish();
         return bytes;

@@ -11,6 +11,7 @@ import { Ask } from './ask.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
 import type { Gateway, Snapshot } from './gateway.ts';
+import { decoded } from './response-body.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 
 export interface CountTokensOptions {
@@ -46,7 +47,10 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       if (native !== undefined) {
         const headers = forwardedHeaders(native.headers);
         ownHeaders(headers, { ...own, target: routed.target });
-        return new Response(native.body, { status: native.status, headers });
+        return new Response(native.bytes as Uint8Array<ArrayBuffer>, {
+          status: native.status,
+          headers,
+        });
       }
       notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
       const headers = new Headers({ 'content-type': 'application/json' });
@@ -74,13 +78,19 @@ function withoutOutputCap(body: Uint8Array): Uint8Array {
 
 const SECONDS = 30;
 
+interface Counted {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array;
+}
+
 /** The vendor's answer, or undefined where it cannot count. */
 async function nativeCount(
   exchange: Exchange,
   ask: Ask,
   routed: RoutedTarget,
   upstream: ReturnType<Snapshot['upstream']>,
-): Promise<Response | undefined> {
+): Promise<Counted | undefined> {
   const { target } = routed;
   if (target.protocol !== exchange.protocol.name || target.profile.countTokens === false) {
     return undefined;
@@ -100,10 +110,10 @@ async function nativeCount(
       stream: false,
       abort,
     });
-    const { response } = sent;
-    const bytes = await response.bytes();
-    if (response.status === 404 || response.status === 405) return undefined;
-    return new Response(bytes, { status: response.status, headers: response.headers });
+    const { status, headers, body } = decoded(sent.answer);
+    const bytes = await body.all();
+    if (status === 404 || status === 405) return undefined;
+    return { status, headers, bytes };
   } catch (thrown) {
     // No count is worth failing a session for; a broken request still is.
     if (thrown instanceof GatewayError && thrown.kind === 'invalid_request') throw thrown;

@@ -1,6 +1,8 @@
 /** An upstream's body as plain bytes, whatever encoding it came in although none was asked for. */
 
 import { memberOf } from '../lib/json-members.ts';
+import { streamSource } from '../upstream/fetch-transport.ts';
+import type { ChunkSource, UpstreamAnswer } from '../upstream/transport.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
   gzip: 'gzip',
@@ -10,36 +12,32 @@ const FORMATS: Readonly<Record<string, string>> = {
   zstd: 'zstd',
 };
 
-const EMPTY = () => new Response('').body ?? new ReadableStream<Uint8Array>();
-
-/** An upstream's body, untouched until one of the two is called. */
-export interface Body {
-  /** The headers that describe it: once decoded, `content-encoding` no longer does. */
-  readonly headers: Headers;
-  stream(): ReadableStream<Uint8Array>;
-  /** All of it at once; cheaper than the stream. */
-  bytes(): Promise<Uint8Array>;
-}
-
-export function decoded(response: Response): Body {
-  const encoding = response.headers.get('content-encoding')?.trim().toLowerCase();
+/** The answer with its content encoding undone; the very one that came where it has none. */
+export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
+  const encoding = answer.headers.get('content-encoding')?.trim().toLowerCase();
   const format = encoding === undefined ? undefined : memberOf(FORMATS, encoding);
-  if (format === undefined) {
-    return {
-      headers: response.headers,
-      stream: () => response.body ?? EMPTY(),
-      bytes: () => response.bytes(),
-    };
-  }
-  const headers = new Headers(response.headers);
+  if (format === undefined) return answer;
+  const headers = new Headers(answer.headers);
   headers.delete('content-encoding');
   headers.delete('content-length');
-  const stream = () =>
-    (response.body ?? EMPTY()).pipeThrough(
+  const plain = streamSource(() =>
+    streamOf(answer.body).pipeThrough(
       new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<
         Uint8Array,
         Uint8Array
       >,
-    );
-  return { headers, stream, bytes: () => new Response(stream()).bytes() };
+    ),
+  );
+  return { ...answer, headers, body: plain };
+}
+
+function streamOf(source: ChunkSource): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const chunks = await source.next();
+      if (chunks === undefined) return controller.close();
+      for (const chunk of chunks) controller.enqueue(chunk);
+    },
+    cancel: () => source.cancel(),
+  });
 }

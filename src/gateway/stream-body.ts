@@ -23,9 +23,6 @@ type Put = (out: Uint8Array | string) => Promise<void> | undefined;
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
 
-// Where a batch makes more than this, a slow client is waited for before the rest of it is looked at.
-const WRITE_CHARS = 64 * 1024;
-
 export interface StreamEnd {
   /** What was written by, once there was something; its digest is asked for only now. */
   readonly lane: Lane | undefined;
@@ -175,41 +172,33 @@ async function pump(
 ): Promise<GatewayError | undefined> {
   const { lane, source, same, target } = opened;
   if (source === undefined) return undefined;
-  try {
-    for (;;) {
-      const more = source.next();
-      const chunks = more instanceof Promise ? await more : more;
-      if (chunks === undefined) break;
-      let wrote = false;
-      // Texts of one batch go out together; bytes as the very chunks that came.
-      let text = '';
-      for (const chunk of chunks) {
-        const out = lane.push(chunk);
-        if (typeof out === 'string') {
-          text += out;
-          if (text.length < WRITE_CHARS) continue;
-        }
-        if (text !== '') {
-          const slow = put(text);
-          text = '';
-          if (slow !== undefined) await slow;
-        }
-        wrote = true;
-        if (typeof out === 'string') continue;
-        const slow = put(out);
-        if (slow !== undefined) await slow;
-      }
-      if (text !== '') {
-        wrote = true;
-        const slow = put(text);
-        if (slow !== undefined) await slow;
-      }
-      if (lane.error !== undefined && !same) {
-        source.cancel();
-        return lane.error;
-      }
-      if (wrote) touch();
+  /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
+  let broken: { readonly thrown: unknown } | undefined;
+  const stop = (thrown: unknown) => {
+    broken ??= { thrown };
+    source.cancel();
+  };
+  const take = (chunk: Uint8Array): Promise<void> | undefined => {
+    if (broken !== undefined) return undefined;
+    try {
+      const out = lane.push(chunk);
+      const slow = out.length > 0 ? put(out) : undefined;
+      if (out !== '') touch();
+      if (lane.error !== undefined && !same) source.cancel();
+      return slow?.catch(stop);
+    } catch (thrown) {
+      stop(thrown);
+      return undefined;
     }
+  };
+  try {
+    await source.each(take);
+  } catch (thrown) {
+    broken ??= { thrown };
+  }
+  if (lane.error !== undefined && !same) return lane.error;
+  try {
+    if (broken !== undefined) throw broken.thrown;
     const rest = lane.end();
     if (lane.next !== undefined) {
       if (rest.length > 0) await put(rest);

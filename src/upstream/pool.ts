@@ -1,12 +1,16 @@
 /** The providers of one configuration at run time, each made when it is first asked for. */
 
 import type { ProviderConfig, TransportConfig } from '../config/config.ts';
-import { fetchTransport, type Transport } from './transport.ts';
+import { fetchTransport } from './fetch-transport.ts';
+import { http1Transport } from './http1/index.ts';
+import type { Transport, UpstreamTls } from './transport.ts';
 import { Upstream } from './upstream.ts';
 
 export interface PoolOptions {
   /** The transport for base URLs of another kind than http, by scheme (`demo:`). */
   readonly builtIn: Readonly<Record<string, () => Transport>>;
+  /** Whether the environment names a proxy for URLs of this scheme (`https:`). */
+  readonly proxied: (scheme: string) => boolean;
 }
 
 /** Looks providers up; a reload makes a new pool, and streams that are open keep their old one. */
@@ -16,30 +20,37 @@ export function upstreamPool(options: PoolOptions): (config: ProviderConfig) => 
     const found = known.get(config.name);
     if (found !== undefined) return found;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
-    const builtIn = options.builtIn[scheme];
-    const upstream = new Upstream(config, builtIn?.() ?? network(config.transport));
+    const transport =
+      options.builtIn[scheme]?.() ?? network(config.transport, options.proxied(scheme));
+    const upstream = new Upstream(config, transport);
     known.set(config.name, upstream);
     return upstream;
   };
 }
 
-function network({ proxy, http2, tls }: TransportConfig): Transport {
-  const file = (path: string | undefined) => (path === undefined ? undefined : Bun.file(path));
-  const plain =
-    tls.verify &&
-    tls.caFile === undefined &&
-    tls.certFile === undefined &&
-    tls.keyFile === undefined;
-  return fetchTransport({
-    proxy: proxy?.reveal(),
-    http2,
-    tls: plain
-      ? undefined
-      : {
-          rejectUnauthorized: tls.verify,
-          ca: file(tls.caFile),
-          cert: file(tls.certFile),
-          key: file(tls.keyFile),
-        },
-  });
+function network({ proxy, http2, tls }: TransportConfig, proxied: boolean): Transport {
+  const options = tlsOptions(tls);
+  // A proxy named by the environment (with its exceptions) is fetch's to find.
+  return proxy !== undefined || proxied || http2
+    ? fetchTransport({ proxy: proxy?.reveal(), http2, tls: options })
+    : http1Transport(options);
+}
+
+/** Read anew for every connection, so that a renewed certificate needs no restart. */
+function tlsOptions(tls: TransportConfig['tls']): () => Promise<UpstreamTls> {
+  const text = (path: string | undefined) =>
+    path === undefined ? undefined : Bun.file(path).text();
+  return async () => {
+    const [ca, cert, key] = await Promise.all([
+      text(tls.caFile),
+      text(tls.certFile),
+      text(tls.keyFile),
+    ]);
+    return {
+      rejectUnauthorized: tls.verify,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    };
+  };
 }

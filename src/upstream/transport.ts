@@ -1,4 +1,4 @@
-/** How bytes reach an upstream: the network, or the built-in demo model. */
+/** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
 export interface UpstreamRequest {
   readonly url: string;
@@ -8,38 +8,58 @@ export interface UpstreamRequest {
   readonly signal: AbortSignal;
 }
 
-/** Rejects when no answer could be had at all; an answer of any status resolves. */
-export type Transport = (request: UpstreamRequest) => Promise<Response>;
+export type Take = (chunk: Uint8Array) => Promise<void> | undefined;
 
-export interface FetchOptions {
-  readonly proxy?: string;
-  readonly http2?: boolean;
-  readonly tls?: {
-    readonly rejectUnauthorized?: boolean;
-    readonly ca?: Blob;
-    readonly cert?: Blob;
-    readonly key?: Blob;
-  };
+/** A body as it comes, in the chunks that it comes in. */
+export interface ChunkSource {
+  /**
+   * All chunks that are there (maybe none yet), waiting where there are none; undefined at the end.
+   * @throws when the connection broke off
+   */
+  next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
+  /**
+   * Gives `take` every chunk that is still to come, in the turn in which it comes; where that gives a
+   * promise, the next one waits for it. `take` must not throw, nor its promise reject. Resolves at the
+   * end. @throws as `next` does
+   */
+  each(take: Take): Promise<void>;
+  /** The whole body, for whoever has not called `next`. @throws as `next` does */
+  all(): Uint8Array | Promise<Uint8Array>;
+  /** Nobody wants the rest. Safe at any time. */
+  cancel(): void;
 }
 
-/**
- * Bun's fetch with everything off that would come between: no decompression, no timeout of its own
- * (6 minutes by default, which kills models that think), no redirects with the key in hand.
- */
-export function fetchTransport(options: FetchOptions = {}): Transport {
-  const extra: Record<string, unknown> = {};
-  if (options.proxy !== undefined) extra.proxy = options.proxy;
-  if (options.tls !== undefined) extra.tls = options.tls;
-  if (options.http2) extra.protocol = 'http2';
-  return ({ url, method, headers, body, signal }) =>
-    fetch(url, {
-      method,
-      headers,
-      body: body as Uint8Array<ArrayBuffer> | undefined,
-      signal,
-      redirect: 'manual',
-      decompress: false,
-      timeout: false,
-      ...extra,
-    } as RequestInit);
+/** The first bytes of a body, up to the chunk that reaches `limit`; the rest is not waited for. @throws as `next` does */
+export async function readFirst(
+  body: ChunkSource,
+  limit: number,
+  onChunk: (chunk: Uint8Array) => void,
+): Promise<void> {
+  let size = 0;
+  while (size < limit) {
+    const more = await body.next();
+    if (more === undefined) return;
+    for (const chunk of more) {
+      onChunk(chunk);
+      size += chunk.length;
+    }
+  }
+  body.cancel();
+}
+
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: ChunkSource;
+}
+
+/** Rejects when no answer could be had at all; an answer of any status resolves. */
+export type Transport = (request: UpstreamRequest) => Promise<UpstreamAnswer>;
+
+/** What proves the two sides to each other; all left out: the peer, by the usual authorities. */
+export interface UpstreamTls {
+  readonly rejectUnauthorized?: boolean;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
 }

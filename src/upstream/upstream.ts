@@ -6,7 +6,7 @@ import { watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { upstreamHeaders } from './request-headers.ts';
 import { Slots } from './slots.ts';
-import type { Transport } from './transport.ts';
+import type { Transport, UpstreamAnswer } from './transport.ts';
 
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
@@ -24,7 +24,7 @@ export interface SendOptions {
 }
 
 export interface Sent {
-  readonly response: Response;
+  readonly answer: UpstreamAnswer;
   readonly key: LentKey;
   /** Gives the provider's slot back; call it when the body is done with. */
   release(): void;
@@ -87,14 +87,14 @@ export class Upstream {
         extra: config.headers,
       });
       options.onSend?.(url, headers);
-      const response = await this.#transport({
+      const answer = await this.#transport({
         url,
         method: 'POST',
         headers,
         body: options.body,
         signal: abort.signal,
       });
-      return { response, key, release: done };
+      return { answer, key, release: done };
     } catch (thrown) {
       done();
       if (abort.signal.reason instanceof GatewayError) throw abort.signal.reason;

@@ -6,6 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Slots } from '../../src/upstream/slots.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import { PROTOCOLS, scriptedGateway } from './scripted.ts';
@@ -57,7 +58,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.error(new Error('reset by peer')),
     });
-    return new Response(body);
+    return answerOf(new Response(body));
   });
   const table = routingTable(loaded.config);
   const count = createTokenCounter({

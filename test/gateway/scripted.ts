@@ -11,6 +11,7 @@ import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import type { Protocol } from '../../src/protocols/protocol.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Slots } from '../../src/upstream/slots.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
@@ -70,7 +71,7 @@ export function scriptedGateway(
     sent.push(JSON.parse(new TextDecoder().decode(body)));
     const next = script.shift();
     if (next === undefined) throw new Error('the script has no further answer');
-    return answer(next);
+    return answerOf(answer(next));
   };
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({

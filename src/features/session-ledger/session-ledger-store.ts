@@ -40,8 +40,9 @@ export function openSessionLedger(options: LedgerOptions): SessionLedger {
   const memory = memorySessionLedger();
   const file = openLedgerFile<Entry>(SESSIONS, options);
   if (file === undefined) return memory;
-  /** Whether the file has anything; asked again until it has. */
+  /** Whether the file has anything; asked again until it has, but not for every request. */
   let filled = false;
+  let asked = -SETTLED;
   const missing = new Set<string>();
   let version = -1;
   let checked = 0;
@@ -75,6 +76,8 @@ export function openSessionLedger(options: LedgerOptions): SessionLedger {
   return {
     get empty() {
       if (!memory.empty || filled) return false;
+      if (now() - asked < SETTLED) return true;
+      asked = now();
       filled = !file.empty;
       return !filled;
     },

@@ -1,0 +1,241 @@
+/** One connection to an upstream: requests one after the other, each with its answer (RFC 9112 §9). */
+
+import type { Socket } from 'bun';
+import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
+import { Reply } from './reply.ts';
+import type { Origin } from './request-bytes.ts';
+
+// Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
+const IDLE_SECONDS = 50;
+// Routers forget silent connections after some minutes, and models think for longer.
+const KEEP_ALIVE_MS = 30_000;
+// The protocol list of ALPN: each name behind its length (RFC 7301 §3.1).
+const ALPN_HTTP1 = '\x08http/1.1';
+
+/** A connection that was kept turned out to be closed before anything of the answer came. */
+export const STALE = Symbol('stale connection');
+
+const reset = () =>
+  Object.assign(new Error('The connection was closed.'), { code: 'ECONNRESET' as const });
+
+export interface ConnectionEvents {
+  /** Free for the next request. */
+  idle(connection: Connection): void;
+  closed(connection: Connection): void;
+}
+
+export class Connection {
+  #socket: Socket<Connection> | undefined;
+  readonly #events: ConnectionEvents;
+  #reply: Reply | undefined;
+  #unsent: Uint8Array[] = [];
+  #served = 0;
+  #closed = false;
+  /** Settles `open`. */
+  #opening: { resolve(): void; reject(thrown: unknown): void } | undefined;
+  #signal: AbortSignal | undefined;
+  readonly #tls: boolean;
+  readonly #verify: boolean;
+  readonly #aborted = () => {
+    const reason: unknown = this.#signal?.reason;
+    this.#fail(reason);
+    this.#socket?.terminate();
+  };
+
+  private constructor(events: ConnectionEvents, tls: boolean, verify: boolean) {
+    this.#events = events;
+    this.#tls = tls;
+    this.#verify = verify;
+  }
+
+  /**
+   * Connects; over TLS resolves only once the peer has proved who it is.
+   * @throws the system's or OpenSSL's error with its `code`; the signal's reason when aborted
+   */
+  static open(
+    { tls, hostname, port }: Origin,
+    options: UpstreamTls,
+    signal: AbortSignal,
+    events: ConnectionEvents,
+  ): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const connection = new Connection(events, tls, options.rejectUnauthorized ?? true);
+      const leave = () => {
+        connection.#close();
+        connection.#opening = undefined;
+        reject(signal.reason);
+      };
+      const settled = () => {
+        connection.#opening = undefined;
+        signal.removeEventListener('abort', leave);
+      };
+      connection.#opening = {
+        resolve() {
+          settled();
+          resolve(connection);
+        },
+        reject(thrown) {
+          settled();
+          connection.#close();
+          reject(thrown);
+        },
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      Bun.connect<Connection>({
+        hostname,
+        port,
+        data: connection,
+        socket: HANDLERS,
+        tls: tls && {
+          rejectUnauthorized: true,
+          ...options,
+          serverName: hostname,
+          ALPNProtocols: ALPN_HTTP1,
+        },
+      }).catch((thrown: unknown) => connection.#opening?.reject(thrown));
+    });
+  }
+
+  /** Sends a request; one at a time. Rejects with STALE where a kept connection was dead. */
+  send(pieces: readonly Uint8Array[], signal: AbortSignal): Promise<UpstreamAnswer> {
+    return new Promise((resolve, reject) => {
+      const socket = this.#socket;
+      if (this.#closed || socket === undefined) return reject(STALE);
+      this.#reply = new Reply(
+        {
+          pause: () => void socket.pause(),
+          resume: () => void socket.resume(),
+          drop: () => this.#drop(),
+        },
+        { resolve, reject },
+      );
+      this.#signal = signal;
+      signal.addEventListener('abort', this.#aborted, { once: true });
+      if (this.#served++ > 0) {
+        socket.ref();
+        socket.timeout(0);
+      }
+      for (const piece of pieces) this.#unsent.push(piece);
+      this.#flush(socket);
+    });
+  }
+
+  /** Closes a connection that is idle. */
+  end(): void {
+    this.#closed = true;
+    this.#socket?.end();
+  }
+
+  /** Closes it in the middle, so that the peer stops at once. */
+  #close(): void {
+    this.#closed = true;
+    this.#socket?.terminate();
+  }
+
+  #drop(): void {
+    this.#fail(new Error('no longer wanted'));
+    this.#close();
+  }
+
+  #flush(socket: Socket<Connection>): void {
+    while (this.#unsent.length > 0) {
+      const piece = this.#unsent[0]!;
+      const written = socket.write(piece);
+      // Below zero: the socket has gone, and its `close` is on the way.
+      if (written < piece.length) {
+        if (written > 0) this.#unsent[0] = piece.subarray(written);
+        return;
+      }
+      this.#unsent.shift();
+    }
+  }
+
+  /** The exchange under way has failed. */
+  #fail(thrown: unknown): void {
+    const reply = this.#reply;
+    this.#leave();
+    reply?.fail(thrown);
+  }
+
+  #leave(): void {
+    this.#reply = undefined;
+    this.#signal?.removeEventListener('abort', this.#aborted);
+    this.#signal = undefined;
+  }
+
+  onOpen(socket: Socket<Connection>): void {
+    this.#socket = socket;
+    if (this.#closed) {
+      socket.terminate();
+      return;
+    }
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    // Over TLS nothing is said before the handshake has told who is there.
+    if (!this.#tls) this.#opening?.resolve();
+  }
+
+  onHandshake(socket: Socket<Connection>, error: unknown): void {
+    if (this.#verify && (error !== null || !socket.authorized)) {
+      this.#opening?.reject(error ?? new Error('The certificate could not be verified.'));
+      return;
+    }
+    this.#opening?.resolve();
+  }
+
+  onData(bytes: Buffer): void {
+    const reply = this.#reply;
+    // An answer to nothing.
+    if (reply === undefined) {
+      this.#close();
+      return;
+    }
+    reply.take(bytes);
+    if (reply.parser.malformed !== undefined) {
+      this.#leave();
+      this.#close();
+    } else if (reply.parser.done) this.#answered(reply.parser.reusable);
+  }
+
+  #answered(reusable: boolean): void {
+    this.#leave();
+    const socket = this.#socket;
+    if (socket === undefined || this.#closed) return;
+    // A request that was answered before it was whole leaves the connection in its middle.
+    if (!reusable || this.#unsent.length > 0) {
+      this.end();
+      return;
+    }
+    socket.timeout(IDLE_SECONDS);
+    socket.unref();
+    this.#events.idle(this);
+  }
+
+  onDrain(socket: Socket<Connection>): void {
+    this.#flush(socket);
+  }
+
+  onClose(error: unknown): void {
+    this.#closed = true;
+    this.#opening?.reject(error ?? reset());
+    const reply = this.#reply;
+    this.#leave();
+    if (reply !== undefined) {
+      const stale = this.#served > 1 && !reply.begun;
+      if (error === undefined || error === null) reply.closed(stale ? STALE : reset());
+      else reply.fail(stale ? STALE : error);
+    }
+    this.#events.closed(this);
+  }
+}
+
+/** The same for all connections: what happens is passed on to the one that it happens to. */
+const HANDLERS = {
+  open: (socket: Socket<Connection>) => socket.data.onOpen(socket),
+  handshake: (socket: Socket<Connection>, _ok: boolean, error: unknown) =>
+    socket.data.onHandshake(socket, error),
+  data: (socket: Socket<Connection>, bytes: Buffer) => socket.data.onData(bytes),
+  drain: (socket: Socket<Connection>) => socket.data.onDrain(socket),
+  close: (socket: Socket<Connection>, error?: unknown) => socket.data.onClose(error),
+  timeout: (socket: Socket<Connection>) => void socket.terminate(),
+  error() {},
+};

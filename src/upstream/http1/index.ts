@@ -1,0 +1,60 @@
+/** The network, without a thread between: HTTP/1.1 over kept connections on the sockets of this event loop. */
+
+import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
+import { Connection, STALE } from './connection.ts';
+import { type Place, placeOf, requestBytes } from './request-bytes.ts';
+
+// More than this kept for one server, and the peak of yesterday would hold sockets all day.
+const MAX_IDLE = 256;
+
+/**
+ * Requests over kept connections. Bun's fetch hands every chunk from a thread of its own to this one,
+ * which costs more than reading it here. Redirects are answers like any other, nothing is decoded, and there
+ * is no time limit but the signal's.
+ */
+export function http1Transport(tls: () => Promise<UpstreamTls>): Transport {
+  const idle = new Map<string, Connection[]>();
+  // One provider has few URLs: reading the same one again and again can be spared.
+  let last: { readonly url: string; readonly place: Place } | undefined;
+  const placeFor = (url: string): Place => {
+    if (last?.url !== url) last = { url, place: placeOf(url) };
+    return last.place;
+  };
+  const kept = (key: string): Connection[] => {
+    const known = idle.get(key);
+    if (known !== undefined) return known;
+    const fresh: Connection[] = [];
+    idle.set(key, fresh);
+    return fresh;
+  };
+
+  return async (request: UpstreamRequest): Promise<UpstreamAnswer> => {
+    const { signal } = request;
+    signal.throwIfAborted();
+    const place = placeFor(request.url);
+    const pieces = requestBytes(place, request);
+    const free = kept(place.origin.key);
+    // The one used last is the one least likely to have been closed meanwhile.
+    const known = free.pop();
+    if (known !== undefined) {
+      try {
+        return await known.send(pieces, signal);
+      } catch (thrown) {
+        // It was closed before the request arrived: sending it again repeats nothing.
+        if (thrown !== STALE) throw thrown;
+      }
+    }
+    const options = place.origin.tls ? await tls() : {};
+    const connection = await Connection.open(place.origin, options, signal, {
+      idle(freed) {
+        if (free.length < MAX_IDLE) free.push(freed);
+        else freed.end();
+      },
+      closed(gone) {
+        const at = free.indexOf(gone);
+        if (at >= 0) free.splice(at, 1);
+      },
+    });
+    return connection.send(pieces, signal);
+  };
+}

@@ -1,0 +1,325 @@
+/** Reads HTTP/1.1 answers from bytes as they come: heads, lengths, chunks, bodies until the close (RFC 9112). */
+
+/** What came is no HTTP/1.1 answer; the connection is of no more use. */
+export class MalformedReply extends Error {
+  readonly code = 'malformed HTTP';
+}
+
+export interface ReplyHead {
+  readonly status: number;
+  readonly headers: Headers;
+}
+
+// Vendors send a few KB; whoever sends more than this is not going to end.
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_CHUNK_LINE = 4096;
+const MAX_CHUNK_BYTES = 2 ** 40;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SEMICOLON = 0x3b;
+const SPACE = 0x20;
+const TAB = 0x09;
+const END_OF_HEAD = Buffer.from('\n\r\n');
+const BARE_END_OF_HEAD = Buffer.from('\n\n');
+
+// Where the next byte belongs. Numbers: strings cost more to tell apart than a small chunk to read.
+const HEAD = 0;
+const LENGTH = 1;
+const SIZE = 2;
+const EXTENSION = 3;
+const CHUNK = 4;
+const CHUNK_END = 5;
+const TRAILER = 6;
+const UNTIL_CLOSE = 7;
+const DONE = 8;
+
+/** The answer to one request. Informational answers (1xx) before it are passed over. */
+export class ReplyParser {
+  /** Known once it has come whole. */
+  head: ReplyHead | undefined;
+  /** What is wrong with the bytes; nothing behind them is read. */
+  malformed: MalformedReply | undefined;
+  #state = HEAD;
+  #partial: Buffer | undefined;
+  /** Bytes of the body, or of the chunk under way, that are still to come. */
+  #left = 0;
+  #digits = 0;
+  /** Of the line under way: the chunk's size, or of the trailer. */
+  #lineBytes = 0;
+  #trailerBytes = 0;
+  #reusable = true;
+
+  /** The answer is complete. */
+  get done(): boolean {
+    return this.#state === DONE;
+  }
+
+  /** Another request may follow on the connection. Only once `done`. */
+  get reusable(): boolean {
+    return this.#reusable;
+  }
+
+  /**
+   * The body's bytes among these, as one piece: where chunks of the transfer encoding lie between, they
+   * are moved together within `bytes`, which is the parser's from here on. Ask `malformed` afterwards:
+   * what stood before the trouble is still given.
+   */
+  push(bytes: Buffer): Buffer | undefined {
+    if (this.malformed !== undefined) return undefined;
+    let input = bytes;
+    if (this.#partial !== undefined) {
+      input = Buffer.concat([this.#partial, bytes]);
+      this.#partial = undefined;
+    }
+    const { length } = input;
+    let start = -1;
+    let to = 0;
+    let i = 0;
+    try {
+      while (i < length) {
+        switch (this.#state) {
+          case HEAD:
+            i = this.#readHead(input, i);
+            break;
+          case LENGTH:
+          case CHUNK:
+          case UNTIL_CLOSE: {
+            const rest = length - i;
+            const size = this.#state === UNTIL_CLOSE || this.#left > rest ? rest : this.#left;
+            if (start < 0) {
+              start = i;
+              to = i;
+            } else {
+              input.copyWithin(to, i, i + size);
+            }
+            to += size;
+            i += size;
+            if (this.#state === UNTIL_CLOSE) break;
+            this.#left -= size;
+            if (this.#left === 0) this.#state = this.#state === LENGTH ? DONE : CHUNK_END;
+            break;
+          }
+          case CHUNK_END:
+            // The CR is let go by; only a line's end may stand here.
+            if (input[i] === LF) this.#startSize();
+            else if (input[i] !== CR) throw new MalformedReply('a chunk is longer than its size');
+            i++;
+            break;
+          case SIZE:
+            i = this.#readSize(input, i);
+            break;
+          case EXTENSION:
+            i = this.#skipExtension(input, i);
+            break;
+          case TRAILER:
+            i = this.#readTrailer(input, i);
+            break;
+          case DONE:
+            // Nobody asked for more: whatever it answers, it is not our next request.
+            this.#reusable = false;
+            i = length;
+            break;
+        }
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof MalformedReply)) throw thrown;
+      this.malformed = thrown;
+    }
+    return start < 0 ? undefined : input.subarray(start, to);
+  }
+
+  /** The connection has closed: whether that is how this answer ends. */
+  closed(): boolean {
+    if (this.#state === UNTIL_CLOSE) this.#state = DONE;
+    return this.#state === DONE;
+  }
+
+  #readHead(input: Buffer, from: number): number {
+    let end = input.indexOf(END_OF_HEAD, from);
+    let next = end + END_OF_HEAD.length;
+    // Some small servers end their lines without CR (RFC 9112 §2.2 lets a reader take them).
+    const bare = input.subarray(from, end < 0 ? input.length : end + 1).indexOf(BARE_END_OF_HEAD);
+    if (bare >= 0) {
+      end = from + bare;
+      next = end + BARE_END_OF_HEAD.length;
+    }
+    if ((end < 0 ? input.length : end) - from > MAX_HEAD_BYTES) {
+      throw new MalformedReply(`more than ${MAX_HEAD_BYTES} bytes of headers`);
+    }
+    if (end < 0) {
+      this.#partial = from === 0 ? input : input.subarray(from);
+      if (!plausible(this.#partial)) throw new MalformedReply('no HTTP/1 status line');
+      return input.length;
+    }
+    this.#take(input.toString('latin1', from, end));
+    return next;
+  }
+
+  #take(text: string): void {
+    const { status, http10 } = statusOf(text);
+    const framing: Framing = { length: undefined, coding: undefined, connection: undefined };
+    const headers = headersOf(text, framing);
+    if (status === 101) throw new MalformedReply('switching protocols that nobody asked for');
+    if (status < 200) return;
+    this.head = { status, headers };
+    const connection = framing.connection?.toLowerCase() ?? '';
+    if (http10 ? !connection.includes('keep-alive') : connection.includes('close')) {
+      this.#reusable = false;
+    }
+    if (status === 204 || status === 304) {
+      this.#state = DONE;
+    } else if (framing.coding !== undefined) {
+      if (framing.coding.trim().toLowerCase() !== 'chunked') {
+        throw new MalformedReply(`unknown transfer encoding '${framing.coding.slice(0, 40)}'`);
+      }
+      // Both at once is how answers are smuggled (RFC 9112 §6.3): read once, and never again from there.
+      if (framing.length !== undefined) this.#reusable = false;
+      this.#startSize();
+    } else if (framing.length !== undefined) {
+      this.#left = lengthOf(framing.length);
+      this.#state = this.#left === 0 ? DONE : LENGTH;
+    } else {
+      this.#reusable = false;
+      this.#state = UNTIL_CLOSE;
+    }
+  }
+
+  #startSize(): void {
+    this.#state = SIZE;
+    this.#left = 0;
+    this.#digits = 0;
+    this.#lineBytes = 0;
+  }
+
+  #readSize(input: Buffer, from: number): number {
+    let i = from;
+    while (i < input.length) {
+      const byte = input[i++]!;
+      const digit = hexDigit(byte);
+      if (digit >= 0) {
+        this.#digits++;
+        this.#left = this.#left * 16 + digit;
+        if (this.#left > MAX_CHUNK_BYTES) throw new MalformedReply('a chunk without end');
+      } else if (this.#digits === 0) {
+        throw new MalformedReply('a chunk without a size');
+      } else if (byte === LF) {
+        this.#startChunk();
+        return i;
+      } else if (byte === SEMICOLON || byte === SPACE || byte === TAB || byte === CR) {
+        this.#state = EXTENSION;
+        return i;
+      } else {
+        throw new MalformedReply('a chunk whose size is no number');
+      }
+    }
+    return i;
+  }
+
+  #skipExtension(input: Buffer, from: number): number {
+    const at = input.indexOf(LF, from);
+    const end = at < 0 ? input.length : at;
+    this.#lineBytes += end - from;
+    if (this.#lineBytes > MAX_CHUNK_LINE) throw new MalformedReply('a chunk extension without end');
+    if (at < 0) return end;
+    this.#startChunk();
+    return at + 1;
+  }
+
+  #startChunk(): void {
+    this.#state = this.#left === 0 ? TRAILER : CHUNK;
+    this.#lineBytes = 0;
+  }
+
+  /** Fields after the body, which nobody reads, up to the empty line. */
+  #readTrailer(input: Buffer, from: number): number {
+    let i = from;
+    while (i < input.length) {
+      const byte = input[i++]!;
+      if (byte === LF) {
+        if (this.#lineBytes === 0) {
+          this.#state = DONE;
+          return i;
+        }
+        this.#lineBytes = 0;
+      } else if (byte !== CR) {
+        this.#lineBytes++;
+        if (++this.#trailerBytes > MAX_HEAD_BYTES) throw new MalformedReply('endless trailers');
+      }
+    }
+    return i;
+  }
+}
+
+interface Framing {
+  length: string | undefined;
+  coding: string | undefined;
+  connection: string | undefined;
+}
+
+/** Does this begin as an answer does? Tells a TLS port, or another protocol, from a slow head. */
+const plausible = (head: Buffer) => 'HTTP/1.'.startsWith(head.toString('latin1', 0, 7));
+
+function statusOf(text: string): { status: number; http10: boolean } {
+  const found = /^HTTP\/1\.([01])[ \t]+(\d{3})(?![^\s])/.exec(text);
+  if (found === null) throw new MalformedReply('no HTTP/1 status line');
+  const status = Number(found[2]);
+  if (status < 100 || status > 599) throw new MalformedReply(`an unknown status, ${status}`);
+  return { status, http10: found[1] === '0' };
+}
+
+/** The header lines behind the status line; what frames the body is noted on the way. */
+function headersOf(head: string, framing: Framing): Headers {
+  const folded = head.includes('\n ') || head.includes('\n\t');
+  // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
+  const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;
+  const headers = new Headers();
+  for (let from = text.indexOf('\n') + 1; from > 0; ) {
+    const end = text.indexOf('\n', from);
+    const stop = end < 0 ? text.length : end;
+    const colon = text.indexOf(':', from);
+    if (colon < 0 || colon >= stop) throw new MalformedReply('a header line without a colon');
+    const name = text.slice(from, colon).trimEnd();
+    const value = text.slice(colon + 1, stop).trim();
+    try {
+      headers.append(name, value);
+    } catch (thrown) {
+      throw new MalformedReply('a header that is none', { cause: thrown });
+    }
+    if (name.length === 14 || name.length === 17 || name.length === 10) note(framing, name, value);
+    from = end + 1;
+  }
+  return headers;
+}
+
+function note(framing: Framing, name: string, value: string): void {
+  const joined = (before: string | undefined) =>
+    before === undefined ? value : `${before}, ${value}`;
+  switch (name.toLowerCase()) {
+    case 'content-length':
+      framing.length = joined(framing.length);
+      break;
+    case 'transfer-encoding':
+      framing.coding = joined(framing.coding);
+      break;
+    case 'connection':
+      framing.connection = joined(framing.connection);
+      break;
+  }
+}
+
+/** Repeated, it must be the same each time (RFC 9112 §6.3). */
+function lengthOf(text: string): number {
+  const [first, ...others] = text.split(',').map((part) => part.trim());
+  const length = Number(first);
+  if (!/^\d{1,15}$/.test(first!) || others.some((other) => other !== first)) {
+    throw new MalformedReply(`a content-length of '${text.slice(0, 40)}'`);
+  }
+  return length;
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}

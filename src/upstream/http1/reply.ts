@@ -1,0 +1,192 @@
+/** The answer to one request on its way: what has come of it, and who waits for more. */
+
+import type { ChunkSource, Take, UpstreamAnswer } from '../transport.ts';
+import { ReplyParser } from './reply-parser.ts';
+
+/** What an answer needs of the connection that it comes by. */
+export interface Line {
+  /** More has come than anyone takes. */
+  pause(): void;
+  resume(): void;
+  /** Nobody wants the rest. */
+  drop(): void;
+}
+
+export interface Waiting {
+  resolve(answer: UpstreamAnswer): void;
+  reject(thrown: unknown): void;
+}
+
+type Batch = readonly Uint8Array[];
+
+/** Whoever waits for the end, given every chunk on the way. */
+interface Flow {
+  readonly take: Take;
+  resolve(): void;
+  reject(thrown: unknown): void;
+}
+
+// What a client who does not read makes this process hold, beside the sockets' own buffers.
+const HIGH_WATER_BYTES = 256 * 1024;
+
+const joined = (chunks: Batch): Uint8Array =>
+  chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+
+export class Reply implements ChunkSource {
+  readonly parser = new ReplyParser();
+  /** Bytes of it have been seen. */
+  begun = false;
+  readonly #line: Line;
+  /** Until the head is there. */
+  #head: Waiting | undefined;
+  #chunks: Uint8Array[] = [];
+  #held = 0;
+  #paused = false;
+  #over = false;
+  #error: unknown;
+  #flow: Flow | undefined;
+  /** The taker of the flow is not done with the last chunk. */
+  #slow = false;
+  #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
+
+  constructor(line: Line, head: Waiting) {
+    this.#line = line;
+    this.#head = head;
+  }
+
+  /** Bytes from the connection. */
+  take(bytes: Buffer): void {
+    this.begun = true;
+    const { parser } = this;
+    const chunk = parser.push(bytes);
+    if (parser.done) this.#over = true;
+    if (this.#head !== undefined && parser.head !== undefined) {
+      const { status, headers } = parser.head;
+      this.#head.resolve({ status, headers, body: this });
+      this.#head = undefined;
+    }
+    const { malformed } = parser;
+    const flow = this.#flow;
+    if (flow !== undefined && !this.#slow && this.#chunks.length === 0) {
+      if (chunk !== undefined) this.#give(flow, chunk);
+      if (malformed !== undefined) this.fail(malformed);
+      else if (this.#over) this.#settle();
+      return;
+    }
+    if (chunk !== undefined) {
+      this.#chunks.push(chunk);
+      this.#held += chunk.length;
+    }
+    if (malformed !== undefined) this.fail(malformed);
+    else if (this.#more !== undefined) this.#wake();
+    else if (this.#held > HIGH_WATER_BYTES && !this.#over && !this.#paused) {
+      this.#paused = true;
+      this.#line.pause();
+    }
+  }
+
+  /** The connection has closed: the end of this answer, where it is framed so, or its failure. */
+  closed(failure: unknown): void {
+    if (this.#over) return;
+    if (this.parser.closed()) {
+      this.#over = true;
+      this.#wake();
+    } else {
+      this.fail(failure);
+    }
+  }
+
+  /** Nothing more will come. What has come before is still given out. */
+  fail(thrown: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#error = thrown;
+    this.#head?.reject(thrown);
+    this.#head = undefined;
+    this.#wake();
+  }
+
+  #give(flow: Flow, chunk: Uint8Array): void {
+    const slow = flow.take(chunk);
+    if (slow === undefined) return;
+    this.#slow = true;
+    void slow.then(() => {
+      this.#slow = false;
+      this.#settle();
+    });
+  }
+
+  /** Gives the flow what has been kept for it, and its end. */
+  #settle(): void {
+    const flow = this.#flow;
+    if (flow === undefined) return;
+    while (!this.#slow && this.#chunks.length > 0) {
+      const chunk = this.#chunks.shift()!;
+      this.#held -= chunk.length;
+      this.#give(flow, chunk);
+    }
+    if (this.#slow) return;
+    this.#unpause();
+    if (!this.#over) return;
+    this.#flow = undefined;
+    if (this.#error !== undefined) flow.reject(this.#error);
+    else flow.resolve();
+  }
+
+  #unpause(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#line.resume();
+  }
+
+  #wake(): void {
+    this.#settle();
+    const more = this.#more;
+    if (more === undefined || (this.#chunks.length === 0 && !this.#over)) return;
+    this.#more = undefined;
+    if (this.#chunks.length === 0 && this.#error !== undefined) more.reject(this.#error);
+    else more.resolve(this.#chunks.length === 0 ? undefined : this.#given());
+  }
+
+  #given(): Batch {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#held = 0;
+    this.#unpause();
+    return chunks;
+  }
+
+  next(): Batch | undefined | Promise<Batch | undefined> {
+    if (this.#chunks.length > 0) return this.#given();
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#over) return undefined;
+    return new Promise((resolve, reject) => {
+      this.#more = { resolve, reject };
+    });
+  }
+
+  each(take: Take): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#flow = { take, resolve, reject };
+      this.#settle();
+    });
+  }
+
+  all(): Uint8Array | Promise<Uint8Array> {
+    if (this.#over && this.#error === undefined) return joined(this.#given());
+    return this.#rest();
+  }
+
+  async #rest(): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    for (;;) {
+      const more = await this.next();
+      if (more === undefined) return joined(chunks);
+      chunks.push(...more);
+    }
+  }
+
+  cancel(): void {
+    if (!this.#over) this.#line.drop();
+  }
+}

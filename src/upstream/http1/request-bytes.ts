@@ -1,0 +1,59 @@
+/** What goes out for one request, head and body (RFC 9112 §3). */
+
+import type { UpstreamRequest } from '../transport.ts';
+
+/** Where a URL leads, in the parts that a connection and a request line need. */
+export interface Origin {
+  /** Equal for URLs that may share a connection: `https://api.example:443`. */
+  readonly key: string;
+  readonly tls: boolean;
+  /** As a resolver takes it: without the brackets of IPv6. */
+  readonly hostname: string;
+  readonly port: number;
+  /** For the `host` header: with the port where it is not the scheme's own. */
+  readonly host: string;
+}
+
+export interface Place {
+  readonly origin: Origin;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/** @throws TypeError when it is no URL of http or https */
+export function placeOf(text: string): Place {
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(`no http URL: ${url.protocol}`);
+  }
+  const tls = url.protocol === 'https:';
+  const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
+  const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
+  const key = `${url.protocol}//${url.hostname}:${port}`;
+  return {
+    origin: { key, tls, hostname, port, host: url.host },
+    path: url.pathname + url.search,
+  };
+}
+
+// Up to this much a body is copied behind its head: one piece is one packet and one system call.
+const TOGETHER_BYTES = 64 * 1024;
+
+const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'host']);
+
+/** The pieces to be written, in order. A `host` among the headers stands in for the URL's. */
+export function requestBytes(
+  { origin, path }: Place,
+  { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
+): readonly Uint8Array[] {
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${headers.get('host') ?? origin.host}\r\n`;
+  // Values come from `Headers`, which takes no line break.
+  for (const [name, value] of headers) if (!FRAMING.has(name)) head += `${name}: ${value}\r\n`;
+  head += body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
+  const size = body?.length ?? 0;
+  if (body !== undefined && size > TOGETHER_BYTES) return [Buffer.from(head, 'latin1'), body];
+  const bytes = Buffer.allocUnsafe(head.length + size);
+  bytes.write(head, 'latin1');
+  if (body !== undefined) bytes.set(body, head.length);
+  return [bytes];
+}

@@ -1,0 +1,512 @@
+/** The network client against servers that behave, misbehave, hang up and pretend to be others. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Socket, TCPSocketListener } from 'bun';
+import { http1Transport } from '../../../src/upstream/http1/index.ts';
+import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
+
+/** One connection as the server sees it. */
+interface Peer {
+  readonly number: number;
+  /** What has come over it and has not been answered yet. */
+  inbox: string;
+  closed: boolean;
+}
+
+interface Server {
+  readonly url: string;
+  readonly peers: readonly Peer[];
+  readonly requests: readonly string[];
+}
+
+const open: TCPSocketListener<Peer>[] = [];
+afterEach(() => {
+  for (const listener of open.splice(0)) listener.stop(true);
+});
+
+const certificate = (name: string) =>
+  readFileSync(join(import.meta.dir, '../../support/certificates', `${name}.pem`), 'utf8');
+
+/** Calls `answer` for every request that has come whole (its body by content-length). */
+function serve(
+  answer: (socket: Socket<Peer>, request: string, number: number) => void,
+  tls?: { readonly cert: string; readonly key: string; readonly ca?: string },
+): Server {
+  const peers: Peer[] = [];
+  const requests: string[] = [];
+  const listener = Bun.listen<Peer>({
+    hostname: '127.0.0.1',
+    port: 0,
+    ...(tls === undefined
+      ? {}
+      : {
+          tls: {
+            ...tls,
+            ...(tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+          },
+        }),
+    socket: {
+      open(socket) {
+        socket.data = { number: peers.length + 1, inbox: '', closed: false };
+        peers.push(socket.data);
+      },
+      data(socket, bytes) {
+        const peer = socket.data;
+        peer.inbox += bytes.toString('latin1');
+        for (;;) {
+          const end = peer.inbox.indexOf('\r\n\r\n');
+          if (end < 0) return;
+          const length = Number(/content-length: (\d+)/i.exec(peer.inbox)?.[1] ?? 0);
+          if (peer.inbox.length < end + 4 + length) return;
+          const request = peer.inbox.slice(0, end + 4 + length);
+          peer.inbox = peer.inbox.slice(end + 4 + length);
+          requests.push(request);
+          answer(socket, request, requests.length);
+        }
+      },
+      close(socket) {
+        socket.data.closed = true;
+      },
+      error() {},
+    },
+  });
+  open.push(listener);
+  const scheme = tls === undefined ? 'http' : 'https';
+  return { url: `${scheme}://127.0.0.1:${listener.port}/v1/chat`, peers, requests };
+}
+
+const client = (tls: UpstreamTls = {}) => http1Transport(async () => tls);
+const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const text = async ({ body }: UpstreamAnswer) => Buffer.from(await body.all()).toString();
+
+const ask = (url: string, signal = new AbortController().signal, body = 'hi') => ({
+  url,
+  method: 'POST' as const,
+  headers: new Headers({ authorization: 'Bearer k' }),
+  body: Buffer.from(body),
+  signal,
+});
+
+/** Waits until `true` comes of `check`. */
+async function until(check: () => boolean): Promise<void> {
+  for (let i = 0; i < 400 && !check(); i++) await Bun.sleep(5);
+  expect(check()).toBe(true);
+}
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'no error',
+    (thrown: { code?: string }) => thrown.code ?? String(thrown),
+  );
+
+describe('connections', () => {
+  test('one after the other share one; what is sent is a request as RFC 9112 has it', async () => {
+    const server = serve((socket, _request, number) => socket.write(ok(`answer ${number}`)));
+    const send = client();
+    for (let i = 1; i <= 20; i++)
+      expect(await text(await send(ask(server.url)))).toBe(`answer ${i}`);
+    expect(server.peers.length).toBe(1);
+    const { host } = new URL(server.url);
+    expect(server.requests[0]).toBe(
+      `POST /v1/chat HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer k\r\ncontent-length: 2\r\n\r\nhi`,
+    );
+  });
+
+  test('many at once get their own answers, and their connections are kept', async () => {
+    const server = serve((socket, request) => {
+      const body = request.slice(request.indexOf('\r\n\r\n') + 4);
+      setTimeout(() => socket.write(ok(`to ${body}`)), 5 + (body.length % 3));
+    });
+    const send = client();
+    const round = () =>
+      Promise.all(
+        Array.from({ length: 150 }, async (_, i) => {
+          expect(await text(await send(ask(server.url, undefined, `${i}`)))).toBe(`to ${i}`);
+        }),
+      );
+    await round();
+    await round();
+    expect(server.peers.length).toBe(150);
+  });
+
+  test('a kept one that the server has closed is not used', async () => {
+    const server = serve((socket) => {
+      socket.write(ok('x'));
+      socket.end();
+    });
+    const send = client();
+    await text(await send(ask(server.url)));
+    await until(() => server.peers[0]!.closed);
+    await Bun.sleep(20);
+    expect(await text(await send(ask(server.url)))).toBe('x');
+    expect(server.requests.length).toBe(2);
+  });
+
+  test('a kept one that closes instead of answering costs another connection, not the request', async () => {
+    const server = serve((socket, _request, number) => {
+      if (number === 2) socket.terminate();
+      else socket.write(ok(`answer ${number}`));
+    });
+    const send = client();
+    await text(await send(ask(server.url)));
+    expect(await text(await send(ask(server.url)))).toBe('answer 3');
+    expect(server.peers.length).toBe(2);
+  });
+
+  test('a new one that closes instead of answering is an error: nothing is sent twice', async () => {
+    const server = serve((socket) => socket.end());
+    expect(await codeOf(client()(ask(server.url)))).toBe('ECONNRESET');
+    expect(server.requests.length).toBe(1);
+  });
+
+  test('half an answer is an error, even on a kept one: it may have cost something', async () => {
+    const server = serve((socket, _request, number) => {
+      if (number === 1) socket.write(ok('x'));
+      else {
+        socket.write('HTTP/1.1 200 OK\r\nconte');
+        setTimeout(() => socket.terminate(), 10);
+      }
+    });
+    const send = client();
+    await text(await send(ask(server.url)));
+    expect(await codeOf(send(ask(server.url)))).toBe('ECONNRESET');
+    expect(server.requests.length).toBe(2);
+  });
+
+  test('connection: close, a body until the close, bytes too many: never used again', async () => {
+    const answers = [
+      'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1\r\n\r\n1',
+      'HTTP/1.1 200 OK\r\n\r\n2',
+      `${ok('3')}HTTP/1.1 200 OK\r\n`,
+      ok('4'),
+    ];
+    const server = serve((socket, _request, number) => {
+      socket.write(answers[number - 1]!);
+      if (number === 2) socket.end();
+    });
+    const send = client();
+    for (const body of ['1', '2', '3', '4']) {
+      expect(await text(await send(ask(server.url)))).toBe(body);
+    }
+    expect(server.peers.length).toBe(4);
+  });
+
+  test('an answer to nothing closes the connection before anyone takes it for theirs', async () => {
+    const server = serve((socket, _request, number) => {
+      socket.write(ok(`${number}`));
+      if (number === 1) setTimeout(() => socket.write(ok('poison')), 10);
+    });
+    const send = client();
+    expect(await text(await send(ask(server.url)))).toBe('1');
+    await until(() => server.peers[0]!.closed);
+    expect(await text(await send(ask(server.url)))).toBe('2');
+  });
+
+  test('an answer before the whole request was sent is an answer; the rest is not sent on', async () => {
+    const listener = Bun.listen<undefined>({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket) {
+          socket.pause();
+          socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 5\r\n\r\nlarge');
+        },
+      },
+    });
+    const answer = await client()({
+      ...ask(`http://127.0.0.1:${listener.port}/`),
+      body: Buffer.alloc(64 * 1024 * 1024),
+    });
+    expect([answer.status, await text(answer)]).toEqual([413, 'large']);
+    listener.stop(true);
+  });
+
+  test('a large body arrives whole', async () => {
+    const body = Array.from({ length: 400_000 }, (_, i) => `${i % 10}`)
+      .join('')
+      .repeat(8);
+    const server = serve((socket, request) =>
+      socket.write(ok(Bun.hash(request.slice(request.indexOf('\r\n\r\n') + 4)).toString())),
+    );
+    expect(await text(await client()(ask(server.url, undefined, body)))).toBe(
+      Bun.hash(body).toString(),
+    );
+  });
+
+  test('a host header from the configuration stands in for that of the address', async () => {
+    const server = serve((socket) => socket.write(ok('')));
+    const headers = new Headers({ host: 'other.test', 'content-length': '999', connection: 'x' });
+    await client()({ ...ask(server.url), headers });
+    expect(server.requests[0]).toBe(
+      'POST /v1/chat HTTP/1.1\r\nhost: other.test\r\ncontent-length: 2\r\n\r\nhi',
+    );
+  });
+
+  test('nobody listens: an error that names the reason', async () => {
+    expect(await codeOf(client()(ask('http://127.0.0.1:1/')))).toBe('ECONNREFUSED');
+    expect(await codeOf(client()(ask('http://nowhere.invalid/')))).toBe('ENOTFOUND');
+  });
+});
+
+const STREAM = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+const chunk = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n`;
+
+describe('bodies', () => {
+  /** All of a body, with what ended it. */
+  async function drained({ body }: UpstreamAnswer): Promise<{ got: string; error?: string }> {
+    let got = '';
+    try {
+      for (;;) {
+        const more = await body.next();
+        if (more === undefined) return { got };
+        for (const piece of more) got += Buffer.from(piece).toString();
+      }
+    } catch (thrown) {
+      return { got, error: (thrown as { code?: string }).code ?? String(thrown) };
+    }
+  }
+
+  test('chunks come as they come, one by one and by flow', async () => {
+    const server = serve(async (socket) => {
+      socket.write(STREAM + chunk('one'));
+      for (const word of ['two', 'three']) {
+        await Bun.sleep(15);
+        socket.write(chunk(word));
+      }
+      await Bun.sleep(15);
+      socket.write('0\r\n\r\n');
+    });
+    const send = client();
+    expect(await drained(await send(ask(server.url)))).toEqual({ got: 'onetwothree' });
+    const { body } = await send(ask(server.url));
+    const seen: string[] = [];
+    await body.each((piece) => {
+      seen.push(Buffer.from(piece).toString());
+      return undefined;
+    });
+    expect(seen).toEqual(['one', 'two', 'three']);
+    expect(server.peers.length).toBe(1);
+  });
+
+  test('a cut gives what came before it, and then the error: never an end', async () => {
+    const cuts = [
+      'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome',
+      `${STREAM}4\r\nsome`,
+      `${STREAM}${chunk('some')}`,
+      `${STREAM}${chunk('some')}0\r\n`,
+    ];
+    const server = serve((socket, _request, number) => {
+      socket.write(cuts[(number - 1) % cuts.length]!);
+      setTimeout(() => socket.end(), 10);
+    });
+    const send = client();
+    for (const _cut of cuts) {
+      expect(await drained(await send(ask(server.url)))).toEqual({
+        got: 'some',
+        error: 'ECONNRESET',
+      });
+    }
+    for (const _cut of cuts) {
+      const { body } = await send(ask(server.url));
+      let got = '';
+      const code = await codeOf(
+        body.each((piece) => {
+          got += Buffer.from(piece).toString();
+          return undefined;
+        }),
+      );
+      expect([got, code]).toEqual(['some', 'ECONNRESET']);
+    }
+  });
+
+  test('what is no HTTP in the middle of a body is an error, and the connection is closed', async () => {
+    const server = serve((socket) => {
+      socket.write(`${STREAM}${chunk('some')}what is this?\r\n`);
+    });
+    expect(await drained(await client()(ask(server.url)))).toEqual({
+      got: 'some',
+      error: 'malformed HTTP',
+    });
+    await until(() => server.peers[0]!.closed);
+  });
+
+  test('a reader that does not read makes the server wait, and loses nothing', async () => {
+    const piece = Buffer.alloc(64 * 1024, 'a');
+    const total = 512;
+    let sent = 0;
+    const listener = Bun.listen<{ left: Uint8Array }>({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket) {
+          socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${piece.length * total}\r\n\r\n`);
+          socket.data = { left: piece };
+          push(socket);
+        },
+        drain: push,
+      },
+    });
+    function push(socket: Socket<{ left: Uint8Array }>): void {
+      while (sent < total) {
+        const written = socket.write(socket.data.left);
+        if (written < socket.data.left.length) {
+          socket.data.left = socket.data.left.subarray(Math.max(0, written));
+          return;
+        }
+        socket.data.left = piece;
+        sent++;
+      }
+    }
+    const { body } = await client()(ask(`http://127.0.0.1:${listener.port}/`));
+    await Bun.sleep(300);
+    // What the kernel's buffers on both sides take, and a little here.
+    expect(sent).toBeLessThan(total / 2);
+    let got = 0;
+    let turn: Promise<void> | undefined;
+    await body.each((bytes) => {
+      got += bytes.length;
+      if (turn !== undefined || got > piece.length * 20) return undefined;
+      turn = Bun.sleep(30).then(() => {
+        turn = undefined;
+      });
+      return turn;
+    });
+    expect([got, sent]).toEqual([piece.length * total, total]);
+    listener.stop(true);
+  });
+
+  test('a taker that is slow gets one chunk at a time, in order, and the end behind the last', async () => {
+    const server = serve((socket) => {
+      socket.write(STREAM);
+      for (let i = 0; i < 5; i++) setTimeout(() => socket.write(chunk(`${i}`)), i * 2);
+      setTimeout(() => socket.write('0\r\n\r\n'), 15);
+    });
+    const { body } = await client()(ask(server.url));
+    let busy = false;
+    let got = '';
+    await body.each(async (bytes) => {
+      expect(busy).toBe(false);
+      busy = true;
+      await Bun.sleep(10);
+      got += Buffer.from(bytes).toString();
+      busy = false;
+    });
+    expect(got).toBe('01234');
+  });
+});
+
+describe('who leaves', () => {
+  const reason = new Error('the client has gone');
+
+  test('before anything: nothing is sent', async () => {
+    const server = serve((socket) => socket.write(ok('x')));
+    expect(client()(ask(server.url, AbortSignal.abort(reason)))).rejects.toBe(reason);
+    await Bun.sleep(20);
+    expect(server.peers.length).toBe(0);
+  });
+
+  for (const [name, start] of [
+    ['before the headers', ''],
+    ['in the middle of the headers', 'HTTP/1.1 200 OK\r\n'],
+  ] as const) {
+    test(`${name}: the server sees the connection close at once`, async () => {
+      const server = serve((socket) => socket.write(start));
+      const abort = new AbortController();
+      const asked = client()(ask(server.url, abort.signal));
+      await until(() => server.requests.length === 1);
+      abort.abort(reason);
+      expect(asked).rejects.toBe(reason);
+      await until(() => server.peers[0]!.closed);
+    });
+  }
+
+  for (const how of ['the signal', 'cancel'] as const) {
+    test(`in the middle of the body, by ${how}`, async () => {
+      const server = serve((socket) => socket.write(STREAM + chunk('some')));
+      const abort = new AbortController();
+      const send = client();
+      const { body } = await send(ask(server.url, abort.signal));
+      expect(await body.next()).toHaveLength(1);
+      const more = body.next() as Promise<unknown>;
+      more.catch(() => {});
+      if (how === 'cancel') body.cancel();
+      else abort.abort(reason);
+      await until(() => server.peers[0]!.closed);
+      expect(more).rejects.toThrow();
+      // The next request is none of its business.
+      expect((await send(ask(server.url))).status).toBe(200);
+    });
+  }
+
+  test('after the whole answer: the connection stays for others', async () => {
+    const server = serve((socket, _request, number) => socket.write(ok(`${number}`)));
+    const send = client();
+    const abort = new AbortController();
+    const answer = await send(ask(server.url, abort.signal));
+    abort.abort(reason);
+    answer.body.cancel();
+    expect(await text(answer)).toBe('1');
+    expect(await text(await send(ask(server.url)))).toBe('2');
+    expect(server.peers.length).toBe(1);
+  });
+});
+
+describe('TLS', () => {
+  const ca = certificate('authority');
+  const pair = (name: string) => ({ cert: certificate(name), key: certificate(`${name}.key`) });
+  const hello = (socket: Socket<Peer>) => socket.write(ok('hello'));
+  const named = (url: string) => url.replace('127.0.0.1', 'localhost');
+
+  test('a peer that proves its name, by name and by address', async () => {
+    const server = serve(hello, pair('localhost'));
+    const send = client({ ca });
+    expect(await text(await send(ask(named(server.url))))).toBe('hello');
+    expect(await text(await send(ask(server.url)))).toBe('hello');
+    // Names are told apart: a connection proved for one is not used for the other.
+    expect(server.peers.length).toBe(2);
+  });
+
+  for (const [name, presented, tls, code] of [
+    ["another host's certificate", 'elsewhere', { ca }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    ['a certificate of nobody known', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ] as const) {
+    for (const address of ['by name', 'by address'] as const) {
+      test(`${name} (${address}): refused before a byte of the request is sent`, async () => {
+        const server = serve(hello, pair(presented));
+        const url = address === 'by name' ? named(server.url) : server.url;
+        expect(await codeOf(client(tls)(ask(url)))).toBe(code);
+        await Bun.sleep(50);
+        expect(server.requests).toEqual([]);
+      });
+    }
+  }
+
+  test('verification switched off takes any certificate', async () => {
+    const server = serve(hello, pair('elsewhere'));
+    const send = client({ rejectUnauthorized: false });
+    expect(await text(await send(ask(named(server.url))))).toBe('hello');
+  });
+
+  test('a server that wants a certificate of the client gets the configured one', async () => {
+    const server = serve(hello, { ...pair('localhost'), ca });
+    const own = { ca, ...pair('client') };
+    expect(await text(await client(own)(ask(named(server.url))))).toBe('hello');
+    expect(await codeOf(client({ ca })(ask(named(server.url))))).not.toBe('no error');
+  });
+
+  test('a server that speaks no TLS is an error, not a hang', async () => {
+    const server = serve((socket) => socket.write(ok('plain')));
+    const listener = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { data: (socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n') },
+    });
+    expect(await codeOf(client({ ca })(ask(`https://127.0.0.1:${listener.port}/`)))).not.toBe(
+      'no error',
+    );
+    expect(server.requests).toEqual([]);
+    listener.stop(true);
+  });
+});
