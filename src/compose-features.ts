@@ -40,6 +40,7 @@ import { vendorFit } from './features/vendor-fit/index.ts';
 import { openDescriptionStore, visionFeature } from './features/vision/index.ts';
 import type { Ask } from './gateway/ask.ts';
 import type { Exchange } from './gateway/exchange.ts';
+import { deferred } from './lib/deferred.ts';
 import type { Json, JsonObject } from './lib/json.ts';
 import type { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
@@ -78,6 +79,8 @@ export interface Features {
   forgetTurns(): void;
   /** Takes another configuration over. @throws Error in words when its tools cannot be made */
   configure(config: Config): void;
+  /** Opens the files that are otherwise opened when they are first needed; tells of trouble with them. */
+  openState(): void;
   close(): void;
 }
 
@@ -96,10 +99,16 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const { environment, log, metrics } = options;
   const state = (name: string) => join(environment.home, 'state', name);
   const warn = (message: string) => event(log, 'state.problem', { message }, 'warn');
-  const hops = openHopLedger({ path: state('hops.db'), warn });
-  const answers = openSessionLedger({ path: state('session.db'), warn });
-  const short = openSentShort({ path: state('sent-short.db'), warn });
-  const descriptions = openDescriptionStore({ path: state('descriptions.db'), warn });
+  const stores = {
+    hops: deferred(() => openHopLedger({ path: state('hops.db'), warn })),
+    answers: deferred(() => openSessionLedger({ path: state('session.db'), warn })),
+    short: deferred(() => openSentShort({ path: state('sent-short.db'), warn })),
+    descriptions: deferred(() => openDescriptionStore({ path: state('descriptions.db'), warn })),
+  };
+  const hops = stores.hops.value;
+  const answers = stores.answers.value;
+  const short = stores.short.value;
+  const descriptions = stores.descriptions.value;
   const told = (name: string, fields: JsonObject) => event(log, name, { ...fields });
 
   let config = initial;
@@ -207,12 +216,12 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       tools = made;
       config = next;
     },
+    openState() {
+      for (const store of Object.values(stores)) store.make();
+    },
     close() {
       tools.close();
-      hops.close();
-      answers.close();
-      short.close();
-      descriptions.close();
+      for (const store of Object.values(stores)) store.made?.close();
     },
   };
 

@@ -25,6 +25,7 @@ import { createGateway, type Snapshot } from './gateway/gateway.ts';
 import { type Access, createAccess, isLoopback } from './http/access.ts';
 import { commonRoutes } from './http/app.ts';
 import { serveWith } from './http/exchanges.ts';
+import { deferred } from './lib/deferred.ts';
 import { requestId } from './lib/ids.ts';
 import { tryParse } from './lib/json.ts';
 import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
@@ -69,6 +70,8 @@ export interface Composed {
   readonly app: Elysia;
   /** Puts another configuration in force; open exchanges keep theirs. */
   reload(config: Config): void;
+  /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
+  openState(): void;
   /** From now on `/readyz` says that this process is leaving. */
   drain(): void;
   /** Writes down what is still in memory. */
@@ -118,10 +121,13 @@ export function compose(options: ComposeOptions): Composed {
   let settings = settingsOf(options.config, environment);
   let draining = false;
   const metrics = createGatewayMetrics(options.version);
-  const store = openResponseStore({
-    path: join(environment.home, 'state', 'responses.db'),
-    warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
-  });
+  const responses = deferred(() =>
+    openResponseStore({
+      path: join(environment.home, 'state', 'responses.db'),
+      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
+    }),
+  );
+  const store = responses.value;
   const state = responseState(store);
   const recorder = recorderFor(options.config, log);
   const room = memoryRoom(
@@ -284,6 +290,10 @@ export function compose(options: ComposeOptions): Composed {
       settings = settingsOf(config, environment);
       room.configure(config);
     },
+    openState: () => {
+      responses.make();
+      features.openState();
+    },
     drain: () => {
       draining = true;
       void ui.close();
@@ -292,7 +302,7 @@ export function compose(options: ComposeOptions): Composed {
       await ui.close();
       await recorder.close();
       await room.close();
-      store.close();
+      responses.made?.close();
       features.close();
     },
   };

@@ -5,12 +5,15 @@ import { compose } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { liveConfig, type ReloadResult } from './config/reload.ts';
 import { secretsIn } from './config/secret.ts';
+import { liftLimit, limitedProviders } from './fetch-limit.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
 import { SUCCESSOR, succeed } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
 import { startWorkers } from './workers.ts';
+
+const OPEN_STATE_MS = 50;
 
 export interface ServeHow extends ServeOptions {
   /** This process is one of several that another one started; it says nothing on stdout. */
@@ -38,6 +41,7 @@ export async function serve(how: ServeHow): Promise<number> {
     process.stderr.write(`hopgate: ${refusal}\n`);
     return 1;
   }
+  liftLimit(config, environment, how.variables, how.command);
   const composed = compose({ config, environment, log, version: version.version });
   const several = config.workers > 1;
   // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
@@ -72,6 +76,10 @@ export async function serve(how: ServeHow): Promise<number> {
   const live = liveConfig(config, how.load);
   live.subscribe((next) => {
     secrets = secretsIn(next);
+    const limited = limitedProviders(next, environment, how.variables);
+    if (limited.length > 0) {
+      event(log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
+    }
     composed.reload(how.withFlags(next));
   });
   live.watch((result) => tellReload(log, result));
@@ -116,6 +124,8 @@ export async function serve(how: ServeHow): Promise<number> {
     process.stdout.write(`hopgate listening on ${server.url}\n`);
   }
   supervisor.ready(server.url);
+  // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
+  setTimeout(composed.openState, OPEN_STATE_MS);
   if (how.variables[SUCCESSOR] !== undefined) process.send?.('ready');
   await stopping;
   live.close();

@@ -21,33 +21,42 @@ export function upstreamPool(options: PoolOptions): (config: ProviderConfig) => 
     if (found !== undefined) return found;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport =
-      options.builtIn[scheme]?.() ?? network(config.transport, options.proxied(scheme));
+      options.builtIn[scheme]?.() ?? network(config, usesFetch(config, options.proxied));
     const upstream = new Upstream(config, transport);
     known.set(config.name, upstream);
     return upstream;
   };
 }
 
-function network({ proxy, http2, tls }: TransportConfig, proxied: boolean): Transport {
+/** What this program's own client does not do: proxies and HTTP/2. */
+export function usesFetch(
+  { baseUrl, transport }: ProviderConfig,
+  proxied: PoolOptions['proxied'],
+): boolean {
+  if (!/^https?:/i.test(baseUrl)) return false;
+  const { proxy, http2 } = transport;
+  return proxy !== undefined || http2 || proxied(baseUrl.slice(0, baseUrl.indexOf(':') + 1));
+}
+
+function network({ transport }: ProviderConfig, byFetch: boolean): Transport {
+  const { proxy, http2, tls } = transport;
   const options = tlsOptions(tls);
   // A proxy named by the environment (with its exceptions) is fetch's to find.
-  return proxy !== undefined || proxied || http2
+  return byFetch
     ? fetchTransport({ proxy: proxy?.reveal(), http2, tls: options })
     : http1Transport(options);
 }
 
-/** Read anew for every connection, so that a renewed certificate needs no restart. */
-function tlsOptions(tls: TransportConfig['tls']): () => Promise<UpstreamTls> {
+/** Read anew for every connection, so that a renewed certificate needs no restart; undefined: the usual. */
+function tlsOptions(tls: TransportConfig['tls']): (() => Promise<UpstreamTls>) | undefined {
+  const { verify, caFile, certFile, keyFile } = tls;
+  if (verify && (caFile ?? certFile ?? keyFile) === undefined) return undefined;
   const text = (path: string | undefined) =>
     path === undefined ? undefined : Bun.file(path).text();
   return async () => {
-    const [ca, cert, key] = await Promise.all([
-      text(tls.caFile),
-      text(tls.certFile),
-      text(tls.keyFile),
-    ]);
+    const [ca, cert, key] = await Promise.all([text(caFile), text(certFile), text(keyFile)]);
     return {
-      rejectUnauthorized: tls.verify,
+      rejectUnauthorized: verify,
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),

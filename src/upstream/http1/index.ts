@@ -12,7 +12,7 @@ const MAX_IDLE = 256;
  * which costs more than reading it here. Redirects are answers like any other, nothing is decoded, and there
  * is no time limit but the signal's.
  */
-export function http1Transport(tls: () => Promise<UpstreamTls>): Transport {
+export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
   const idle = new Map<string, Connection[]>();
   // One provider has few URLs: reading the same one again and again can be spared.
   let last: { readonly url: string; readonly place: Place } | undefined;
@@ -44,7 +44,7 @@ export function http1Transport(tls: () => Promise<UpstreamTls>): Transport {
         if (thrown !== STALE) throw thrown;
       }
     }
-    const options = place.origin.tls ? await tls() : {};
+    const options = (place.origin.tls && (await tls?.())) || {};
     const connection = await Connection.open(place.origin, options, signal, {
       idle(freed) {
         if (free.length < MAX_IDLE) free.push(freed);
