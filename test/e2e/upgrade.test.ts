@@ -73,7 +73,10 @@ describe('state', () => {
     const before = kept.map(sum);
     const gateway = await startGateway(CONFIG, { env });
     expect(await ask(gateway.url)).toBe(200);
-    const said = gateway.logs().map(({ message }) => String(message));
+    const messages = () => gateway.logs().map(({ message }) => String(message));
+    const named = (path: string) => messages().some((one) => one.includes(path));
+    for (let i = 0; i < 100 && !kept.every(named); i++) await Bun.sleep(50);
+    const said = messages();
     expect(await gateway.stop()).toBe(0);
     for (const path of kept) {
       const words = said.filter((one) => one.includes(path));
