@@ -49,14 +49,15 @@ export interface Lane {
 /** Collects what goes out; bytes that stand side by side in one chunk stay one view of it. */
 export class Outputs {
   readonly #parts: Output[] = [];
+  #text = '';
   #bytes: Uint8Array | undefined;
   #from = 0;
   #to = 0;
 
   text(text: string): void {
     if (text === '') return;
-    this.#close();
-    this.#parts.push(text);
+    if (this.#bytes !== undefined) this.#close();
+    this.#text += text;
   }
 
   bytes(bytes: Uint8Array, from = 0, to = bytes.length): void {
@@ -77,6 +78,10 @@ export class Outputs {
   }
 
   #close(): void {
+    if (this.#text !== '') {
+      this.#parts.push(this.#text);
+      this.#text = '';
+    }
     const bytes = this.#bytes;
     if (bytes === undefined) return;
     const whole = this.#from === 0 && this.#to === bytes.length;

@@ -1,6 +1,7 @@
 /** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import { holdsAny, marks, searchable } from '../lib/bytes.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type {
   ClientContext,
@@ -22,7 +23,7 @@ const HEAD_CHARS = 8 * 1024;
 // The ending of every protocol, usage included, stands in its last few frames.
 const LAST_FRAMES = 4;
 // Whoever finds one of these further back must look there, too.
-const TELLING = [`"usage":{`, `"usage": {`, `"error"`].map((text) => Buffer.from(text));
+const TELLING = marks('"usage":{', '"usage": {', '"error"');
 
 /**
  * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
@@ -143,8 +144,8 @@ export class RelayLane implements Lane {
     const { bytes } = this.#tail;
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;
-    const before = Buffer.from(bytes.buffer, bytes.byteOffset, at);
-    if (TELLING.some((text) => before.includes(text))) return undefined;
+    const before = searchable(bytes.subarray(0, at));
+    if (holdsAny(before, TELLING)) return undefined;
     const frames = [...this.#head, ...parsed(bytes.subarray(at))];
     const digest = this.#protocol.digestStream(frames);
     const known = digest.usage !== undefined || !before.includes('"usage"');

@@ -1,5 +1,7 @@
 /** Remembers the end of a stream that goes by, in bounded memory and without holding its chunks. */
 
+import { holdsAny, marks, searchable } from '../lib/bytes.ts';
+
 const TAIL_BYTES = 16 * 1024;
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
 const TERMINAL_BYTES = 16 * 1024 * 1024;
@@ -27,9 +29,9 @@ export class Tail {
   #after: Uint8Array[] = [];
   #afterBytes = 0;
 
-  constructor(marks: readonly string[]) {
-    this.#marks = marks.map((mark) => Buffer.from(mark));
-    this.#overlap = Math.max(0, ...marks.map((mark) => mark.length - 1));
+  constructor(beginnings: readonly string[]) {
+    this.#marks = marks(...beginnings);
+    this.#overlap = Math.max(0, ...this.#marks.map((mark) => mark.length - 1));
   }
 
   push(chunk: Uint8Array): void {
@@ -80,12 +82,10 @@ export class Tail {
   }
 
   #holdsMark(chunk: Uint8Array): boolean {
-    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const seam =
-      this.#held.length === 0
-        ? undefined
-        : Buffer.concat([this.#end(), bytes.subarray(0, this.#overlap)]);
-    return this.#marks.some((mark) => bytes.indexOf(mark) >= 0 || (seam?.indexOf(mark) ?? -1) >= 0);
+    if (holdsAny(searchable(chunk), this.#marks)) return true;
+    if (this.#held.length === 0) return false;
+    const seam = Buffer.concat([this.#end(), chunk.subarray(0, this.#overlap)]);
+    return holdsAny(seam, this.#marks);
   }
 
   /** As much of the end as a mark may begin in. */

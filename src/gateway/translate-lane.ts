@@ -99,13 +99,6 @@ export class TranslateLane implements Lane {
   }
 
   #frames(frames: readonly SseFrame[]): Output {
-    if (!this.#keepsBytes) {
-      let text = '';
-      for (const frame of frames) {
-        for (const event of this.#through(this.#decoder.push(frame))) text += this.#encode(event);
-      }
-      return text;
-    }
     const out = new Outputs();
     this.#take(frames, out);
     return out.all();

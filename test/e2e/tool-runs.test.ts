@@ -34,7 +34,7 @@ async function metaOf(id: string): Promise<SampleMeta> {
       .catch(() => '{}');
     const meta = JSON.parse(text) as SampleMeta;
     if (meta.state === 'done') return meta;
-    if (waited > 4000) throw new Error(`no complete sample ${id}: ${text.slice(0, 400)}`);
+    if (waited > 15_000) throw new Error(`no complete sample ${id}: ${text.slice(0, 400)}`);
     await Bun.sleep(20);
   }
 }
