@@ -13,7 +13,7 @@ const SAMPLE = 20;
 // Whoever breaks one rule at every event would fill the log.
 const MOST_TOLD = 5;
 
-const NOTHING: HopRecording = { start() {}, chunk() {}, end() {} };
+const NOTHING: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 
 /** A validator for one exchange, or undefined when it is not to be checked. */
 export function streamValidator(
@@ -67,6 +67,9 @@ export function joined(all: readonly (Recording | undefined)[]): Recording | und
     hop(hop, attempt, sent) {
       const hops = some.map((one) => one.hop(hop, attempt, sent));
       return {
+        connected: () => {
+          for (const one of hops) one.connected();
+        },
         start: (status, headers) => {
           for (const one of hops) one.start(status, headers);
         },

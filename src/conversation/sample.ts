@@ -26,6 +26,8 @@ export interface SampleEdge {
   /** Milliseconds since the exchange began: begin and end. */
   readonly at?: number;
   readonly until?: number;
+  /** Of a request: the connection that was made for it stood; left out where a kept one was used. */
+  readonly connected?: number;
   /** The same for the first byte of an answer's body; `at` is when its head was there. */
   readonly first?: number;
   /** Of a stream, when its bytes came: `ms:byte ms:byte …`, from that byte on at that time. */

@@ -114,6 +114,8 @@ export interface SentRequest {
 }
 
 export interface HopRecording {
+  /** A connection was made for it; not told where a kept one is used, nor of a provider behind a proxy. */
+  connected(): void;
   /** The upstream's response begins. */
   start(status: number, headers: Headers): void;
   chunk(chunk: Uint8Array): void;

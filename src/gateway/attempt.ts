@@ -100,6 +100,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
         const { body } = prepared;
         recorded = recording?.hop(hop.number, number, { target, route: rule, url, headers, body });
       },
+      onConnected: () => recorded?.connected(),
     });
     const { answer } = sent;
     recorded?.start(answer.status, answer.headers);

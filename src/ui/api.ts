@@ -173,7 +173,9 @@ export interface TryView {
   readonly response_bytes: number;
   /** The request was sent. */
   readonly sent_at: number | null;
-  /** The answer's head was there: connecting, sending and the vendor's thinking until then. */
+  /** The connection that was made for it stood; null where a kept one was used, or nobody knows. */
+  readonly connected_at: number | null;
+  /** The answer's head was there: sending and the vendor's thinking until then. */
   readonly head_at: number | null;
   /** The first byte of the body. */
   readonly first_at: number | null;

@@ -75,6 +75,7 @@ function tryView({ number, counted, request, response }: Try, target: string): T
     request_bytes: request?.bytes ?? 0,
     response_bytes: response?.bytes ?? 0,
     sent_at: request?.at ?? null,
+    connected_at: request?.connected ?? null,
     // Where nothing was answered, what stands there is this gateway's own.
     head_at: made ? null : (response?.at ?? null),
     first_at: made ? null : (response?.first ?? null),

@@ -6,6 +6,8 @@ export interface UpstreamRequest {
   readonly headers: Headers;
   readonly body?: Uint8Array;
   readonly signal: AbortSignal;
+  /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not tell. */
+  readonly onConnected?: () => void;
 }
 
 export type Take = (chunk: Uint8Array) => Promise<void> | undefined;

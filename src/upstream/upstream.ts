@@ -21,6 +21,8 @@ export interface SendOptions {
   readonly abort: AbortController;
   /** Told what goes out, just before it does. */
   readonly onSend?: (url: string, headers: Headers) => void;
+  /** As the transport tells it. */
+  readonly onConnected?: () => void;
 }
 
 export interface Sent {
@@ -93,6 +95,7 @@ export class Upstream {
         headers,
         body: options.body,
         signal: abort.signal,
+        onConnected: options.onConnected,
       });
       return { answer, key, release: done };
     } catch (thrown) {

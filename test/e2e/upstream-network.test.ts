@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import type { SampleEdge, SampleMeta } from '../../src/conversation/sample.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 
 const CERTIFICATES = join(import.meta.dir, '../support/certificates');
@@ -22,10 +23,19 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-async function gatewayTo(provider: object, env: Record<string, string> = {}): Promise<Gateway> {
+async function gatewayTo(
+  provider: object,
+  env: Record<string, string> = {},
+  more: object = {},
+): Promise<Gateway> {
   const up = { protocol: 'openai-chat', keys: ['sk-upstream-0123456789'], models: ['m'] };
   const gateway = await startGateway(
-    { providers: { up: { ...up, ...provider } }, retry: { attempts: 1 }, log: { format: 'json' } },
+    {
+      providers: { up: { ...up, ...provider } },
+      retry: { attempts: 1 },
+      log: { format: 'json' },
+      ...more,
+    },
     { env },
   );
   stops.push(() => gateway.stop());
@@ -69,6 +79,37 @@ describe('an upstream behind TLS', () => {
     const gateway = await gatewayTo({ base_url: url, tls: { ca_file: pem('authority') } });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(await (await ask(gateway, true)).text()).toContain('[DONE]');
+  });
+
+  test('is connected to once: a sample tells how long that took, the next one that it was kept', async () => {
+    const { url } = vendor('localhost');
+    const tls = { ca_file: pem('authority') };
+    const gateway = await gatewayTo({ base_url: url, tls }, {}, { samples: { mode: 'all' } });
+    const times: (Partial<SampleEdge> | undefined)[][] = [];
+    for (let i = 0; i < 2; i++) {
+      const response = await ask(gateway);
+      await response.arrayBuffer();
+      const id = response.headers.get('x-hopgate-request-id');
+      const file = join(gateway.home, 'state/samples/openai-chat', `${id}_meta.json`);
+      for (let wait = 0; ; wait++) {
+        const text = await Bun.file(file)
+          .text()
+          .catch(() => '{}');
+        const { state, edges } = JSON.parse(text) as Partial<SampleMeta>;
+        if (state === 'done') {
+          const edge = (name: string) => edges?.find(({ stage }) => stage === name);
+          times.push([edge('provider-request'), edge('provider-response')]);
+          break;
+        }
+        if (wait > 500) throw new Error(`no sample: ${text}`);
+        await Bun.sleep(20);
+      }
+    }
+    const [[sent, answered], [again]] = times as [SampleEdge[], SampleEdge[]];
+    expect(sent!.connected).toBeGreaterThan(sent!.at!);
+    expect(sent!.connected).toBeLessThanOrEqual(answered!.at!);
+    expect(again).toMatchObject({ stage: 'provider-request' });
+    expect(again).not.toHaveProperty('connected');
   });
 
   test('that wants to know its clients is shown the configured certificate', async () => {

@@ -111,6 +111,9 @@ export class Capture implements Recording {
     this.#close(request);
     let answer: Edge | undefined;
     return {
+      connected: () => {
+        if (!this.#over) request.facts.connected = this.#now();
+      },
       start: (status, answered) => {
         if (this.#over || answer !== undefined) return;
         const stage = status >= 400 ? 'provider-error' : 'provider-response';
@@ -230,7 +233,7 @@ export class Capture implements Recording {
   }
 }
 
-const IGNORED: HopRecording = { start() {}, chunk() {}, end() {} };
+const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 
 const isSse = (headers: Headers) => (headers.get('content-type') ?? '').includes('event-stream');
 

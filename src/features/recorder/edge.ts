@@ -12,6 +12,7 @@ export interface EdgeFacts {
   hop?: number;
   try?: number;
   at?: number;
+  connected?: number;
   until?: number;
   first?: number;
   pace?: string;

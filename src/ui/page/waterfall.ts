@@ -9,7 +9,7 @@ import { ticks } from './scale.ts';
 interface Span {
   readonly from: number;
   readonly to: number;
-  readonly kind: 'wait' | 'head' | 'stream' | 'tool' | 'client' | 'failed';
+  readonly kind: 'connect' | 'wait' | 'head' | 'stream' | 'tool' | 'client' | 'failed';
 }
 
 interface Line {
@@ -22,6 +22,9 @@ interface Line {
   readonly stage: string | null;
   readonly indent: boolean;
 }
+
+/** Nothing comes yet. */
+const THIN: ReadonlySet<Span['kind']> = new Set(['connect', 'wait']);
 
 /** Width of the drawing in its own units; it is stretched to the room there is. */
 const WIDTH = 1000;
@@ -77,8 +80,8 @@ function drawn(
         x: x(from),
         // What took no time at all is still to be seen.
         width: Math.max(3, x(to) - x(from)),
-        y: kind === 'wait' ? 7 : kind === 'head' ? 5 : 3,
-        height: kind === 'wait' ? 6 : kind === 'head' ? 10 : 14,
+        y: THIN.has(kind) ? 7 : kind === 'head' ? 5 : 3,
+        height: THIN.has(kind) ? 6 : kind === 'head' ? 10 : 14,
       }),
     ),
   );
@@ -153,18 +156,24 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
   const spans: Span[] = [];
   if (one.sent_at !== null) {
     const head = one.head_at ?? one.first_at ?? end;
-    spans.push({ from: one.sent_at, to: head, kind: 'wait' });
+    const connected = one.connected_at ?? one.sent_at;
+    if (connected > one.sent_at) spans.push({ from: one.sent_at, to: connected, kind: 'connect' });
+    spans.push({ from: connected, to: head, kind: 'wait' });
     const first = one.first_at ?? end;
     if (first > head) spans.push({ from: head, to: first, kind: 'head' });
     if (one.first_at !== null || failed) {
       spans.push({ from: Math.min(first, end), to: end, kind: failed ? 'failed' : 'stream' });
     }
   }
-  const waited = one.sent_at === null ? null : (one.first_at ?? end) - one.sent_at;
+  const asked = one.connected_at ?? one.sent_at;
+  const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
+  const waited = asked === null ? null : (one.first_at ?? end) - asked;
   const streamed = one.first_at === null ? null : end - one.first_at;
   const words = failed
     ? (one.error?.message ?? `status ${one.status}`)
     : [
+        // On the same machine it takes no time worth a word.
+        connecting < 1 ? '' : `${millis(connecting)} connect`,
         waited === null ? '' : `${millis(waited)} wait`,
         streamed === null ? '' : `${millis(streamed)} ${one.stream ? 'stream' : 'body'}`,
         one.response_bytes > 0 ? bytes(one.response_bytes) : '',
@@ -185,6 +194,7 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
 
 function legend(): HTMLElement {
   const all = [
+    ['connect', 'connecting'],
     ['wait', 'sent, waiting'],
     ['head', 'head was there, no body yet'],
     ['stream', 'body'],

@@ -42,11 +42,7 @@ export class Connection {
   #signal: AbortSignal | undefined;
   readonly #tls: boolean;
   readonly #verify: boolean;
-  readonly #aborted = () => {
-    const reason: unknown = this.#signal?.reason;
-    this.#fail(reason);
-    this.#socket?.terminate();
-  };
+  readonly #aborted = () => this.#abandon(this.#signal?.reason);
 
   private constructor(events: ConnectionEvents, tls: boolean, verify: boolean) {
     this.#events = events;
@@ -112,7 +108,7 @@ export class Connection {
         {
           pause: () => void socket.pause(),
           resume: () => void socket.resume(),
-          drop: () => this.#drop(),
+          drop: () => this.#abandon(new Error('no longer wanted')),
         },
         { resolve, reject },
       );
@@ -139,14 +135,17 @@ export class Connection {
     this.#socket?.terminate();
   }
 
-  #drop(): void {
-    this.#fail(new Error('no longer wanted'));
-    this.#close();
+  /** Ends the exchange under way with these words; `close`, which the socket tells at once, knows less. */
+  #abandon(why: unknown): void {
+    // Whoever hears of it may be inside `onData`, which must not keep the connection for others.
+    this.#closed = true;
+    this.#fail(why);
+    this.#socket?.terminate();
   }
 
   /** Writes what the socket takes, and no more in one turn than keeps others waiting unnoticeably. */
   #flush(socket: Socket<Connection>): void {
-    for (let left = TURN_BYTES; this.#unsent.length > 0; ) {
+    for (let left = TURN_BYTES; this.#unsent.length > 0 && !this.#closed; ) {
       if (left === 0) {
         this.#goesOn = true;
         setImmediate(() => {

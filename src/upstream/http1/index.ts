@@ -55,6 +55,7 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
         if (at >= 0) free.splice(at, 1);
       },
     });
+    request.onConnected?.();
     return connection.send(pieces, signal);
   };
 }

@@ -440,6 +440,25 @@ describe('who leaves', () => {
     });
   }
 
+  test('as the last bytes come: the connection is not kept for others', async () => {
+    const server = serve((socket, _request, number) => {
+      if (number > 1) return void socket.write(ok('2'));
+      socket.write(STREAM);
+      // The end in the very bytes whose taker gives up.
+      setTimeout(() => socket.write(`${chunk('some')}0\r\n\r\n`), 10);
+    });
+    const send = client();
+    const abort = new AbortController();
+    const { body } = await send(ask(server.url, abort.signal));
+    const flowing = body.each(() => {
+      abort.abort(reason);
+      return undefined;
+    });
+    await flowing;
+    expect((await send(ask(server.url))).status).toBe(200);
+    expect(server.peers.length).toBe(2);
+  });
+
   test('after the whole answer: the connection stays for others', async () => {
     const server = serve((socket, _request, number) => socket.write(ok(`${number}`)));
     const send = client();
@@ -482,6 +501,32 @@ describe('TLS', () => {
       });
     }
   }
+
+  test('large requests and answers arrive whole, whoever is slow', async () => {
+    const body = Buffer.alloc(6 * 1024 * 1024, 'body ');
+    const answer = Buffer.alloc(6 * 1024 * 1024, 'answer ');
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      tls: pair('localhost'),
+      async fetch(request) {
+        await Bun.sleep(50);
+        const same = body.equals(Buffer.from(await request.arrayBuffer()));
+        return new Response(same ? answer : 'not what was sent');
+      },
+    });
+    const send = client({ ca });
+    for (let i = 0; i < 3; i++) {
+      const { body: got } = await send({ ...ask(`https://localhost:${server.port}/`), body });
+      const chunks: Uint8Array[] = [];
+      await got.each((chunk) => {
+        chunks.push(chunk);
+        return chunks.length % 4 === 0 ? Bun.sleep(2) : undefined;
+      });
+      expect(Buffer.concat(chunks).equals(answer)).toBe(true);
+    }
+    await server.stop(true);
+  });
 
   test('verification switched off takes any certificate', async () => {
     const server = serve(hello, pair('elsewhere'));
