@@ -20,8 +20,7 @@ export function upstreamPool(options: PoolOptions): (config: ProviderConfig) => 
     const found = known.get(config.name);
     if (found !== undefined) return found;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
-    const transport =
-      options.builtIn[scheme]?.() ?? network(config, usesFetch(config, options.proxied));
+    const transport = options.builtIn[scheme]?.() ?? networkTo(config, options.proxied);
     const upstream = new Upstream(config, transport);
     known.set(config.name, upstream);
     return upstream;
@@ -38,11 +37,12 @@ export function usesFetch(
   return proxy !== undefined || http2 || proxied(baseUrl.slice(0, baseUrl.indexOf(':') + 1));
 }
 
-function network({ transport }: ProviderConfig, byFetch: boolean): Transport {
-  const { proxy, http2, tls } = transport;
+/** The way over the network to a provider, with connections of its own. */
+export function networkTo(config: ProviderConfig, proxied: PoolOptions['proxied']): Transport {
+  const { proxy, http2, tls } = config.transport;
   const options = tlsOptions(tls);
   // A proxy named by the environment (with its exceptions) is fetch's to find.
-  return byFetch
+  return usesFetch(config, proxied)
     ? fetchTransport({ proxy: proxy?.reveal(), http2, tls: options })
     : http1Transport(options);
 }

@@ -50,7 +50,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     ...asked.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
-        fetch: io.fetch,
+        proxied: io.environment.proxies,
         upstreamPath: deps.protocols[provider.protocol].upstreamPath,
         completion: !invocation.flag('no-completion'),
         model: invocation.text('model'),

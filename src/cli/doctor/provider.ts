@@ -6,13 +6,16 @@ import type { ProviderConfig } from '../../config/config.ts';
 import { presetOf } from '../../config/presets.ts';
 import type { Secret } from '../../config/secret.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { decoded } from '../../gateway/response-body.ts';
 import { isObject, type Json, tryParse } from '../../lib/json.ts';
+import { networkTo } from '../../upstream/pool.ts';
 import { nearest } from '../did-you-mean.ts';
 import { networkFailure, refusal, vendorWords } from './failure-words.ts';
 import { type Finding, finding } from './finding.ts';
 
 export interface ProbeOptions {
-  readonly fetch: typeof globalThis.fetch;
+  /** As in {@link Environment}. */
+  readonly proxied: (scheme: string) => boolean;
   /** Of a provider's protocol, e.g. `/chat/completions`. */
   readonly upstreamPath: string;
   /** Asks for a completion, which costs a token. */
@@ -232,31 +235,30 @@ async function ask(
   path: string,
   body: Json | undefined,
   key: Secret | undefined,
-  { fetch, timeoutMs, proxy }: ProbeOptions,
+  { proxied, timeoutMs, proxy }: ProbeOptions,
 ): Promise<Asked> {
   const url = new URL(provider.baseUrl + path);
   for (const [name, value] of Object.entries(provider.query))
     url.searchParams.set(name, value.reveal());
-  const { tls, proxy: own } = provider.transport;
+  const own = provider.transport.proxy;
   const started = performance.now();
   try {
-    const response = await fetch(url.href, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: headersFor(provider, key),
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(own !== undefined && { proxy: own.reveal() }),
-      tls: {
-        rejectUnauthorized: tls.verify,
-        ...(tls.caFile !== undefined && { ca: Bun.file(tls.caFile) }),
-        ...(tls.certFile !== undefined && { cert: Bun.file(tls.certFile) }),
-        ...(tls.keyFile !== undefined && { key: Bun.file(tls.keyFile) }),
-      },
-    });
-    const text = await response.text();
+    // The very way that requests will go.
+    const { status, body: answer } = decoded(
+      await networkTo(
+        provider,
+        proxied,
+      )({
+        url: url.href,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: headersFor(provider, key),
+        signal: AbortSignal.timeout(timeoutMs),
+        ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
+      }),
+    );
+    const text = new TextDecoder().decode(await answer.all());
     const ms = Math.round(performance.now() - started);
-    return { answer: { status: response.status, text, json: tryParse(text) }, ms };
+    return { answer: { status, text, json: tryParse(text) }, ms };
   } catch (thrown) {
     return {
       failure: networkFailure(thrown, url, Math.round(timeoutMs / 1000), own?.reveal() ?? proxy),

@@ -22,15 +22,22 @@ afterEach(() => {
 
 type Handler = (request: Request, path: string) => Response | Promise<Response>;
 
-/** A vendor on loopback; returns its address. */
-function vendor(handle: Handler): string {
+const pem = (name: string) => join(import.meta.dir, '../../support/certificates', `${name}.pem`);
+
+/** A vendor on loopback, over TLS with a certificate of this name; returns its address. */
+function vendor(handle: Handler, certificate?: string): string {
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
+    ...(certificate === undefined
+      ? {}
+      : {
+          tls: { cert: Bun.file(pem(certificate)), key: Bun.file(pem(`${certificate}.key`)) },
+        }),
     fetch: (request) => handle(request, new URL(request.url).pathname),
   });
   stops.push(() => server.stop(true));
-  return `http://127.0.0.1:${server.port}`;
+  return `http${certificate === undefined ? '' : 's'}://127.0.0.1:${server.port}`;
 }
 
 /** Answers as a healthy vendor of any protocol, after `check` had nothing to say. */
@@ -251,15 +258,14 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
   });
 
   test('a certificate that nobody vouches for', async () => {
-    world.fetch = (() =>
-      Promise.reject(
-        Object.assign(new Error('self signed certificate'), {
-          code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-        }),
-      )) as unknown as typeof fetch;
-    const { of } = await doctor({ base_url: 'https://127.0.0.1:9/v1' });
-    expect(of[0]!.message).toContain('certificate of 127.0.0.1:9 is not trusted');
+    const base = vendor(healthy(), 'localhost');
+    const { host } = new URL(base);
+    const { of } = await doctor({ base_url: base });
+    expect(of[0]!.message).toContain(`certificate of ${host} is not trusted`);
     expect(of[0]!.hint).toContain('ca_file');
+    // The advice helps.
+    const trusting = await doctor({ base_url: base, tls: { ca_file: pem('authority') } });
+    expect(trusting.of.map(({ status }) => status)).not.toContain('fail');
   });
 
   test('a server that hangs up', async () => {
