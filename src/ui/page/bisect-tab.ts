@@ -4,19 +4,15 @@ import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '..
 import { startBisect } from './api-calls.ts';
 import { bisectCurve, smallestSoFar } from './bisect-curve.ts';
 import { copyButton } from './copy.ts';
-import { button, type Child, h, replace } from './dom.ts';
-import { failureText } from './fetching.ts';
+import { type Child, h } from './dom.ts';
 import { bytes, count, percent } from './format.ts';
-import { cancel, endOf, type Followed, follow, latest, stateWords } from './job.ts';
-import { choiceFields, earlierJobs, field } from './job-form.ts';
+import { field } from './job-form.ts';
+import { jobTab } from './job-tab.ts';
 import { jsonTree } from './json-tree.ts';
-import { currentRoute, filtersOf, go, hashOf, withQuery } from './route.ts';
+import { currentRoute, filtersOf, hashOf } from './route.ts';
 import type { ExchangeRoute, View } from './view.ts';
 
 export function createBisectTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
-  let followed: Followed | undefined;
-  let shown = '';
-  const choice = choiceFields(detail, info);
   const budget = h('input', {
     type: 'number',
     name: 'budget',
@@ -24,102 +20,36 @@ export function createBisectTab(detail: SampleDetail, info: Info): View<Exchange
     max: info.limits.budget,
     value: Math.min(100, info.limits.budget),
   });
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const start = h('button', { type: 'submit', class: 'primary' }, 'Bisect');
-  const form = h(
-    'form',
-    {
-      class: 'jobform',
-      on: {
-        submit: (event) => {
-          event.preventDefault();
-          void send();
-        },
-      },
-    },
-    choice.nodes,
-    field('Requests at most', budget),
-    h('div', { class: 'submit' }, start),
-    problem,
-  );
-  const result = h('div', { class: 'job-result' });
-  const node = h(
-    'div',
-    { class: 'bisect-tab' },
-    detail.sendable.length === 0
-      ? h('p', { class: 'same-words' }, 'Nothing of this exchange can be sent again.')
-      : [
-          h(
-            'p',
-            { class: 'soft lead' },
-            'Sends parts of this request until the smallest one is found that still fails in the same way. Every request goes to the vendor and costs what it costs.',
-          ),
-          form,
-          earlierJobs(detail, 'bisect'),
-        ],
-    result,
-  );
-
-  async function send(): Promise<void> {
-    start.disabled = true;
-    problem.hidden = true;
-    try {
-      const { job } = await startBisect({
-        id: detail.row.id,
-        ...choice.read(),
-        budget: Number(budget.value) || undefined,
-      });
-      const route = currentRoute();
-      if (route.name === 'exchange') go(withQuery(route, { job }));
-    } catch (thrown) {
-      problem.hidden = false;
-      replace(problem, failureText(thrown));
-    }
-    start.disabled = false;
-  }
-
-  function draw(job: string, events: readonly JobEvent[], broken: string | undefined): void {
-    const probes = events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
-    const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : []));
-    const end = endOf(events);
-    const view = latest(events);
-    const last = probes.at(-1);
-    const least = smallestSoFar(probes).at(-1) ?? 0;
-    const running = end === undefined && broken === undefined;
-    replace(
-      result,
-      h(
-        'p',
-        { class: 'progress', role: 'status' },
-        running && h('i', { class: 'spinner' }),
-        view === undefined
-          ? 'Starting'
-          : `${stateWords(view.state)}: ${count(view.done)} of at most ${count(view.total)} requests`,
+  return jobTab(detail, info, {
+    kind: 'bisect',
+    label: 'Bisect',
+    lead: 'Sends parts of this request until the smallest one is found that still fails in the same way. Every request goes to the vendor and costs what it costs.',
+    fields: [field('Requests at most', budget)],
+    start: (choice) => startBisect({ ...choice, budget: Number(budget.value) || undefined }),
+    progress: (view, { events, running }) => {
+      const probes = probesOf(events);
+      const least = smallestSoFar(probes).at(-1) ?? 0;
+      const last = probes.at(-1);
+      return [
+        `${count(view.done)} of at most ${count(view.total)} requests`,
         least > 0 && `, smallest that fails ${bytes(least)}`,
         running && last !== undefined && h('span', { class: 'soft' }, ` leaving out ${last.phase}`),
-        running && button('Stop', () => void cancel(job), { class: 'tiny' }),
-      ),
-      notes.map((text) => h('p', { class: 'soft' }, text)),
-      (broken ?? end?.error?.message) !== undefined &&
-        h('p', { class: 'problem', role: 'alert' }, broken ?? end?.error?.message),
-      end?.result?.kind === 'bisect' && outcome(end.result.result),
-      probes.length > 0 && [bisectCurve(probes), probeLog(probes)],
-    );
-  }
-
-  return {
-    node,
-    show({ query }) {
-      const job = query.job ?? '';
-      if (job === shown) return;
-      shown = job;
-      followed?.close();
-      replace(result);
-      if (job !== '') followed = follow(job, (events, broken) => draw(job, events, broken));
+      ];
     },
-    close: () => followed?.close(),
-  };
+    found: ({ events, end }) => {
+      const probes = probesOf(events);
+      const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : []));
+      return [
+        notes.map((text) => h('p', { class: 'soft' }, text)),
+        end?.result?.kind === 'bisect' && outcome(end.result.result),
+        probes.length > 0 && [bisectCurve(probes), probeLog(probes)],
+      ];
+    },
+  });
 }
+
+const probesOf = (events: readonly JobEvent[]): readonly BisectProbe[] =>
+  events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
 
 const RESULTS = {
   minimal: 'Nothing more can be left out',

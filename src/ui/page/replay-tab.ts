@@ -1,20 +1,15 @@
 /** Sends an exchange again and shows what comes back, beside what came back then. */
 
-import type { Info, JobEvent, ReplayResult, ReplayRun, SampleDetail } from '../api.ts';
+import type { Info, ReplayResult, ReplayRun, SampleDetail } from '../api.ts';
 import { startReplay } from './api-calls.ts';
-import { button, type Child, h, replace } from './dom.ts';
-import { failureText } from './fetching.ts';
+import { type Child, h } from './dom.ts';
 import { count, millis, percent, several } from './format.ts';
-import { cancel, endOf, type Followed, follow, latest, stateWords } from './job.ts';
-import { choiceFields, earlierJobs, field } from './job-form.ts';
+import { field } from './job-form.ts';
+import { jobTab } from './job-tab.ts';
 import { noteTag } from './notes-manual.ts';
-import { currentRoute, go, withQuery } from './route.ts';
 import type { ExchangeRoute, View } from './view.ts';
 
 export function createReplayTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
-  let followed: Followed | undefined;
-  let shown = '';
-  const choice = choiceFields(detail, info);
   const repeat = h('input', {
     type: 'number',
     name: 'repeat',
@@ -22,116 +17,47 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
     max: info.limits.runs,
     value: 1,
   });
-  const first = h('input', {
-    name: 'compare-a',
-    placeholder: 'repair=on',
-    autocomplete: 'off',
-    spellcheck: 'false',
-  });
-  const second = h('input', {
-    name: 'compare-b',
-    placeholder: 'repair=off',
-    autocomplete: 'off',
-    spellcheck: 'false',
-  });
-  const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-  const start = h('button', { type: 'submit', class: 'primary' }, 'Replay');
-  const form = h(
-    'form',
-    {
-      class: 'jobform',
-      on: {
-        submit: (event) => {
-          event.preventDefault();
-          void send();
-        },
-      },
-    },
-    choice.nodes,
-    field('Times', repeat),
-    h(
-      'details',
-      { class: 'compare' },
-      h('summary', null, 'Compare two settings'),
-      h('div', { class: 'fields' }, field('First', first), field('Second', second)),
+  const setting = (name: string, placeholder: string) =>
+    h('input', { name, placeholder, autocomplete: 'off', spellcheck: 'false' });
+  const first = setting('compare-a', 'repair=on');
+  const second = setting('compare-b', 'repair=off');
+  return jobTab(detail, info, {
+    kind: 'replay',
+    label: 'Replay',
+    fields: [
+      field('Times', repeat),
       h(
-        'p',
-        { class: 'soft' },
-        'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. Repeat some ten times to tell a difference from chance.',
+        'details',
+        { class: 'compare' },
+        h('summary', null, 'Compare two settings'),
+        h('div', { class: 'fields' }, field('First', first), field('Second', second)),
+        h(
+          'p',
+          { class: 'soft' },
+          'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. Repeat some ten times to tell a difference from chance.',
+        ),
       ),
-    ),
-    h('div', { class: 'submit' }, start),
-    problem,
-  );
-  const result = h('div', { class: 'job-result' });
-  const node = h(
-    'div',
-    { class: 'replay-tab' },
-    detail.sendable.length === 0
-      ? h('p', { class: 'same-words' }, 'Nothing of this exchange can be sent again.')
-      : [form, earlierJobs(detail, 'replay')],
-    result,
-  );
-
-  async function send(): Promise<void> {
-    start.disabled = true;
-    problem.hidden = true;
-    try {
+    ],
+    start: (choice) => {
       const settings = [first.value.trim(), second.value.trim()].filter((one) => one !== '');
-      const { job } = await startReplay({
-        id: detail.row.id,
-        ...choice.read(),
+      return startReplay({
+        ...choice,
         repeat: Number(repeat.value) || 1,
         ...(settings.length > 0 && { compare: settings }),
       });
-      const route = currentRoute();
-      if (route.name === 'exchange') go(withQuery(route, { job }));
-    } catch (thrown) {
-      problem.hidden = false;
-      replace(problem, failureText(thrown));
-    }
-    start.disabled = false;
-  }
-
-  function draw(job: string, events: readonly JobEvent[], broken: string | undefined): void {
-    const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
-    const end = endOf(events);
-    const view = latest(events);
-    const outcome = end?.result?.kind === 'replay' ? end.result.result : undefined;
-    const running = end === undefined && broken === undefined;
-    replace(
-      result,
-      h(
-        'p',
-        { class: 'progress', role: 'status' },
-        running && h('i', { class: 'spinner' }),
-        view === undefined
-          ? 'Starting'
-          : `${stateWords(view.state)}: ${several(view.done, 'request')} of ${count(view.total)}`,
-        running &&
-          view !== undefined &&
-          h('progress', { max: view.total, value: view.done, 'aria-label': 'Requests sent' }),
-        running && button('Stop', () => void cancel(job), { class: 'tiny' }),
-      ),
-      (broken ?? end?.error?.message) !== undefined &&
-        h('p', { class: 'problem', role: 'alert' }, broken ?? end?.error?.message),
-      outcome !== undefined && comparison(outcome),
-      runs.length > 0 && table(runs),
-    );
-  }
-
-  return {
-    node,
-    show({ query }) {
-      const job = query.job ?? '';
-      if (job === shown) return;
-      shown = job;
-      followed?.close();
-      replace(result);
-      if (job !== '') followed = follow(job, (events, broken) => draw(job, events, broken));
     },
-    close: () => followed?.close(),
-  };
+    progress: ({ done, total }, { running }) => [
+      `${several(done, 'request')} of ${count(total)}`,
+      running && h('progress', { max: total, value: done, 'aria-label': 'Requests sent' }),
+    ],
+    found: ({ events, end }) => {
+      const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
+      return [
+        end?.result?.kind === 'replay' && comparison(end.result.result),
+        runs.length > 0 && table(runs),
+      ];
+    },
+  });
 }
 
 const said = (status: number, error: ReplayRun['error']): string =>
