@@ -1,46 +1,18 @@
 /** The manual in a real browser, from the compiled program: every page fits, can be read in light and dark, and is searched. */
 
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { PAGES } from '../../src/docs/pages.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
-import {
-  hasBrowser,
-  noBrowser,
-  startBrowser,
-  stopBrowser,
-  type Visit,
-  visit,
-} from '../ui/page-browser.ts';
+import { browserSuite } from '../ui/page-browser.ts';
 import { faintTexts } from '../ui/page-contrast.ts';
 
-setDefaultTimeout(60_000);
-
-const suite = hasBrowser ? describe : describe.skip;
-
-suite(hasBrowser ? 'the manual' : noBrowser, () => {
+browserSuite('the manual', (browser) => {
   let gateway: Gateway;
-  let seen: Visit | undefined;
 
   beforeAll(async () => {
     gateway = await startGateway('samples: { mode: "off" }\n');
-    await startBrowser();
   }, 180_000);
-  afterEach(async () => {
-    const complaints = seen?.complaints ?? [];
-    await seen?.close();
-    seen = undefined;
-    expect(complaints).toEqual([]);
-  });
   afterAll(async () => {
-    await stopBrowser();
     await gateway?.stop();
   });
 
@@ -53,7 +25,7 @@ suite(hasBrowser ? 'the manual' : noBrowser, () => {
   for (const [name, width, colorScheme] of SIZES) {
     test(`fits ${name}, and every text stands out from its ground`, async () => {
       const viewport = { width, height: 900 };
-      seen = await visit(gateway.url, { viewport, colorScheme });
+      const seen = await browser.visit(gateway.url, { viewport, colorScheme });
       const { page } = seen;
       for (const address of [...PAGES.map((one) => `/docs/${one.name}`), '/docs?q=web+search']) {
         await page.goto(`${gateway.url}${address}`);
@@ -72,7 +44,7 @@ suite(hasBrowser ? 'the manual' : noBrowser, () => {
   }
 
   test('is searched without a script, and a hit leads to its place', async () => {
-    seen = await visit(gateway.url, { javaScriptEnabled: false });
+    const seen = await browser.visit(gateway.url, { javaScriptEnabled: false });
     const { page } = seen;
     await page.goto(`${gateway.url}/docs`);
     await page.getByRole('searchbox').fill('tool_text_shortened');
@@ -86,7 +58,7 @@ suite(hasBrowser ? 'the manual' : noBrowser, () => {
   });
 
   test('takes the keyboard: the first stop skips to the page', async () => {
-    seen = await visit(gateway.url);
+    const seen = await browser.visit(gateway.url);
     const { page } = seen;
     await page.goto(`${gateway.url}/docs/recipes`);
     await page.keyboard.press('Tab');

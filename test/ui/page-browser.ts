@@ -1,13 +1,14 @@
 /** A real browser for tests of the page: one for a test file, a fresh profile for each visit, every complaint kept. */
 
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-export const hasBrowser = existsSync(CHROMIUM);
+const hasBrowser = existsSync(CHROMIUM);
 
 /** What stands in the name of a suite that cannot run here. */
-export const noBrowser = `SKIPPED, NO BROWSER at ${CHROMIUM} (set CHROMIUM)`;
+const noBrowser = `SKIPPED, NO BROWSER at ${CHROMIUM} (set CHROMIUM)`;
 
 export interface Visit {
   readonly page: Page;
@@ -20,7 +21,7 @@ export interface Visit {
 
 let browser: Promise<Browser> | undefined;
 
-export function startBrowser(): Promise<Browser> {
+function startBrowser(): Promise<Browser> {
   browser ??= chromium.launch({
     executablePath: CHROMIUM,
     headless: true,
@@ -37,13 +38,13 @@ export function startBrowser(): Promise<Browser> {
   return browser;
 }
 
-export async function stopBrowser(): Promise<void> {
+async function stopBrowser(): Promise<void> {
   await (await browser)?.close();
   browser = undefined;
 }
 
 /** Opens the page of a gateway as somebody does for the first time. */
-export async function visit(origin: string, options: BrowserContextOptions = {}): Promise<Visit> {
+async function visit(origin: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await (await startBrowser()).newContext({
     viewport: { width: 1300, height: 850 },
     ...options,
@@ -81,4 +82,48 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
     await Bun.sleep(50);
   }
   throw new Error(`it never came to ${holds}`);
+}
+
+/** The browser of one suite. */
+export interface Visits {
+  /** Opens a page for the test under way, which closes with it. Whatever it complains of fails the test. */
+  visit(origin: string, options?: BrowserContextOptions): Promise<Visit>;
+  /** The page that the test under way opened first. */
+  readonly seen: Visit;
+  /** What the browser remarks of this kind is no complaint of the page in the test under way. */
+  tolerate(remark: RegExp): void;
+}
+
+/** A suite that drives a real browser; where there is none it is skipped, and its name says so. */
+export function browserSuite(name: string, body: (visits: Visits) => void): void {
+  setDefaultTimeout(120_000);
+  const suite = hasBrowser ? describe : describe.skip;
+  suite(hasBrowser ? name : `${name}: ${noBrowser}`, () => {
+    let open: Visit[] = [];
+    let tolerated: RegExp[] = [];
+    beforeAll(async () => {
+      await startBrowser();
+    }, 180_000);
+    afterEach(async () => {
+      const visits = open;
+      const fine = tolerated;
+      open = [];
+      tolerated = [];
+      for (const one of visits) await one.close();
+      const complaints = visits.flatMap((one) => one.complaints);
+      expect(complaints.filter((one) => !fine.some((remark) => remark.test(one)))).toEqual([]);
+    });
+    afterAll(stopBrowser);
+    body({
+      async visit(origin, options) {
+        const seen = await visit(origin, options);
+        open.push(seen);
+        return seen;
+      },
+      get seen() {
+        return open[0]!;
+      },
+      tolerate: (remark) => void tolerated.push(remark),
+    });
+  });
 }

@@ -1,57 +1,30 @@
 /** The page in a real browser: three hops recorded by the compiled binary are found, looked at, compared and scrubbed. */
 
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test';
-import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { say } from '../support/fake-upstream/index.ts';
-import {
-  hasBrowser,
-  noBrowser,
-  startBrowser,
-  stopBrowser,
-  until,
-  type Visit,
-  visit,
-} from './page-browser.ts';
+import { browserSuite, until } from './page-browser.ts';
 import { faintTexts } from './page-contrast.ts';
 import { type PageWorld, startPageWorld, TIDES } from './page-world.ts';
 
-setDefaultTimeout(120_000);
-
-const suite = hasBrowser ? describe : describe.skip;
-
-suite(hasBrowser ? 'the page' : noBrowser, () => {
+browserSuite('the page', (browser) => {
   let world: PageWorld;
   let tides: string;
-  let seen: Visit | undefined;
 
   beforeAll(async () => {
     world = await startPageWorld();
-    await startBrowser();
     tides = await world.threeHops();
   }, 180_000);
   afterEach(async () => {
     // Whatever a test did: nothing may have gone wrong in the browser.
-    const complaints = seen?.complaints ?? [];
-    await seen?.close();
-    seen = undefined;
     world.upstream.clear();
-    expect(complaints).toEqual([]);
   });
   afterAll(async () => {
-    await stopBrowser();
     await world?.stop();
   });
 
-  const open = async (hash: string, options?: Parameters<typeof visit>[1]): Promise<Page> => {
-    seen = await visit(world.gateway.url, options);
+  const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
+    const seen = await browser.visit(world.gateway.url, options);
     await seen.open(hash);
     return seen.page;
   };
@@ -336,7 +309,7 @@ suite(hasBrowser ? 'the page' : noBrowser, () => {
       const page = await open('#/', { colorScheme });
       const all: unknown[] = [];
       for (const [hash, ready] of states()) {
-        await seen!.open(hash);
+        await browser.seen.open(hash);
         await page.locator(ready).first().waitFor();
         const faint = await page.locator('body').evaluate(faintTexts);
         if (faint.length > 0) all.push([hash, faint]);
@@ -348,7 +321,7 @@ suite(hasBrowser ? 'the page' : noBrowser, () => {
   test('a window of 360 pixels needs no sideways scrolling', async () => {
     const page = await open('#/', { viewport: { width: 360, height: 740 } });
     for (const [hash, ready] of states()) {
-      await seen!.open(hash);
+      await browser.seen.open(hash);
       await page.locator(ready).first().waitFor();
       const wide = await page
         .locator('html,.tab-body,.charts-pane,.exchange')
