@@ -460,7 +460,9 @@ test('vectors of a provider with its key; its failure leaves words alone, and th
     state.status = 500;
     const found = await send(gateway, 'POST', '/s/recall', { body: { query: 'boat' } });
     expect([found.status, texts(found)]).toEqual([200, ['the boat is red']]);
-    expect(gateway.logs().find(({ event }) => event === 'memory.embeddings.failed')).toMatchObject({
+    const failed = () => gateway.logs().find(({ event }) => event === 'memory.embeddings.failed');
+    for (let i = 0; i < 100 && failed() === undefined; i++) await Bun.sleep(20);
+    expect(failed()).toMatchObject({
       level: 'warn',
       message: expect.stringContaining('500: no more'),
     });

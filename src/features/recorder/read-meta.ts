@@ -7,7 +7,7 @@ import type { SampleEdge, SampleMeta, SampleState } from '../../conversation/sam
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json.ts';
 import { isRunning } from './run-name.ts';
-import { fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
+import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
 
 /**
  * The meta of a sample whose files are known. Files count for more than what the meta says of them.
@@ -23,7 +23,7 @@ export function readMeta(
   const folder = join(root, entry);
   const told = readJson(join(folder, fileName(id, 'meta', false)));
   const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
-  const state = stateOf(meta, own);
+  const state = meta === undefined ? stateWithout(folder, files) : stateOf(meta, own);
   const known = new Map((meta?.edges ?? []).map((edge) => [edge.file, edge]));
   // The order of the meta, then whatever else is there.
   const bodies = files.filter(({ stage }) => stage !== 'meta');
@@ -72,8 +72,15 @@ export function readWhole(root: string, entry: ProtocolName, id: string): Sample
   return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };
 }
 
-function stateOf(meta: Partial<SampleMeta> | undefined, own: string | undefined): SampleState {
-  if (meta === undefined) return 'cut';
+/** Bodies are written before the meta file of a short exchange: what has just come is still being written. */
+const WRITTEN_WITHIN_MS = 10_000;
+
+function stateWithout(folder: string, files: readonly SampleFile[]): SampleState {
+  const since = Date.now() - WRITTEN_WITHIN_MS;
+  return files.some(({ name }) => changedAt(join(folder, name)) > since) ? 'open' : 'cut';
+}
+
+function stateOf(meta: Partial<SampleMeta>, own: string | undefined): SampleState {
   if (meta.state !== 'open') return meta.state ?? 'done';
   return isRunning(meta.run ?? '', own) ? 'open' : 'cut';
 }

@@ -72,6 +72,15 @@ export function sizeOf(path: string): number {
   }
 }
 
+/** When a file was written last, in milliseconds since 1970; 0 when it is gone. */
+export function changedAt(path: string): number {
+  try {
+    return statSync(path).mtimeMs;
+  } catch {
+    return 0;
+  }
+}
+
 /** Written beside and moved into place: whoever reads sees the old content or the new, never half. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
   const beside = `${path}.tmp`;

@@ -1,13 +1,22 @@
 /** The index answers what the files hold, comes back when it is lost, and retention keeps failures longest. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { SampleFilter } from '../../../src/conversation/sample.ts';
 import type { Told } from '../../../src/features/feature.ts';
 import { openRecorder, openSampleBook } from '../../../src/features/recorder/index.ts';
 import { openIndex } from '../../../src/features/recorder/index-store.ts';
+import { reconcile } from '../../../src/features/recorder/reconcile.ts';
 import { DEFAULT_RETENTION, retain } from '../../../src/features/recorder/retention.ts';
 import { exchange, play, scratch, told } from './support.ts';
 
@@ -187,6 +196,24 @@ describe('the files are the truth', () => {
     }
     await recorder.close();
   }, 30_000);
+
+  test('bodies whose meta file is still on its way are no cut exchange, and nobody writes that they are', () => {
+    const id = 'req_1790000000003_fresh0';
+    const file = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}.json`);
+    mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
+    writeFileSync(file('provider-request'), '{"model":"m"}');
+    const index = openIndex(disk.root);
+    reconcile(index, disk.root, { own: 'this one', mark: true });
+    expect(existsSync(file('meta'))).toBe(false);
+    expect(index.ids('openai-chat').get(id)).toBe('open');
+    // Nobody came back for it: the process that wrote it is gone.
+    const old = new Date(Date.now() - 60_000);
+    utimesSync(file('provider-request'), old, old);
+    reconcile(index, disk.root, { own: 'this one', mark: true });
+    expect(index.ids('openai-chat').get(id)).toBe('cut');
+    expect(JSON.parse(readFileSync(file('meta'), 'utf8'))).toMatchObject({ state: 'cut' });
+    index.close();
+  });
 
   test('an exchange that was open when its process died is cut; one that is open in a living one is not', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
