@@ -66,7 +66,6 @@ function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined
       }
       return withoutMark(block, tally);
     case 'tool-call': {
-      if (block.by === 'provider') return block;
       // The codec writes a wire as it stands; edited, the input is wrapped and the name made legal.
       const sound = block.input.startsWith('{') && NAME.test(block.name);
       if (block.wire === undefined || sound) return block;

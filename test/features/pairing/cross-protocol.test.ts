@@ -96,3 +96,24 @@ describe('broken at the client, valid at the vendor, and valid again', () => {
     }
   }
 });
+
+test('a call of the vendor’s own tool whose input is no object gets one, like a call of the client’s', () => {
+  const call = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: 5 };
+  const answer = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+  const body = {
+    model: 'm',
+    max_tokens: 10,
+    messages: [
+      { role: 'user', content: 'Look it up.' },
+      { role: 'assistant', content: [call, answer, { type: 'text', text: 'Done.' }] },
+      { role: 'user', content: 'Thanks.' },
+    ],
+  };
+  const { body: sent } = run(body, 'anthropic-messages', { to: 'anthropic-messages' });
+  expect(CHECKS['anthropic-messages'](sent)).toBeUndefined();
+  expect(sent.messages).toMatchObject([
+    {},
+    { content: [{ ...call, input: { input: 5 } }, answer, { type: 'text', text: 'Done.' }] },
+    {},
+  ]);
+});
