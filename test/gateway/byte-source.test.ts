@@ -1,0 +1,53 @@
+/** Whose silence it is: an upstream that says nothing is given up, a client that reads slowly is waited for. */
+
+import { expect, test } from 'bun:test';
+import { byteSource } from '../../src/gateway/byte-source.ts';
+import type { ChunkSource } from '../../src/upstream/transport.ts';
+
+const IDLE_MS = 300;
+const chunk = new Uint8Array([1]);
+
+/** An upstream that sends one chunk, and a second one when `more` resolves. */
+function source(more: Promise<void>) {
+  const abort = new AbortController();
+  const gone = new Promise<never>((_, reject) => {
+    abort.signal.addEventListener('abort', () => reject(abort.signal.reason));
+  });
+  gone.catch(() => {});
+  const body: ChunkSource = {
+    next: () => undefined,
+    all: () => chunk,
+    cancel() {},
+    async each(take) {
+      await take(chunk);
+      await Promise.race([more, gone]);
+      await take(chunk);
+    },
+  };
+  let released = 0;
+  const release = () => {
+    released++;
+  };
+  const options = { provider: 'up', idleMs: IDLE_MS, abort, release };
+  return { bytes: byteSource(body, options), released: () => released };
+}
+
+test('a client that takes longer than the upstream may be silent costs it nothing', async () => {
+  const { bytes, released } = source(Promise.resolve());
+  let taken = 0;
+  await bytes.each(async () => {
+    taken++;
+    await Bun.sleep(IDLE_MS * 3);
+  });
+  expect([taken, released()]).toEqual([2, 1]);
+});
+
+test('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
+  const { bytes, released } = source(new Promise(() => {}));
+  const failure = bytes.each(() => undefined);
+  await expect(failure).rejects.toMatchObject({
+    kind: 'timeout',
+    message: 'Provider up sent nothing for 0 s.',
+  });
+  expect(released()).toBe(1);
+});
