@@ -1,6 +1,7 @@
 /** One connection to an upstream: requests one after the other, each with its answer (RFC 9112 §9). */
 
 import type { Socket } from 'bun';
+import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import { Reply } from './reply.ts';
 import type { Origin } from './request-bytes.ts';
@@ -28,13 +29,19 @@ export interface ConnectionEvents {
   closed(connection: Connection): void;
 }
 
-export class Connection {
+export class Connection implements TurnEnd {
   #socket: Socket<Connection> | undefined;
   readonly #events: ConnectionEvents;
   #reply: Reply | undefined;
   #unsent: Uint8Array[] = [];
   /** The rest is written with the next turn. */
   #goesOn = false;
+  /** Of the request under way something has been written: what comes may be its answer. */
+  #asked = false;
+  /** What came in this turn, and is read at its end. */
+  readonly #came: Buffer[] = [];
+  #gone: { readonly error: unknown } | undefined;
+  #due = false;
   #served = 0;
   #closed = false;
   /** Settles `open`. */
@@ -119,8 +126,28 @@ export class Connection {
         socket.timeout(0);
       }
       for (const piece of pieces) this.#unsent.push(piece);
-      this.#flush(socket);
+      this.#asked = false;
+      this.#later();
     });
+  }
+
+  #later(): void {
+    if (this.#due) return;
+    this.#due = true;
+    atTurnEnd(this);
+  }
+
+  /** Reads what came, and writes what is to be asked. */
+  onTurnEnd(): void {
+    this.#due = false;
+    try {
+      for (const bytes of this.#came) this.#read(bytes);
+      this.#came.length = 0;
+      if (this.#gone !== undefined) this.#closedBy(this.#gone.error);
+      else if (this.#socket !== undefined && !this.#goesOn) this.#flush(this.#socket);
+    } catch (thrown) {
+      this.#abandon(thrown);
+    }
   }
 
   /** Closes a connection that is idle. */
@@ -157,6 +184,7 @@ export class Connection {
       const piece = this.#unsent[0]!;
       const part = piece.length > left ? piece.subarray(0, left) : piece;
       const written = socket.write(part);
+      this.#asked = true;
       // Below zero: the socket has gone, and its `close` is on the way.
       if (written <= 0 && part.length > 0) return;
       left -= written;
@@ -175,6 +203,7 @@ export class Connection {
 
   #leave(): void {
     this.#reply = undefined;
+    this.#asked = false;
     this.#signal?.removeEventListener('abort', this.#aborted);
     this.#signal = undefined;
   }
@@ -199,10 +228,19 @@ export class Connection {
   }
 
   onData(bytes: Buffer): void {
-    const reply = this.#reply;
-    // An answer to nothing.
-    if (reply === undefined) {
+    // An answer to nothing; a request that waits for the end of this turn goes another way.
+    if (!this.#asked) {
       this.#close();
+      return;
+    }
+    this.#came.push(bytes);
+    this.#later();
+  }
+
+  #read(bytes: Buffer): void {
+    const reply = this.#reply;
+    if (reply === undefined) {
+      if (!this.#closed) this.#close();
       return;
     }
     reply.take(bytes);
@@ -232,6 +270,11 @@ export class Connection {
 
   onClose(error: unknown): void {
     this.#closed = true;
+    this.#gone = { error };
+    this.#later();
+  }
+
+  #closedBy(error: unknown): void {
     this.#opening?.reject(error ?? reset());
     const reply = this.#reply;
     this.#leave();

@@ -204,6 +204,42 @@ describe('connections', () => {
     expect(await text(await send(ask(server.url)))).toBe('2');
   });
 
+  test('an answer that came before the request of the same turn was written is none of its', async () => {
+    const sockets: Socket<Peer>[] = [];
+    const server = serve((socket, _request, number) => {
+      sockets.push(socket);
+      socket.write(ok(`answer ${number}`));
+    });
+    const send = client();
+    await text(await send(ask(server.url)));
+    const [kept] = sockets;
+    // Both become ready before anybody looks; whoever asks is told first.
+    const asked = new Promise<UpstreamAnswer>((resolve, reject) => {
+      const starter = Bun.listen({
+        hostname: '127.0.0.1',
+        port: 0,
+        socket: {
+          data() {},
+          open(socket) {
+            setTimeout(() => {
+              socket.write('go');
+              kept?.write(ok('stolen'));
+              Bun.sleepSync(20);
+            }, 10);
+          },
+        },
+      });
+      open.push(starter as unknown as TCPSocketListener<Peer>);
+      void Bun.connect({
+        hostname: '127.0.0.1',
+        port: starter.port,
+        socket: { data: () => void send(ask(server.url)).then(resolve, reject) },
+      });
+    });
+    expect(await text(await asked)).toBe('answer 2');
+    expect(server.peers.length).toBe(2);
+  });
+
   test('an answer before the whole request was sent is an answer; the rest is not sent on', async () => {
     const listener = Bun.listen<undefined>({
       hostname: '127.0.0.1',

@@ -1,0 +1,57 @@
+import { expect, test } from 'bun:test';
+import { atTurnEnd, type TurnEnd } from '../../src/lib/turn-end.ts';
+
+const note = (list: string[], name: string): TurnEnd => ({ onTurnEnd: () => list.push(name) });
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('nothing is done before the turn is over, then everything in order and once', async () => {
+  const done: string[] = [];
+  atTurnEnd(note(done, 'first'));
+  atTurnEnd(note(done, 'second'));
+  await Promise.resolve();
+  expect(done).toEqual([]);
+  await turn();
+  expect(done).toEqual(['first', 'second']);
+  await turn();
+  expect(done).toEqual(['first', 'second']);
+});
+
+test('what is put off meanwhile is done at the end of the next turn, not lost and not looped over', async () => {
+  const done: string[] = [];
+  atTurnEnd({
+    onTurnEnd() {
+      done.push('outer');
+      atTurnEnd(note(done, 'inner'));
+    },
+  });
+  await turn();
+  expect(done).toEqual(['outer']);
+  await turn();
+  expect(done).toEqual(['outer', 'inner']);
+});
+
+test('everything that is ready in one turn of the loop is told before the work begins', async () => {
+  const order: string[] = [];
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data() {
+        order.push('came');
+        atTurnEnd(note(order, 'done'));
+      },
+    },
+  });
+  const clients = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      Bun.connect({ hostname: '127.0.0.1', port: server.port, socket: { data() {} } }),
+    ),
+  );
+  await Bun.sleep(20);
+  for (const client of clients) client.write('x');
+  // Lets all of it arrive before the loop looks.
+  Bun.sleepSync(20);
+  await Bun.sleep(50);
+  server.stop(true);
+  expect(order).toEqual([...Array(4).fill('came'), ...Array(4).fill('done')]);
+});
