@@ -15,6 +15,7 @@ import { memoryPlugin } from './features/memory/plugin.ts';
 import type { Recorder } from './features/recorder/index.ts';
 import { decoded } from './gateway/response-body.ts';
 import { mayUse } from './http/space-access.ts';
+import { Abort } from './lib/abort.ts';
 import { isObject, type Json, tryParse } from './lib/json.ts';
 import type { Protocol, Serve } from './protocols/protocol.ts';
 import type { GatewayMetrics } from './telemetry/gateway-metrics.ts';
@@ -159,10 +160,8 @@ async function postEmbeddings(
   body: object,
   signal: AbortSignal,
 ): Promise<Json> {
-  const abort = new AbortController();
-  const stop = () => abort.abort(signal.reason);
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
+  const abort = new Abort();
+  abort.follow(signal);
   try {
     const { answer: sent, release } = await upstream.send({
       path: '/embeddings',
@@ -189,7 +188,7 @@ async function postEmbeddings(
       release();
     }
   } finally {
-    signal.removeEventListener('abort', stop);
+    abort.unfollow();
   }
 }
 

@@ -45,6 +45,7 @@ import { demoTransport } from './upstream/demo/index.ts';
 import { answerOf } from './upstream/fetch-transport.ts';
 import { upstreamPool } from './upstream/pool.ts';
 import { Slots } from './upstream/slots.ts';
+import type { UpstreamRequest } from './upstream/transport.ts';
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
   'anthropic-messages': anthropicMessages,
@@ -89,8 +90,7 @@ interface Settings {
 function settingsOf(config: Config, environment: Environment): Settings {
   const demo = () => {
     const transport = demoTransport();
-    return async ({ url, headers, body, signal }: Parameters<typeof demoCall>[0]) =>
-      answerOf(await demoCall({ url, headers, body, signal }, transport));
+    return async (request: UpstreamRequest) => answerOf(await demoCall(request, transport));
   };
   const proxied = (scheme: string) => environment.proxies(scheme);
   const upstream = upstreamPool({ builtIn: { 'demo:': demo }, proxied });
@@ -108,12 +108,11 @@ function settingsOf(config: Config, environment: Environment): Settings {
 }
 
 function demoCall(
-  call: { url: string; headers: Headers; body?: Uint8Array; signal: AbortSignal },
+  { url, headers, body = new Uint8Array(), abort }: UpstreamRequest,
   transport: ReturnType<typeof demoTransport>,
 ): Promise<Response> {
-  const path = call.url.slice('demo:'.length).replace(/\?.*$/, '');
-  const { headers, body = new Uint8Array(), signal } = call;
-  return transport({ path, headers, body, signal });
+  const path = url.slice('demo:'.length).replace(/\?.*$/, '');
+  return transport({ path, headers, body, signal: abort.signal });
 }
 
 export function compose(options: ComposeOptions): Composed {

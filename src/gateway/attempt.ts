@@ -5,16 +5,17 @@ import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, HopRecording, Recording } from '../features/feature.ts';
+import { Abort } from '../lib/abort.ts';
 import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
-import { type Remedy, remedyForError, remedyForStatus } from '../upstream/classify.ts';
+import { remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ChunkSource, readFirst } from '../upstream/transport.ts';
 import type { Sent, Upstream } from '../upstream/upstream.ts';
 import { vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
 import type { Ask } from './ask.ts';
-import { byteSource } from './byte-source.ts';
+import { ByteSource } from './byte-source.ts';
 import type { Exchange } from './exchange.ts';
 import { openStream } from './open-stream.ts';
 import { type Prepared, prepare } from './prepare.ts';
@@ -57,88 +58,78 @@ export interface Attempt {
 
 /** Never rejects; whatever goes wrong is a `Failed` that says what may be tried next. */
 export async function attempt(options: Attempt): Promise<Answer> {
-  const { exchange, ask, routed, protocol, upstream } = options;
+  const { exchange, ask, routed, protocol, upstream, hop, recording } = options;
   const { target } = routed;
   const notes = new Notes();
   const same = protocol === ask.protocol;
-  const abort = new AbortController();
-  const leave = () => abort.abort(exchange.signal.reason);
-  exchange.signal.addEventListener('abort', leave, { once: true });
-  const release = (sent: Sent) => () => {
-    exchange.signal.removeEventListener('abort', leave);
-    sent.release();
-  };
-  const failed = (thrown: unknown, remedy?: Remedy): Failed => {
-    const error = asGatewayError(thrown);
-    return { kind: 'failed', error, remedy: remedy ?? remedyForError(error), target, notes };
-  };
+  const abort = new Abort();
+  abort.follow(exchange.signal);
   let sent: Sent | undefined;
   let recorded: HopRecording | undefined;
   try {
-    if (exchange.signal.aborted) throw gone();
-    const preparing = prepare({
-      ask,
-      target,
-      protocol,
-      features: options.features,
-      notes,
-      hop: options.hop,
-      refusal: options.refusal,
-      signal: abort.signal,
-    });
+    if (abort.aborted) throw gone();
+    const { features, refusal } = options;
+    const job = { ask, target, protocol, features, notes, hop, refusal, abort };
+    const preparing = prepare(job);
     const prepared = preparing instanceof Promise ? await preparing : preparing;
+    const { body } = prepared;
+    const onSend =
+      recording &&
+      ((url: string, headers: Headers) => {
+        const { number, rule: route } = options;
+        recorded = recording.hop(hop.number, number, { target, route, url, headers, body });
+      });
     sent = await upstream.send({
       path: protocol.upstreamPath,
       search: exchange.search,
-      body: prepared.body,
+      body,
       clientHeaders: exchange.headers,
       sameProtocol: same,
       stream: ask.stream,
       abort,
-      onSend: (url, headers) => {
-        const { hop, number, rule, recording } = options;
-        const { body } = prepared;
-        recorded = recording?.hop(hop.number, number, { target, route: rule, url, headers, body });
-      },
-      onConnected: () => recorded?.connected(),
+      onSend,
+      onConnected: recording && (() => recorded?.connected()),
     });
     const { answer } = sent;
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const failure = await refusal(options, sent, same, notes, recorded);
-      release(sent)();
+      const failure = await refused(options, sent, same, notes, recorded);
+      abort.unfollow();
+      sent.release();
       return failure;
     }
-    const { headers, body } = decoded(answer);
-    const source = byteSource(body, {
+    const { headers, body: plain } = decoded(answer);
+    const source = new ByteSource(plain, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
       abort,
-      release: release(sent),
+      lease: sent,
       recording: recorded,
     });
-    const client = clientContext(options, notes);
+    const client = new Client(options, notes);
     const common = { target, notes, headers, same } as const;
+    const reading: Reading = { attempt: options, prepared, source, client, common };
     const type = headers.get('content-type') ?? '';
-    const job = { ...options, prepared, source, client, common };
     return type.includes('event-stream') && ask.stream
-      ? await openStream(job)
-      : await wholeAnswer({ ...job, contentType: type, status: answer.status });
+      ? await openStream(reading)
+      : await wholeAnswer(reading, type, answer.status);
   } catch (thrown) {
-    if (sent !== undefined) release(sent)();
-    else exchange.signal.removeEventListener('abort', leave);
+    abort.unfollow();
+    sent?.release();
     abort.abort();
+    const left = exchange.signal.aborted;
+    const error = asGatewayError(left ? gone() : thrown);
     recorded?.end(asGatewayError(thrown));
-    if (exchange.signal.aborted) return failed(gone(), 'never');
-    return failed(thrown);
+    return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }
 }
 
 /** What the two readers of an answer need. */
-export interface Reading extends Attempt {
+export interface Reading {
+  readonly attempt: Attempt;
   readonly prepared: Prepared;
-  readonly source: ReturnType<typeof byteSource>;
-  readonly client: () => ClientContext;
+  readonly source: ByteSource;
+  readonly client: ClientContext;
   readonly common: {
     readonly target: RoutedTarget['target'];
     readonly notes: Notes;
@@ -147,25 +138,32 @@ export interface Reading extends Attempt {
   };
 }
 
+/** What an encoder needs to know of the client. */
+class Client implements ClientContext {
+  readonly requestId: string;
+  readonly provider: string;
+  readonly notes: Notes;
+  readonly #ask: Ask;
+
+  constructor({ exchange, ask, routed }: Attempt, notes: Notes) {
+    this.requestId = exchange.id;
+    this.provider = routed.target.provider;
+    this.notes = notes;
+    this.#ask = ask;
+  }
+
+  // Decoding a large body can wait until something of it is really asked for.
+  get asked(): Conversation {
+    return this.#ask.conversation;
+  }
+}
+
 /** Nobody waits for an answer any more. */
 export const gone = (): GatewayError =>
   new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false });
 
-function clientContext(options: Attempt, notes: Notes): () => ClientContext {
-  const { exchange, ask, routed } = options;
-  return () => ({
-    // Decoding a large body can wait until something of it is really asked for.
-    get asked() {
-      return ask.conversation;
-    },
-    requestId: exchange.id,
-    provider: routed.target.provider,
-    notes,
-  });
-}
-
 /** The vendor said no: its error by meaning, its own words kept when they can go out as they are. */
-async function refusal(
+async function refused(
   options: Attempt,
   sent: Sent,
   same: boolean,

@@ -2,122 +2,156 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import type { HopRecording } from '../features/feature.ts';
+import type { Abort } from '../lib/abort.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
 import type { ChunkSource, Take } from '../upstream/transport.ts';
 
 type Batch = readonly Uint8Array[] | undefined;
 
-export interface ByteSource {
+export interface ByteSourceOptions {
+  readonly provider: string;
+  readonly idleMs: number;
+  /** Ends the upstream's connection; left alone once the body is done with. */
+  readonly abort: Abort;
+  /** Given back once the body is done with, in whichever way. */
+  readonly lease: { release(): void };
+  readonly recording?: HopRecording;
+}
+
+export class ByteSource {
+  readonly #body: ChunkSource;
+  readonly #options: ByteSourceOptions;
+  /** Made when there is something to wait for. */
+  #watch: SilenceWatch | undefined;
+  #silent = false;
+  #over = false;
+  /** The client is slow: not the upstream's silence. */
+  #waiting = false;
+
+  constructor(body: ChunkSource, options: ByteSourceOptions) {
+    this.#body = body;
+    this.#options = options;
+  }
+
   /**
    * All chunks that are there, waiting for at least one; undefined at the end.
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
-  next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
+  next(): Batch | Promise<Batch> {
+    // The time that a slow client took must not count as the upstream's silence.
+    this.#watch?.touch();
+    try {
+      const more = this.#body.next();
+      if (!(more instanceof Promise)) return this.#taken(more);
+      this.#listen();
+      return more.then(
+        (batch) => this.#taken(batch),
+        (thrown) => this.#fail(thrown),
+      );
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
   /** As the source's own. @throws as `next` does */
-  each(take: Take): Promise<void>;
+  async each(take: Take): Promise<void> {
+    const watch = this.#listen();
+    const { recording } = this.#options;
+    watch.touch();
+    try {
+      await this.#body.each((chunk) => {
+        watch.touch();
+        recording?.chunk(chunk);
+        const slow = take(chunk);
+        if (slow === undefined) return undefined;
+        this.#waiting = true;
+        return slow.then(() => {
+          this.#waiting = false;
+          watch.touch();
+        });
+      });
+      this.#finish();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
-  all(): Promise<Uint8Array>;
+  all(): Uint8Array | Promise<Uint8Array> {
+    try {
+      const bytes = this.#body.all();
+      if (!(bytes instanceof Promise)) return this.#whole(bytes);
+      this.#listen();
+      return bytes.then(
+        (all) => this.#whole(all),
+        (thrown) => this.#fail(thrown),
+      );
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
   /** Stops the upstream; safe at any time. */
-  cancel(): void;
-}
+  cancel(): void {
+    const { abort } = this.#options;
+    this.#finish();
+    abort.abort(new Error('no longer wanted'));
+  }
 
-export interface ByteSourceOptions {
-  readonly provider: string;
-  readonly idleMs: number;
-  /** Ends the upstream's connection. */
-  readonly abort: AbortController;
-  /** The body is done with, in whichever way. Called once. */
-  readonly release: () => void;
-  readonly recording?: HopRecording;
-}
+  #listen(): SilenceWatch {
+    this.#watch ??= watchSilence(this.#options.idleMs, () => {
+      if (this.#waiting) return;
+      this.#silent = true;
+      this.#options.abort.abort(new Error('silent for too long'));
+    });
+    return this.#watch;
+  }
 
-export function byteSource(body: ChunkSource, options: ByteSourceOptions): ByteSource {
-  let silent = false;
-  let over = false;
-  /** The client is slow: not the upstream's silence. */
-  let waiting = false;
-  const watch: SilenceWatch = watchSilence(options.idleMs, () => {
-    if (waiting) return;
-    silent = true;
-    options.abort.abort(new Error('silent for too long'));
-  });
-  const { recording } = options;
-  const finish = (error?: GatewayError) => {
-    if (over) return;
-    over = true;
-    watch.stop();
+  #taken(batch: Batch): Batch {
+    if (batch === undefined) {
+      this.#finish();
+      return undefined;
+    }
+    const { recording } = this.#options;
+    if (recording !== undefined) for (const chunk of batch) recording.chunk(chunk);
+    return batch;
+  }
+
+  #whole(bytes: Uint8Array): Uint8Array {
+    this.#options.recording?.chunk(bytes);
+    this.#finish();
+    return bytes;
+  }
+
+  #finish(error?: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { abort, lease, recording } = this.#options;
+    this.#watch?.stop();
     recording?.end(error);
-    options.release();
-  };
-  const trouble = (thrown: unknown): GatewayError => {
-    const { reason } = options.abort.signal;
-    if (reason instanceof GatewayError) return reason;
-    return silent
+    abort.unfollow();
+    lease.release();
+  }
+
+  #fail(thrown: unknown): never {
+    const error = this.#trouble(thrown);
+    this.#finish(error);
+    throw error;
+  }
+
+  #trouble(thrown: unknown): GatewayError {
+    const { abort, provider, idleMs } = this.#options;
+    if (abort.reason instanceof GatewayError) return abort.reason;
+    return this.#silent
       ? new GatewayError(
           'timeout',
-          `Provider ${options.provider} sent nothing for ${Math.round(options.idleMs / 1000)} s.`,
+          `Provider ${provider} sent nothing for ${Math.round(idleMs / 1000)} s.`,
           { cause: thrown },
         )
       : new GatewayError(
           'upstream',
-          `The connection to provider ${options.provider} broke off before the answer was complete.`,
+          `The connection to provider ${provider} broke off before the answer was complete.`,
           { cause: thrown },
         );
-  };
-  const fail = (thrown: unknown): never => {
-    const error = trouble(thrown);
-    finish(error);
-    throw error;
-  };
-  const take = (batch: Batch): Batch => {
-    if (batch === undefined) finish();
-    else if (recording !== undefined) for (const chunk of batch) recording.chunk(chunk);
-    return batch;
-  };
-  return {
-    next() {
-      // The time that a slow client took must not count as the upstream's silence.
-      watch.touch();
-      try {
-        const more = body.next();
-        return more instanceof Promise ? more.then(take, fail) : take(more);
-      } catch (thrown) {
-        return fail(thrown);
-      }
-    },
-    async each(taker) {
-      watch.touch();
-      try {
-        await body.each((chunk) => {
-          watch.touch();
-          recording?.chunk(chunk);
-          const slow = taker(chunk);
-          if (slow === undefined) return undefined;
-          waiting = true;
-          return slow.then(() => {
-            waiting = false;
-            watch.touch();
-          });
-        });
-        finish();
-      } catch (thrown) {
-        fail(thrown);
-      }
-    },
-    async all() {
-      watch.touch();
-      try {
-        const bytes = await body.all();
-        recording?.chunk(bytes);
-        finish();
-        return bytes;
-      } catch (thrown) {
-        return fail(thrown);
-      }
-    },
-    cancel() {
-      finish();
-      options.abort.abort(new Error('no longer wanted'));
-    },
-  };
+  }
 }

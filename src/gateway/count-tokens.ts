@@ -3,6 +3,7 @@
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import { Abort } from '../lib/abort.ts';
 import { splice } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
@@ -95,10 +96,9 @@ async function nativeCount(
   if (target.protocol !== exchange.protocol.name || target.profile.countTokens === false) {
     return undefined;
   }
-  const abort = new AbortController();
+  const abort = new Abort();
   const timer = setTimeout(() => abort.abort(), SECONDS * 1000);
-  const leave = () => abort.abort();
-  exchange.signal.addEventListener('abort', leave, { once: true });
+  abort.follow(exchange.signal);
   let sent: Sent | undefined;
   try {
     sent = await upstream.send({
@@ -121,6 +121,6 @@ async function nativeCount(
   } finally {
     sent?.release();
     clearTimeout(timer);
-    exchange.signal.removeEventListener('abort', leave);
+    abort.unfollow();
   }
 }

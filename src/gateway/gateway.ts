@@ -17,7 +17,7 @@ import { finishWhole, nextOpened } from './hops.ts';
 import type { Lane, Said } from './lane.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import { streamBody } from './stream-body.ts';
-import { openTally, type Tally } from './tally.ts';
+import { Tally } from './tally.ts';
 import { runTries } from './tries.ts';
 
 /** What may change while the process runs (a reload); read once per exchange. */
@@ -64,12 +64,12 @@ export type RunHop = (hop: Hop) => Promise<Answer>;
 export function createGateway(options: GatewayOptions): Gateway {
   return async (exchange) => {
     const recording = options.record(exchange);
-    const tally = openTally(exchange, recording, options.onEnd);
+    const tally = new Tally(exchange, recording, options.onEnd);
     try {
       const ask = new Ask(exchange.protocol, exchange.body, options.mend);
       tally.asked(ask);
       const snapshot = options.snapshot();
-      const entered = snapshot.slots.take(exchange.signal);
+      const entered = snapshot.slots.take(exchange);
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
       const runHop = hopRunner(options, snapshot, exchange, ask, extras, tally);
@@ -208,7 +208,7 @@ function streamed(
     again: nextOpened(runHop),
     keepAliveMs,
     signal: exchange.signal,
-    onFirstByte: tally.firstByte,
+    onFirstByte: () => tally.firstByte(),
     tap: recording && ((chunk) => recording.clientChunk(chunk)),
     onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
   });

@@ -14,7 +14,8 @@ import { type ClientSide, TranslateLane } from './translate-lane.ts';
 
 /** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
 export function chooseLane(reading: Reading): Lane {
-  const { protocol, prepared, client, common, hop } = reading;
+  const { prepared, client, common } = reading;
+  const { protocol, hop } = reading.attempt;
   if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
     return new RelayLane(protocol, prepared.context, client);
   }
@@ -22,7 +23,8 @@ export function chooseLane(reading: Reading): Lane {
 }
 
 export function translateLane(reading: Reading, keepsBytes: boolean): TranslateLane {
-  const { protocol, prepared, hop } = reading;
+  const { prepared } = reading;
+  const { protocol, hop } = reading.attempt;
   return new TranslateLane({
     decoder: protocol.decodeStream(prepared.context),
     interceptors: prepared.interceptors,
@@ -32,10 +34,9 @@ export function translateLane(reading: Reading, keepsBytes: boolean): TranslateL
   });
 }
 
-function clientSide({ ask, client, keepsAnswer }: Reading): ClientSide {
-  const context = client();
-  const encoder = ask.protocol.encodeStream(context);
-  return { encoder, context, fold: keepsAnswer ? new Fold() : undefined };
+function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {
+  const encoder = ask.protocol.encodeStream(client);
+  return { encoder, context: client, fold: keepsAnswer ? new Fold() : undefined };
 }
 
 export async function openStream(reading: Reading): Promise<Answer> {

@@ -6,6 +6,7 @@ import { CARRIER_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
+import type { Abort } from '../lib/abort.ts';
 import type { Protocol, UpstreamContext } from '../protocols/protocol.ts';
 import type { Ask } from './ask.ts';
 import type { Hop } from './attempt.ts';
@@ -29,8 +30,8 @@ interface Job {
   readonly notes: Notes;
   readonly hop: Hop;
   readonly refusal?: GatewayError | undefined;
-  /** Fires when the answer is no longer wanted. */
-  readonly signal: AbortSignal;
+  /** When the answer is no longer wanted. */
+  readonly abort: Abort;
 }
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
@@ -44,15 +45,39 @@ export function prepare(job: Job): Prepared | Promise<Prepared> {
     ...(refusal === undefined ? {} : { refusal }),
   };
   // The bytes are those of the first hop: what follows it is looked at by everybody.
-  const armed = job.features.filter(
-    (feature) => hop.number > 1 || (feature.looksAt?.(ask.bytes, context) ?? true),
-  );
-  const asked = armed.filter((feature) => feature.before !== undefined);
-  if (asked.length === 0) return pass(job, armed, context);
+  const armed: Feature[] = [];
+  let asks = false;
+  for (const feature of job.features) {
+    if (hop.number === 1 && feature.looksAt?.(ask.bytes, context) === false) continue;
+    armed.push(feature);
+    asks ||= feature.before !== undefined;
+  }
+  if (!asks) return pass(job, armed, context);
   const conversation = hop.conversation ?? ask.conversation;
+  const { signal } = job.abort;
   return Promise.all(
-    asked.map((feature) => feature.before?.(conversation, context, job.signal)),
+    armed.map((feature) => feature.before?.(conversation, context, signal)),
   ).then(() => pass(job, armed, context));
+}
+
+/** What is needed of a request to read its answer. */
+class Upstreamed implements UpstreamContext {
+  readonly target: Target;
+  readonly notes: Notes;
+  readonly #sent: Conversation | undefined;
+  readonly #ask: Ask;
+
+  constructor(sent: Conversation | undefined, { ask, target, notes }: Job) {
+    this.#sent = sent;
+    this.#ask = ask;
+    this.target = target;
+    this.notes = notes;
+  }
+
+  // Decoding a large body can wait until something of it is really asked for.
+  get sent(): Conversation {
+    return this.#sent ?? this.#ask.conversation;
+  }
 }
 
 /**
@@ -68,19 +93,16 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
       sent = feature.request(sent ?? ask.conversation, context);
     }
   }
-  const interceptors = armed
-    .map((feature) => feature.intercept?.(sent ?? ask.conversation, context))
-    .filter((interceptor) => interceptor !== undefined);
-  const upstream: UpstreamContext = {
-    get sent() {
-      return sent ?? ask.conversation;
-    },
-    target,
-    notes,
-  };
+  const interceptors: Interceptor[] = [];
+  for (const feature of armed) {
+    const interceptor = feature.intercept?.(sent ?? ask.conversation, context);
+    if (interceptor !== undefined) interceptors.push(interceptor);
+  }
+  const upstream = new Upstreamed(sent, job);
   const asAsked = sent === undefined || sent === ask.conversation;
-  notes.join(ask.mended);
-  if (same && asAsked && ask.mended.length === 0 && !ask.bytes.includes(CARRIER)) {
+  const { mended } = ask;
+  if (mended.length > 0) notes.join(mended);
+  if (same && asAsked && mended.length === 0 && !ask.bytes.includes(CARRIER)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
     return { body, interceptors, context: upstream };

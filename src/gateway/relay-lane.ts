@@ -32,7 +32,7 @@ const TELLING = marks('"usage":{', '"usage": {', '"error"');
  */
 export class RelayLane implements Lane {
   readonly #protocol: Protocol;
-  readonly #client: () => ClientContext;
+  readonly #client: ClientContext;
   readonly #tail: Tail;
   readonly #watch = new AnswerWatch();
   #parser: SseParser | undefined = new SseParser();
@@ -42,7 +42,7 @@ export class RelayLane implements Lane {
   #digest: Digest | undefined;
   #last: Uint8Array | undefined;
 
-  constructor(protocol: Protocol, upstream: UpstreamContext, client: () => ClientContext) {
+  constructor(protocol: Protocol, upstream: UpstreamContext, client: ClientContext) {
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
@@ -167,13 +167,13 @@ export class RelayLane implements Lane {
   }
 
   ping(): string {
-    return this.#protocol.encodeStream(this.#client()).ping();
+    return this.#protocol.encodeStream(this.#client).ping();
   }
 
   fail(error: GatewayError): string {
     // A frame that was cut in the middle must not swallow the error event.
     const gap = this.between ? '' : '\n\n';
-    return gap + this.#protocol.encodeStream(this.#client()).fail(error);
+    return gap + this.#protocol.encodeStream(this.#client).fail(error);
   }
 }
 

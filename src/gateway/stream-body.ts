@@ -106,7 +106,7 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
           }
           options.onFirstByte();
           const outcome: Opened | GatewayError | undefined =
-            (await pump(hop, put, keep.touch)) ?? (await onward(hop, put));
+            (await pump(hop, put, keep)) ?? (await onward(hop, put));
           if (over) return;
           if (outcome === undefined) break;
           if (outcome instanceof GatewayError) {
@@ -168,7 +168,7 @@ function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
 async function pump(
   opened: Opened,
   put: Put,
-  touch: () => void,
+  keep: SilenceWatch,
 ): Promise<GatewayError | undefined> {
   const { lane, source, same, target } = opened;
   if (source === undefined) return undefined;
@@ -183,7 +183,7 @@ async function pump(
     try {
       const out = lane.push(chunk);
       const slow = out.length > 0 ? put(out) : undefined;
-      if (out !== '') touch();
+      if (out !== '') keep.touch();
       if (lane.error !== undefined && !same) source.cancel();
       return slow?.catch(stop);
     } catch (thrown) {

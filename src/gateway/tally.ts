@@ -1,84 +1,103 @@
 /** Keeps what is to be told of an exchange until it is over. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { Notes } from '../conversation/notes.ts';
+import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
-import type { Recording, Told } from '../features/feature.ts';
+import type { Recording } from '../features/feature.ts';
 import type { Answer } from './answer.ts';
 import type { Ask } from './ask.ts';
 import type { Exchange, Summary } from './exchange.ts';
 
-export interface Tally {
-  readonly recording: Recording | undefined;
-  asked(ask: Ask): void;
-  /** It is this exchange's turn; `leave` gives its place to the next. */
-  entered(leave: () => void): void;
-  /** The name of the rule that chose the targets. */
-  routed(rule: string | undefined): void;
-  tried(answer: Answer, tries: number): void;
-  firstByte(): void;
-  /** Tells the summary; only the first call counts. */
-  end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void;
-}
+const NO_NOTES: readonly Note[] = [];
 
-export function openTally(
-  exchange: Exchange,
-  recording: Recording | undefined,
-  onEnd: (summary: Summary) => void,
-): Tally {
-  const since = () => performance.now() - exchange.started;
-  let ask: Ask | undefined;
-  let answer: Answer | undefined;
-  let route: string | undefined;
-  let tries = 0;
-  let hops = 0;
+export class Tally {
+  readonly recording: Recording | undefined;
+  readonly #exchange: Exchange;
+  readonly #onEnd: (summary: Summary) => void;
+  #ask: Ask | undefined;
+  #answer: Answer | undefined;
+  #route: string | undefined;
+  #tries = 0;
+  #hops = 0;
   // Kept, not copied: while a stream runs more is noted.
-  const noted: Notes[] = [];
-  let firstByte: number | undefined;
-  let queue: number | undefined;
-  let leave: (() => void) | undefined;
-  let over = false;
-  return {
-    recording,
-    asked(asked) {
-      ask = asked;
-    },
-    entered(release) {
-      queue = since();
-      leave = release;
-    },
-    routed(rule) {
-      route = rule;
-    },
-    tried(last, count) {
-      answer = last;
-      tries += count;
-      hops++;
-      if (last.notes !== undefined) noted.push(last.notes);
-    },
-    firstByte() {
-      firstByte ??= since();
-    },
-    end(status, usage, error) {
-      if (over) return;
-      over = true;
-      leave?.();
-      const told: Told = {
-        model: ask?.model,
-        target: answer?.target,
-        route,
-        status,
-        stream: ask?.stream ?? false,
-        firstByte,
-        total: since(),
-        tries,
-        usage,
-        hops,
-        notes: noted.flatMap(({ all }) => all),
-        error,
-      };
-      recording?.end(told);
-      onEnd({ ...told, exchange, queue });
-    },
-  };
+  #noted: Notes | undefined;
+  #notedBefore: Notes[] | undefined;
+  #firstByte: number | undefined;
+  #queue: number | undefined;
+  #leave: (() => void) | undefined;
+  #over = false;
+
+  constructor(
+    exchange: Exchange,
+    recording: Recording | undefined,
+    onEnd: (summary: Summary) => void,
+  ) {
+    this.#exchange = exchange;
+    this.recording = recording;
+    this.#onEnd = onEnd;
+  }
+
+  asked(ask: Ask): void {
+    this.#ask = ask;
+  }
+
+  /** It is this exchange's turn; `leave` gives its place to the next. */
+  entered(leave: () => void): void {
+    this.#queue = this.#since();
+    this.#leave = leave;
+  }
+
+  /** The name of the rule that chose the targets. */
+  routed(rule: string | undefined): void {
+    this.#route = rule;
+  }
+
+  /** A hop has its answer. */
+  tried(answer: Answer, tries: number): void {
+    this.#answer = answer;
+    this.#tries += tries;
+    this.#hops++;
+    if (answer.notes === undefined) return;
+    if (this.#noted !== undefined) (this.#notedBefore ??= []).push(this.#noted);
+    this.#noted = answer.notes;
+  }
+
+  firstByte(): void {
+    this.#firstByte ??= this.#since();
+  }
+
+  /** Tells the summary; only the first call counts. */
+  end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#leave?.();
+    const summary: Summary = {
+      exchange: this.#exchange,
+      queue: this.#queue,
+      model: this.#ask?.model,
+      target: this.#answer?.target,
+      route: this.#route,
+      status,
+      stream: this.#ask?.stream ?? false,
+      firstByte: this.#firstByte,
+      total: this.#since(),
+      tries: this.#tries,
+      usage,
+      hops: this.#hops,
+      notes: this.#notes(),
+      error,
+    };
+    this.recording?.end(summary);
+    this.#onEnd(summary);
+  }
+
+  #notes(): readonly Note[] {
+    const last = this.#noted?.all ?? NO_NOTES;
+    if (this.#notedBefore === undefined) return last;
+    return [...this.#notedBefore.flatMap(({ all }) => all), ...last];
+  }
+
+  #since(): number {
+    return performance.now() - this.#exchange.started;
+  }
 }

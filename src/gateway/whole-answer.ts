@@ -16,18 +16,19 @@ import { emptyOrCut, fault, translateLane } from './open-stream.ts';
 
 const utf8 = new TextDecoder();
 
-export interface WholeReading extends Reading {
-  readonly contentType: string;
-  readonly status: number;
-}
-
 /** @throws GatewayError upstream when what came is no answer in the upstream's protocol */
-export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
-  const { source, protocol, ask, common, prepared, client, hop } = reading;
+export async function wholeAnswer(
+  reading: Reading,
+  contentType: string,
+  status: number,
+): Promise<Answer> {
+  const { source, common, prepared, client } = reading;
+  const { protocol, ask, hop } = reading.attempt;
   // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
-  const bytes = await (common.headers.has('content-length') ? source.all() : collected(source));
-  const streamed = reading.contentType.includes('event-stream');
-  const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes);
+  const coming = common.headers.has('content-length') ? source.all() : collected(source);
+  const bytes = coming instanceof Promise ? await coming : coming;
+  const streamed = contentType.includes('event-stream');
+  const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
   const { digest } = found;
   const { provider } = common.target;
   // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
@@ -37,7 +38,7 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   if (error !== undefined) return fault(error, common);
 
   const direct = common.same && !streamed && !ask.stream && hop.number === 1;
-  const asIs: Whole = { kind: 'whole', ...common, status: reading.status, body: bytes, digest };
+  const asIs: Whole = { kind: 'whole', ...common, status, body: bytes, digest };
   if (direct && prepared.interceptors.length === 0) return asIs;
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
@@ -61,7 +62,7 @@ export async function wholeAnswer(reading: WholeReading): Promise<Answer> {
   function finish(told: readonly StreamEvent[]): Whole {
     const fold = new Fold();
     for (const event of told) fold.push(event);
-    const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client()));
+    const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client));
     const whole = { ...digest, usage: fold.reply.usage };
     return { ...asIs, same: false, status: 200, body, digest: whole };
   }
@@ -93,25 +94,25 @@ interface Found {
   readonly reply?: Reply;
 }
 
-function fromJson(reading: WholeReading, bytes: Uint8Array): Found {
+function fromJson(reading: Reading, bytes: Uint8Array, contentType: string): Found {
   let value: Json;
   try {
     value = parseJson(utf8.decode(bytes));
   } catch (thrown) {
-    const type = reading.contentType.split(';')[0] || 'no content type';
+    const type = contentType.split(';')[0] || 'no content type';
     throw new GatewayError(
       'upstream',
       `Provider ${reading.common.target.provider} answered with something that is not JSON (${type}).`,
       { cause: thrown },
     );
   }
-  return { value, digest: reading.protocol.digestReply(value) };
+  return { value, digest: reading.attempt.protocol.digestReply(value) };
 }
 
 /** The upstream streamed although nobody asked it to. */
-function fromStream(reading: WholeReading, bytes: Uint8Array): Found {
+function fromStream(reading: Reading, bytes: Uint8Array): Found {
   const parser = new SseParser();
-  const decoder = reading.protocol.decodeStream(reading.prepared.context);
+  const decoder = reading.attempt.protocol.decodeStream(reading.prepared.context);
   const fold = new Fold();
   let error: GatewayError | undefined;
   const take = (events: readonly StreamEvent[]) => {

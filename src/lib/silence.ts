@@ -2,15 +2,41 @@
 
 const RESOLUTION_MS = 100;
 
-interface Watch {
+export interface SilenceWatch {
+  /** Something happened: the silence starts anew. */
+  touch(): void;
+  stop(): void;
+}
+
+class Watch implements SilenceWatch {
   readonly ms: number;
   /** Undefined once it is stopped. */
   onSilent: (() => void) | undefined;
-  last: number;
+  last = 0;
   /** Something happened since the last tick. The clock is read once a tick, not for every chunk. */
-  touched: boolean;
+  touched = true;
   before: Watch | undefined;
   next: Watch | undefined;
+
+  constructor(ms: number, onSilent: () => void, next: Watch | undefined) {
+    this.ms = ms;
+    this.onSilent = onSilent;
+    this.next = next;
+  }
+
+  touch(): void {
+    this.touched = true;
+  }
+
+  stop(): void {
+    const { before, next } = this;
+    if (before !== undefined) before.next = next;
+    else if (head === this) head = next;
+    if (next !== undefined) next.before = before;
+    this.before = undefined;
+    this.next = undefined;
+    this.onSilent = undefined;
+  }
 }
 
 /**
@@ -44,22 +70,6 @@ function tick(): void {
   }
 }
 
-function remove(watch: Watch): void {
-  const { before, next } = watch;
-  if (before !== undefined) before.next = next;
-  else if (head === watch) head = next;
-  if (next !== undefined) next.before = before;
-  watch.before = undefined;
-  watch.next = undefined;
-  watch.onSilent = undefined;
-}
-
-export interface SilenceWatch {
-  /** Something happened: the silence starts anew. */
-  touch(): void;
-  stop(): void;
-}
-
 const NEVER: SilenceWatch = { touch() {}, stop() {} };
 
 /**
@@ -68,16 +78,9 @@ const NEVER: SilenceWatch = { touch() {}, stop() {} };
  */
 export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
   if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
-  const watch: Watch = { ms, last: 0, touched: true, onSilent, before: undefined, next: head };
+  const watch = new Watch(ms, onSilent, head);
   if (head !== undefined) head.before = watch;
   head = watch;
   ticker ??= setInterval(tick, RESOLUTION_MS);
-  return {
-    touch() {
-      watch.touched = true;
-    },
-    stop() {
-      remove(watch);
-    },
-  };
+  return watch;
 }

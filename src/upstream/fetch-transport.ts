@@ -16,13 +16,13 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
   const extra: Record<string, unknown> = {};
   if (proxy !== undefined) extra.proxy = proxy;
   if (http2) extra.protocol = 'http2';
-  return async ({ url, method, headers, body, signal }) =>
+  return async ({ url, method, headers, body, abort }) =>
     answerOf(
       await fetch(url, {
         method,
         headers,
         body: body as Uint8Array<ArrayBuffer> | undefined,
-        signal,
+        signal: abort.signal,
         redirect: 'manual',
         decompress: false,
         timeout: false,

@@ -1,5 +1,7 @@
 /** At most so many at a time; the others wait in line. */
 
+const UNLIMITED = () => {};
+
 export class Slots {
   readonly #limit: number;
   readonly #waiting: (() => void)[] = [];
@@ -12,14 +14,16 @@ export class Slots {
 
   /**
    * Takes a slot, at once when one is free; resolves to the function that gives it back (safe to
-   * call more than once). Rejects with the signal's reason when it fires first.
+   * call more than once). Rejects with the reason of the asker's signal
+   * when that fires first; nobody reads it where there is room.
    */
-  take(signal: AbortSignal): (() => void) | Promise<() => void> {
-    if (this.#limit === 0) return () => {};
+  take(asker: { readonly signal: AbortSignal }): (() => void) | Promise<() => void> {
+    if (this.#limit === 0) return UNLIMITED;
     if (this.#busy < this.#limit) {
       this.#busy++;
       return this.#release();
     }
+    const { signal } = asker;
     return new Promise((resolve, reject) => {
       const enter = () => {
         signal.removeEventListener('abort', leave);

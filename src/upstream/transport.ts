@@ -1,11 +1,14 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
+import type { Abort } from '../lib/abort.ts';
+
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET';
   readonly headers: Headers;
   readonly body?: Uint8Array;
-  readonly signal: AbortSignal;
+  /** Ends it, before the answer and while its body comes. */
+  readonly abort: Abort;
   /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not tell. */
   readonly onConnected?: () => void;
 }

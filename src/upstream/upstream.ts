@@ -2,6 +2,7 @@
 
 import type { ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
+import type { Abort } from '../lib/abort.ts';
 import { watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { upstreamHeaders } from './request-headers.ts';
@@ -18,7 +19,7 @@ export interface SendOptions {
   readonly sameProtocol: boolean;
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
-  readonly abort: AbortController;
+  readonly abort: Abort;
   /** Told what goes out, just before it does. */
   readonly onSend?: (url: string, headers: Headers) => void;
   /** As the transport tells it. */
@@ -62,7 +63,7 @@ export class Upstream {
    */
   async send(options: SendOptions): Promise<Sent> {
     const { abort } = options;
-    const taken = this.#slots.take(abort.signal);
+    const taken = this.#slots.take(abort);
     const release = typeof taken === 'function' ? taken : await taken;
     const key = this.keys.lend();
     const { config } = this;
@@ -94,13 +95,13 @@ export class Upstream {
         method: 'POST',
         headers,
         body: options.body,
-        signal: abort.signal,
+        abort,
         onConnected: options.onConnected,
       });
       return { answer, key, release: done };
     } catch (thrown) {
       done();
-      if (abort.signal.reason instanceof GatewayError) throw abort.signal.reason;
+      if (abort.reason instanceof GatewayError) throw abort.reason;
       if (late) {
         const seconds = Math.round(config.timeouts.firstByteMs / 1000);
         throw new GatewayError(

@@ -32,7 +32,7 @@ test('an error answer that never ends is that error, once its vendor was silent 
 
 test('a client that leaves while it waits for its turn is told of as gone, not as a failure here', async () => {
   const slots = new Slots(1);
-  const leave = slots.take(new AbortController().signal) as () => void;
+  const leave = slots.take(new AbortController()) as () => void;
   const gateway = scriptedGateway('openai-chat', [], [], '', { slots });
   const abort = new AbortController();
   const waiting = gateway.ask('openai-chat', ASKED, abort.signal);
@@ -41,7 +41,7 @@ test('a client that leaves while it waits for its turn is told of as gone, not a
   expect(gateway.summaries.map(({ status }) => status)).toEqual([499]);
   leave();
   // Nobody is left in line whose place could be lost.
-  expect(typeof slots.take(new AbortController().signal)).toBe('function');
+  expect(typeof slots.take(new AbortController())).toBe('function');
 });
 
 test('a count that breaks off gives its place back: the next one is not left waiting', async () => {

@@ -1,7 +1,8 @@
 /** Whose silence it is: an upstream that says nothing is given up, a client that reads slowly is waited for. */
 
 import { expect, test } from 'bun:test';
-import { byteSource } from '../../src/gateway/byte-source.ts';
+import { ByteSource } from '../../src/gateway/byte-source.ts';
+import { Abort } from '../../src/lib/abort.ts';
 import type { ChunkSource } from '../../src/upstream/transport.ts';
 
 const IDLE_MS = 300;
@@ -9,9 +10,9 @@ const chunk = new Uint8Array([1]);
 
 /** An upstream that sends one chunk, and a second one when `more` resolves. */
 function source(more: Promise<void>) {
-  const abort = new AbortController();
+  const abort = new Abort();
   const gone = new Promise<never>((_, reject) => {
-    abort.signal.addEventListener('abort', () => reject(abort.signal.reason));
+    abort.listen({ onAbort: reject });
   });
   gone.catch(() => {});
   const body: ChunkSource = {
@@ -28,8 +29,8 @@ function source(more: Promise<void>) {
   const release = () => {
     released++;
   };
-  const options = { provider: 'up', idleMs: IDLE_MS, abort, release };
-  return { bytes: byteSource(body, options), released: () => released };
+  const options = { provider: 'up', idleMs: IDLE_MS, abort, lease: { release } };
+  return { bytes: new ByteSource(body, options), released: () => released };
 }
 
 test('a client that takes longer than the upstream may be silent costs it nothing', async () => {

@@ -114,10 +114,10 @@ describe('slots', () => {
   test('the limit holds, waiters enter in order, one who leaves the line is skipped', async () => {
     const slots = new Slots(1);
     const open = new AbortController();
-    const first = slots.take(open.signal) as () => void;
+    const first = slots.take(open) as () => void;
     const leaving = new AbortController();
-    const second = slots.take(leaving.signal) as Promise<() => void>;
-    const third = slots.take(open.signal) as Promise<() => void>;
+    const second = slots.take(leaving) as Promise<() => void>;
+    const third = slots.take(open) as Promise<() => void>;
     leaving.abort(new Error('gone'));
     expect(
       await second.then(
@@ -129,6 +129,6 @@ describe('slots', () => {
     first();
     const give = await third;
     give();
-    expect(typeof slots.take(open.signal)).toBe('function');
+    expect(typeof slots.take(open)).toBe('function');
   });
 });

@@ -7,6 +7,7 @@ import { presetOf } from '../../config/presets.ts';
 import type { Secret } from '../../config/secret.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { decoded } from '../../gateway/response-body.ts';
+import { Abort } from '../../lib/abort.ts';
 import { isObject, type Json, tryParse } from '../../lib/json.ts';
 import { networkTo } from '../../upstream/pool.ts';
 import { nearest } from '../did-you-mean.ts';
@@ -242,6 +243,8 @@ async function ask(
     url.searchParams.set(name, value.reveal());
   const own = provider.transport.proxy;
   const started = performance.now();
+  const abort = new Abort();
+  abort.follow(AbortSignal.timeout(timeoutMs));
   try {
     // The very way that requests will go.
     const { status, body: answer } = decoded(
@@ -252,7 +255,7 @@ async function ask(
         url: url.href,
         method: body === undefined ? 'GET' : 'POST',
         headers: headersFor(provider, key),
-        signal: AbortSignal.timeout(timeoutMs),
+        abort,
         ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
       }),
     );

@@ -1,9 +1,10 @@
 /** One connection to an upstream: requests one after the other, each with its answer (RFC 9112 §9). */
 
 import type { Socket } from 'bun';
+import type { Abort, AbortListener } from '../../lib/abort.ts';
 import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
-import { Reply } from './reply.ts';
+import { type Line, Reply } from './reply.ts';
 import type { Origin } from './request-bytes.ts';
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
@@ -29,7 +30,7 @@ export interface ConnectionEvents {
   closed(connection: Connection): void;
 }
 
-export class Connection implements TurnEnd {
+export class Connection implements TurnEnd, AbortListener, Line {
   #socket: Socket<Connection> | undefined;
   readonly #events: ConnectionEvents;
   #reply: Reply | undefined;
@@ -46,10 +47,9 @@ export class Connection implements TurnEnd {
   #closed = false;
   /** Settles `open`. */
   #opening: { resolve(): void; reject(thrown: unknown): void } | undefined;
-  #signal: AbortSignal | undefined;
+  #abort: Abort | undefined;
   readonly #tls: boolean;
   readonly #verify: boolean;
-  readonly #aborted = () => this.#abandon(this.#signal?.reason);
 
   private constructor(events: ConnectionEvents, tls: boolean, verify: boolean) {
     this.#events = events;
@@ -59,24 +59,26 @@ export class Connection implements TurnEnd {
 
   /**
    * Connects; over TLS resolves only once the peer has proved who it is.
-   * @throws the system's or OpenSSL's error with its `code`; the signal's reason when aborted
+   * @throws the system's or OpenSSL's error with its `code`; the abort's reason
    */
   static open(
     { tls, hostname, port }: Origin,
     options: UpstreamTls,
-    signal: AbortSignal,
+    abort: Abort,
     events: ConnectionEvents,
   ): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const connection = new Connection(events, tls, options.rejectUnauthorized ?? true);
-      const leave = () => {
-        connection.#close();
-        connection.#opening = undefined;
-        reject(signal.reason);
+      const leave = {
+        onAbort(reason: unknown) {
+          connection.#close();
+          connection.#opening = undefined;
+          reject(reason);
+        },
       };
       const settled = () => {
         connection.#opening = undefined;
-        signal.removeEventListener('abort', leave);
+        abort.unlisten(leave);
       };
       connection.#opening = {
         resolve() {
@@ -89,7 +91,7 @@ export class Connection implements TurnEnd {
           reject(thrown);
         },
       };
-      signal.addEventListener('abort', leave, { once: true });
+      abort.listen(leave);
       Bun.connect<Connection>({
         hostname,
         port,
@@ -107,20 +109,13 @@ export class Connection implements TurnEnd {
   }
 
   /** Sends a request; one at a time. Rejects with STALE where a kept connection was dead. */
-  send(pieces: readonly Uint8Array[], signal: AbortSignal): Promise<UpstreamAnswer> {
+  send(pieces: readonly Uint8Array[], abort: Abort): Promise<UpstreamAnswer> {
     return new Promise((resolve, reject) => {
       const socket = this.#socket;
       if (this.#closed || socket === undefined) return reject(STALE);
-      this.#reply = new Reply(
-        {
-          pause: () => void socket.pause(),
-          resume: () => void socket.resume(),
-          drop: () => this.#abandon(new Error('no longer wanted')),
-        },
-        { resolve, reject },
-      );
-      this.#signal = signal;
-      signal.addEventListener('abort', this.#aborted, { once: true });
+      this.#reply = new Reply(this, { resolve, reject });
+      this.#abort = abort;
+      abort.listen(this);
       if (this.#served++ > 0) {
         socket.ref();
         socket.timeout(0);
@@ -129,6 +124,22 @@ export class Connection implements TurnEnd {
       this.#asked = false;
       this.#later();
     });
+  }
+
+  onAbort(reason: unknown): void {
+    this.#abandon(reason);
+  }
+
+  pause(): void {
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    this.#socket?.resume();
+  }
+
+  drop(): void {
+    this.#abandon(new Error('no longer wanted'));
   }
 
   #later(): void {
@@ -204,8 +215,8 @@ export class Connection implements TurnEnd {
   #leave(): void {
     this.#reply = undefined;
     this.#asked = false;
-    this.#signal?.removeEventListener('abort', this.#aborted);
-    this.#signal = undefined;
+    this.#abort?.unlisten(this);
+    this.#abort = undefined;
   }
 
   onOpen(socket: Socket<Connection>): void {

@@ -10,7 +10,7 @@ const MAX_IDLE = 256;
 /**
  * Requests over kept connections. Bun's fetch hands every chunk from a thread of its own to this one,
  * which costs more than reading it here. Redirects are answers like any other, nothing is decoded, and there
- * is no time limit but the signal's.
+ * is no time limit but the caller's.
  */
 export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
   const idle = new Map<string, Connection[]>();
@@ -29,8 +29,8 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
   };
 
   return async (request: UpstreamRequest): Promise<UpstreamAnswer> => {
-    const { signal } = request;
-    signal.throwIfAborted();
+    const { abort } = request;
+    abort.throwIfAborted();
     const place = placeFor(request.url);
     const pieces = requestBytes(place, request);
     const free = kept(place.origin.key);
@@ -38,14 +38,14 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     const known = free.pop();
     if (known !== undefined) {
       try {
-        return await known.send(pieces, signal);
+        return await known.send(pieces, abort);
       } catch (thrown) {
         // It was closed before the request arrived: sending it again repeats nothing.
         if (thrown !== STALE) throw thrown;
       }
     }
     const options = (place.origin.tls && (await tls?.())) || {};
-    const connection = await Connection.open(place.origin, options, signal, {
+    const connection = await Connection.open(place.origin, options, abort, {
       idle(freed) {
         if (free.length < MAX_IDLE) free.push(freed);
         else freed.end();
@@ -56,6 +56,6 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
       },
     });
     request.onConnected?.();
-    return connection.send(pieces, signal);
+    return connection.send(pieces, abort);
   };
 }

@@ -7,6 +7,7 @@ import { sentShortInMemory, toolResults } from '../../../src/features/tool-resul
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { Ask } from '../../../src/gateway/ask.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
+import { Abort } from '../../../src/lib/abort.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
 
 const LEDGER = sentShortInMemory();
@@ -21,7 +22,7 @@ async function bytesFor(text: string, target: Target) {
     features: [toolResults({ limit: 20, ledger: LEDGER }), vendorFit()],
     notes,
     hop: { number: 1 },
-    signal: new AbortController().signal,
+    abort: new Abort(),
   });
   const body = new TextDecoder().decode(prepared.body);
   return { body, notes: notes.summary() };

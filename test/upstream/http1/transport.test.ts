@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Socket, TCPSocketListener } from 'bun';
+import { Abort } from '../../../src/lib/abort.ts';
 import { http1Transport } from '../../../src/upstream/http1/index.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
 
@@ -81,12 +82,12 @@ const client = (tls: UpstreamTls = {}) => http1Transport(async () => tls);
 const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 const text = async ({ body }: UpstreamAnswer) => Buffer.from(await body.all()).toString();
 
-const ask = (url: string, signal = new AbortController().signal, body = 'hi') => ({
+const ask = (url: string, abort = new Abort(), body = 'hi') => ({
   url,
   method: 'POST' as const,
   headers: new Headers({ authorization: 'Bearer k' }),
   body: Buffer.from(body),
-  signal,
+  abort,
 });
 
 /** Waits until `true` comes of `check`. */
@@ -438,7 +439,9 @@ describe('who leaves', () => {
 
   test('before anything: nothing is sent', async () => {
     const server = serve((socket) => socket.write(ok('x')));
-    expect(client()(ask(server.url, AbortSignal.abort(reason)))).rejects.toBe(reason);
+    const abort = new Abort();
+    abort.abort(reason);
+    expect(client()(ask(server.url, abort))).rejects.toBe(reason);
     await Bun.sleep(20);
     expect(server.peers.length).toBe(0);
   });
@@ -449,8 +452,8 @@ describe('who leaves', () => {
   ] as const) {
     test(`${name}: the server sees the connection close at once`, async () => {
       const server = serve((socket) => socket.write(start));
-      const abort = new AbortController();
-      const asked = client()(ask(server.url, abort.signal));
+      const abort = new Abort();
+      const asked = client()(ask(server.url, abort));
       await until(() => server.requests.length === 1);
       abort.abort(reason);
       expect(asked).rejects.toBe(reason);
@@ -461,9 +464,9 @@ describe('who leaves', () => {
   for (const how of ['the signal', 'cancel'] as const) {
     test(`in the middle of the body, by ${how}`, async () => {
       const server = serve((socket) => socket.write(STREAM + chunk('some')));
-      const abort = new AbortController();
+      const abort = new Abort();
       const send = client();
-      const { body } = await send(ask(server.url, abort.signal));
+      const { body } = await send(ask(server.url, abort));
       expect(await body.next()).toHaveLength(1);
       const more = body.next() as Promise<unknown>;
       more.catch(() => {});
@@ -484,8 +487,8 @@ describe('who leaves', () => {
       setTimeout(() => socket.write(`${chunk('some')}0\r\n\r\n`), 10);
     });
     const send = client();
-    const abort = new AbortController();
-    const { body } = await send(ask(server.url, abort.signal));
+    const abort = new Abort();
+    const { body } = await send(ask(server.url, abort));
     const flowing = body.each(() => {
       abort.abort(reason);
       return undefined;
@@ -498,8 +501,8 @@ describe('who leaves', () => {
   test('after the whole answer: the connection stays for others', async () => {
     const server = serve((socket, _request, number) => socket.write(ok(`${number}`)));
     const send = client();
-    const abort = new AbortController();
-    const answer = await send(ask(server.url, abort.signal));
+    const abort = new Abort();
+    const answer = await send(ask(server.url, abort));
     abort.abort(reason);
     answer.body.cancel();
     expect(await text(answer)).toBe('1');

@@ -1,0 +1,82 @@
+/**
+ * An AbortController for whoever makes one for every request: a controller, its signal and a listener
+ * are native objects, and cost more than all else that watches over a short exchange.
+ */
+
+export interface AbortListener {
+  /** Must not throw. */
+  onAbort(reason: unknown): void;
+}
+
+export class Abort implements AbortListener {
+  #aborted = false;
+  #reason: unknown;
+  readonly #listeners: AbortListener[] = [];
+  #controller: AbortController | undefined;
+  #followed: { readonly signal: AbortSignal; readonly listener: () => void } | undefined;
+
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  /** For those who want a real one; made when first asked for. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Only the first call counts. */
+  abort(reason: unknown = new DOMException('The operation was aborted.', 'AbortError')): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#reason = reason;
+    this.unfollow();
+    this.#controller?.abort(reason);
+    for (const listener of this.#listeners.splice(0)) listener.onAbort(reason);
+  }
+
+  onAbort(reason: unknown): void {
+    this.abort(reason);
+  }
+
+  /** Tells `listener` when it comes to that; never twice, and never when it has come to that before. */
+  listen(listener: AbortListener): void {
+    this.#listeners.push(listener);
+  }
+
+  unlisten(listener: AbortListener): void {
+    const at = this.#listeners.indexOf(listener);
+    if (at >= 0) this.#listeners.splice(at, 1);
+  }
+
+  /** From now until `unfollow` it aborts when this signal does; at once when it has. One at a time. */
+  follow(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.abort(signal.reason);
+      return;
+    }
+    this.unfollow();
+    const listener = () => this.abort(signal.reason);
+    signal.addEventListener('abort', listener, { once: true });
+    this.#followed = { signal, listener };
+  }
+
+  unfollow(): void {
+    if (this.#followed === undefined) return;
+    const { signal, listener } = this.#followed;
+    signal.removeEventListener('abort', listener);
+    this.#followed = undefined;
+  }
+
+  /** @throws the reason */
+  throwIfAborted(): void {
+    if (this.#aborted) throw this.#reason;
+  }
+}
