@@ -6,6 +6,7 @@ import {
   type ConversationParts,
   type ConversationTool,
   conversationParts,
+  joinedExtension,
   type Locale,
   type Texts,
 } from './features/conversation-tools/index.ts';
@@ -29,12 +30,14 @@ export interface ConversationSetup {
   onMarkup(target: Target): void;
 }
 
-/** @throws GatewayError for an extension that cannot be read or asks for another's space */
+/** Undefined for a request without any extension. @throws GatewayError for an extension that cannot be read or asks for another's space */
 export function conversationOf(
   { headers, owner, id }: Exchange,
   ask: Ask,
   { memory, mayUse, settings, log, onMarkup }: ConversationSetup,
 ): ConversationParts | undefined {
+  // Most requests ask for nothing of the kind.
+  if (joinedExtension(ask.extension, headers) === undefined) return undefined;
   return conversationParts({
     extension: ask.extension,
     headers,

@@ -6,6 +6,7 @@ import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -85,7 +86,7 @@ export interface Recording {
   /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
   /** The client's response begins. */
-  clientStart(status: number, headers: Headers): void;
+  clientStart(status: number, headers: HeaderFields): void;
   clientChunk(chunk: Uint8Array | string): void;
   /** Nothing more will happen. */
   end(told: Told): void;
@@ -109,7 +110,7 @@ export interface SentRequest {
   /** The name of the route that chose it. */
   readonly route?: string;
   readonly url: string;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly body: Uint8Array;
 }
 
@@ -117,7 +118,7 @@ export interface HopRecording {
   /** A connection was made for it; not told where a kept one is used, nor of a provider behind a proxy. */
   connected(): void;
   /** The upstream's response begins. */
-  start(status: number, headers: Headers): void;
+  start(status: number, headers: HeaderFields): void;
   chunk(chunk: Uint8Array): void;
   /** The response is over, or never came. */
   end(error: GatewayError | undefined): void;
@@ -148,7 +149,7 @@ export interface RecordedExchange {
   /** The client's. */
   readonly protocol: { readonly name: ProtocolName };
   readonly body: Uint8Array;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly search: string;
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Next } from '../features/feature.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import type { Remedy } from '../upstream/classify.ts';
 import type { ByteSource } from './byte-source.ts';
@@ -14,7 +15,7 @@ interface FromTarget {
   readonly target: Target;
   readonly notes: Notes;
   /** The upstream's, as it sent them. */
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   /** The upstream speaks the client's protocol: its headers are the client's to see. */
   readonly same: boolean;
 }
@@ -50,7 +51,11 @@ export interface Failed {
   readonly target: Target | undefined;
   readonly notes: Notes | undefined;
   /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
-  readonly raw?: { readonly status: number; readonly headers: Headers; readonly body: Uint8Array };
+  readonly raw?: {
+    readonly status: number;
+    readonly headers: HeaderFields;
+    readonly body: Uint8Array;
+  };
 }
 
 export type Answer = Opened | Whole | Failed;

@@ -6,6 +6,7 @@ import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, HopRecording, Recording } from '../features/feature.ts';
 import { Abort } from '../lib/abort.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
@@ -75,7 +76,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     const { body } = prepared;
     const onSend =
       recording &&
-      ((url: string, headers: Headers) => {
+      ((url: string, headers: HeaderFields) => {
         const { number, rule: route } = options;
         recorded = recording.hop(hop.number, number, { target, route, url, headers, body });
       });
@@ -133,7 +134,7 @@ export interface Reading {
   readonly common: {
     readonly target: RoutedTarget['target'];
     readonly notes: Notes;
-    readonly headers: Headers;
+    readonly headers: HeaderFields;
     readonly same: boolean;
   };
 }

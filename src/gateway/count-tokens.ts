@@ -4,6 +4,8 @@ import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { Abort } from '../lib/abort.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
+import { HeaderList } from '../lib/header-list.ts';
 import { splice } from '../lib/json.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
@@ -50,13 +52,15 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         ownHeaders(headers, { ...own, target: routed.target });
         return new Response(native.bytes as Uint8Array<ArrayBuffer>, {
           status: native.status,
-          headers,
+          headers: headers.record(),
         });
       }
       notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
-      const headers = new Headers({ 'content-type': 'application/json' });
+      const headers = HeaderList.of({ 'content-type': 'application/json' });
       ownHeaders(headers, { ...own, target: routed.target });
-      return new Response(JSON.stringify({ input_tokens: facts.tokens }), { headers });
+      return new Response(JSON.stringify({ input_tokens: facts.tokens }), {
+        headers: headers.record(),
+      });
     } catch (thrown) {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);
     }
@@ -81,7 +85,7 @@ const SECONDS = 30;
 
 interface Counted {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly bytes: Uint8Array;
 }
 

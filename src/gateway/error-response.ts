@@ -1,6 +1,7 @@
 /** An error as a response in the client's own protocol. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import { HeaderList } from '../lib/header-list.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type OwnHeaders, ownHeaders } from './response-headers.ts';
 
@@ -8,14 +9,14 @@ export function errorParts(
   protocol: Protocol,
   error: GatewayError,
   own: OwnHeaders,
-): { status: number; headers: Headers; body: string } {
+): { status: number; headers: HeaderList; body: string } {
   const { status, headers, body } = protocol.encodeError(error, own.requestId);
-  const all = new Headers(headers as Record<string, string>);
+  const all = HeaderList.of(headers);
   all.set('content-type', 'application/json');
   return { status, headers: ownHeaders(all, own), body: JSON.stringify(body) };
 }
 
 export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
   const { status, headers, body } = errorParts(protocol, error, own);
-  return new Response(body, { status, headers });
+  return new Response(body, { status, headers: headers.record() });
 }

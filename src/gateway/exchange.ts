@@ -1,6 +1,7 @@
 /** One exchange: a client's request and all that is done to answer it. */
 
 import type { Told } from '../features/feature.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 
 export interface Exchange {
@@ -8,7 +9,7 @@ export interface Exchange {
   readonly id: string;
   readonly protocol: Protocol;
   readonly body: Uint8Array;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   /** The query string, `''` or `?…`. */
   readonly search: string;
   /** Fires when the client goes away. */

@@ -4,6 +4,7 @@ import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
+import { HeaderList } from '../lib/header-list.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
 import type { Slots } from '../upstream/slots.ts';
@@ -212,13 +213,13 @@ function streamed(
     tap: recording && ((chunk) => recording.clientChunk(chunk)),
     onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
   });
-  const headers = ready?.same ? forwardedHeaders(ready.headers) : new Headers();
+  const headers = ready?.same ? forwardedHeaders(ready.headers) : new HeaderList();
   headers.set('content-type', 'text/event-stream; charset=utf-8');
   headers.set('cache-control', 'no-cache');
   headers.set('x-accel-buffering', 'no');
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   recording?.clientStart(200, headers);
-  return new Response(body, { headers });
+  return new Response(body, { headers: headers.record() });
 }
 
 const openedOrError = (answer: Answer): Opened | GatewayError => {
@@ -229,14 +230,15 @@ const openedOrError = (answer: Answer): Opened | GatewayError => {
 
 function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Response {
   tally.firstByte();
-  const headers = answer.same ? forwardedHeaders(answer.headers) : new Headers();
+  const headers = answer.same ? forwardedHeaders(answer.headers) : new HeaderList();
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
   const { status } = answer;
   tally.recording?.clientStart(status, headers);
   tally.recording?.clientChunk(answer.body);
   tally.end(status, answer.digest.usage, undefined);
-  return new Response(answer.body as Uint8Array<ArrayBuffer> | string, { status, headers });
+  const body = answer.body as Uint8Array<ArrayBuffer> | string;
+  return new Response(body, { status, headers: headers.record() });
 }
 
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
@@ -248,7 +250,8 @@ function failedResponse(exchange: Exchange, failed: Failed, tally: Tally): Respo
   tally.recording?.clientStart(raw.status, headers);
   tally.recording?.clientChunk(raw.body);
   tally.end(raw.status, undefined, failed.error);
-  return new Response(raw.body as Uint8Array<ArrayBuffer>, { status: raw.status, headers });
+  const body = raw.body as Uint8Array<ArrayBuffer>;
+  return new Response(body, { status: raw.status, headers: headers.record() });
 }
 
 function refused(
@@ -263,5 +266,5 @@ function refused(
   tally.recording?.clientStart(status, headers);
   tally.recording?.clientChunk(body);
   tally.end(error.status, undefined, error);
-  return new Response(body, { status, headers });
+  return new Response(body, { status, headers: headers.record() });
 }

@@ -55,9 +55,9 @@ export function prepare(job: Job): Prepared | Promise<Prepared> {
   if (!asks) return pass(job, armed, context);
   const conversation = hop.conversation ?? ask.conversation;
   const { signal } = job.abort;
-  return Promise.all(
-    armed.map((feature) => feature.before?.(conversation, context, signal)),
-  ).then(() => pass(job, armed, context));
+  return Promise.all(armed.map((feature) => feature.before?.(conversation, context, signal))).then(
+    () => pass(job, armed, context),
+  );
 }
 
 /** What is needed of a request to read its answer. */

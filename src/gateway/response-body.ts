@@ -1,5 +1,6 @@
 /** An upstream's body as plain bytes, whatever encoding it came in although none was asked for. */
 
+import { HeaderList } from '../lib/header-list.ts';
 import { memberOf } from '../lib/json-members.ts';
 import { streamSource } from '../upstream/fetch-transport.ts';
 import type { ChunkSource, UpstreamAnswer } from '../upstream/transport.ts';
@@ -17,9 +18,10 @@ export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
   const encoding = answer.headers.get('content-encoding')?.trim().toLowerCase();
   const format = encoding === undefined ? undefined : memberOf(FORMATS, encoding);
   if (format === undefined) return answer;
-  const headers = new Headers(answer.headers);
-  headers.delete('content-encoding');
-  headers.delete('content-length');
+  const headers = new HeaderList();
+  for (const [name, value] of answer.headers) {
+    if (name !== 'content-encoding' && name !== 'content-length') headers.append(name, value);
+  }
   const plain = streamSource(() =>
     streamOf(answer.body).pipeThrough(
       new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<

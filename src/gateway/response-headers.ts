@@ -2,6 +2,7 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
+import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
 
 /** Of the hop, of the body as the upstream framed it, or not an upstream's to set here. */
 const HELD_BACK = new Set([
@@ -28,7 +29,7 @@ export interface OwnHeaders {
 }
 
 /** `x-hopgate-…`: what happened here, on every answer. */
-export function ownHeaders(headers: Headers, own: OwnHeaders): Headers {
+export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
   headers.set('x-hopgate-request-id', own.requestId);
   if (own.target !== undefined) {
     headers.set('x-hopgate-target', `${own.target.provider}/${own.target.model}`);
@@ -39,11 +40,12 @@ export function ownHeaders(headers: Headers, own: OwnHeaders): Headers {
 }
 
 /** An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too. */
-export function forwardedHeaders(upstream: Headers): Headers {
-  // A native copy, less what must go, costs half of building the headers one by one.
-  const headers = new Headers(upstream);
-  for (const name of upstream.keys()) {
-    if (HELD_BACK.has(name) || name.startsWith('x-hopgate-')) headers.delete(name);
+export function forwardedHeaders(upstream: HeaderFields): HeaderList {
+  const headers = new HeaderList();
+  const all = HeaderList.from(upstream);
+  for (let i = 0; i < all.size; i++) {
+    const name = all.name(i);
+    if (!HELD_BACK.has(name) && !name.startsWith('x-hopgate-')) headers.set(name, all.value(i));
   }
   return headers;
 }

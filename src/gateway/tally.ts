@@ -8,7 +8,7 @@ import type { Answer } from './answer.ts';
 import type { Ask } from './ask.ts';
 import type { Exchange, Summary } from './exchange.ts';
 
-const NO_NOTES: readonly Note[] = [];
+const NONE: readonly never[] = [];
 
 export class Tally {
   readonly recording: Recording | undefined;
@@ -21,7 +21,7 @@ export class Tally {
   #hops = 0;
   // Kept, not copied: while a stream runs more is noted.
   #noted: Notes | undefined;
-  #notedBefore: Notes[] | undefined;
+  #notedBefore: readonly Notes[] = NONE;
   #firstByte: number | undefined;
   #queue: number | undefined;
   #leave: (() => void) | undefined;
@@ -58,7 +58,7 @@ export class Tally {
     this.#tries += tries;
     this.#hops++;
     if (answer.notes === undefined) return;
-    if (this.#noted !== undefined) (this.#notedBefore ??= []).push(this.#noted);
+    if (this.#noted !== undefined) this.#notedBefore = [...this.#notedBefore, this.#noted];
     this.#noted = answer.notes;
   }
 
@@ -92,8 +92,8 @@ export class Tally {
   }
 
   #notes(): readonly Note[] {
-    const last = this.#noted?.all ?? NO_NOTES;
-    if (this.#notedBefore === undefined) return last;
+    const last = this.#noted?.all ?? NONE;
+    if (this.#notedBefore.length === 0) return last;
     return [...this.#notedBefore.flatMap(({ all }) => all), ...last];
   }
 

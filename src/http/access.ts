@@ -2,6 +2,7 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 
 interface NamedKey {
   readonly name: string;
@@ -15,7 +16,7 @@ export interface AccessOptions {
 }
 
 /** Checks one request; the name of the key it came with, '' where none is needed. */
-export type Access = (headers: Headers) => string;
+export type Access = (headers: HeaderFields) => string;
 
 // One native call; a hash object would cost every request three times as much.
 const sha256 = (text: string) => Bun.SHA256.hash(text);
@@ -71,12 +72,12 @@ export function createAccess(options: AccessOptions): Access {
   };
 }
 
-function presentedKey(headers: Headers): string | undefined {
+function presentedKey(headers: HeaderFields): string | undefined {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1];
   return bearer ?? headers.get('x-api-key')?.trim() ?? headers.get('api-key')?.trim() ?? undefined;
 }
 
-function checkHost(headers: Headers, bound: string): void {
+function checkHost(headers: HeaderFields, bound: string): void {
   const host = (headers.get('host') ?? '').replace(/:\d+$/, '').toLowerCase();
   if (host === '' || isLoopback(host) || IP_LITERAL.test(host) || host === bound) return;
   if (host.endsWith('.localhost')) return;
@@ -87,7 +88,7 @@ function checkHost(headers: Headers, bound: string): void {
   );
 }
 
-function checkOrigin(headers: Headers): void {
+function checkOrigin(headers: HeaderFields): void {
   const origin = headers.get('origin');
   if (origin === null) return;
   const host = URL.canParse(origin) ? new URL(origin).hostname : '';

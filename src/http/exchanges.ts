@@ -4,6 +4,7 @@ import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import { HeaderList } from '../lib/header-list.ts';
 import { requestId } from '../lib/ids.ts';
 import type { Protocol, Serve } from '../protocols/protocol.ts';
 import type { Access } from './access.ts';
@@ -27,13 +28,14 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
     const started = performance.now();
     const id = requestId();
     try {
-      const owner = options.access()(request.headers);
-      const body = await readBody(request, options.bodyBytes());
+      const headers = HeaderList.from(request.headers);
+      const owner = options.access()(headers);
+      const body = await readBody(request, headers, options.bodyBytes());
       const exchange: Exchange = {
         id,
         protocol,
         body,
-        headers: request.headers,
+        headers,
         search: search(request.url),
         signal: request.signal,
         owner,

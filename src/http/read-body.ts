@@ -2,6 +2,7 @@
 
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import { memberOf } from '../lib/json-members.ts';
 
 type Decoder = (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
@@ -25,14 +26,17 @@ const tooLarge = (limit: number) =>
  * decoded size too, so that a small body cannot unfold into a large one.
  * @throws GatewayError too_large (413), or invalid_request for an unknown or broken encoding
  */
-export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
-  const length = Number(request.headers.get('content-length') ?? 0);
-  if (length > limit) throw tooLarge(limit);
-  const bytes = request.headers.has('content-length')
-    ? Buffer.from(await request.arrayBuffer())
-    : await readBounded(request, limit);
+export async function readBody(
+  request: Request,
+  headers: HeaderFields,
+  limit: number,
+): Promise<Uint8Array> {
+  const length = headers.get('content-length');
+  if (Number(length ?? 0) > limit) throw tooLarge(limit);
+  const bytes =
+    length === null ? await readBounded(request, limit) : Buffer.from(await request.arrayBuffer());
   if (bytes.length > limit) throw tooLarge(limit);
-  const encoding = request.headers.get('content-encoding');
+  const encoding = headers.get('content-encoding');
   return encoding === null ? bytes : undo(bytes, encoding, limit);
 }
 

@@ -6,6 +6,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import type { Json, JsonObject } from '../lib/json.ts';
 import type { SseFrame } from '../lib/sse.ts';
 
@@ -98,7 +99,7 @@ export interface Protocol {
   encodeStream(context: ClientContext): StreamEncoder;
 
   /** An upstream's error answer, by meaning. `body` is the raw text, JSON or not. */
-  decodeError(status: number, body: string, headers: Headers): GatewayError;
+  decodeError(status: number, body: string, headers: HeaderFields): GatewayError;
   encodeError(error: GatewayError, requestId: string): HttpError;
 
   /** Looks at a whole reply without converting it. */

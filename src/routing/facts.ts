@@ -1,6 +1,7 @@
 /** The facts of a request that routes ask about, each read from the conversation when first asked for. */
 
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import type { RouteRequest } from './request.ts';
 
 export interface FactsInput {
@@ -9,7 +10,7 @@ export interface FactsInput {
   readonly stream: boolean;
   /** Length of the body. */
   readonly bytes: number;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   /** A session id, else the request id. */
   readonly affinity: string;
   /** Milliseconds since 1970. */
@@ -43,7 +44,7 @@ class Facts implements RouteRequest {
   readonly model: string;
   readonly protocol: ProtocolName;
   readonly stream: boolean;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly affinity: string;
   readonly time: number;
   // No `#` names: `withModel` makes objects that have this one for their prototype.

@@ -1,6 +1,7 @@
 /** What to do about a try that failed before the client got anything. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 
 /**
  * - `again`: the same target, after a pause
@@ -15,7 +16,11 @@ export type Remedy = 'again' | 'next-key' | 'next-target' | 'never';
  * repeat them); 429 may be the key's; 401, 402 and 403 are the key's or the account's; 404 may be this
  * target's alone. `x-should-retry: false` is the vendor's own word and wins.
  */
-export function remedyForStatus(status: number, error: GatewayError, headers: Headers): Remedy {
+export function remedyForStatus(
+  status: number,
+  error: GatewayError,
+  headers: HeaderFields,
+): Remedy {
   if (headers.get('x-should-retry') === 'false' && status < 500) return 'never';
   if (error.kind === 'context_overflow' || error.kind === 'content_filter') return 'never';
   // Some vendors say "no balance" with a 429 (Zhipu 1113): waiting does not help, another key may.

@@ -1,5 +1,6 @@
 /** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
 
+import { HeaderList } from '../lib/header-list.ts';
 import type { ChunkSource, Take, Transport, UpstreamAnswer, UpstreamTls } from './transport.ts';
 
 export interface FetchOptions {
@@ -20,7 +21,7 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
     answerOf(
       await fetch(url, {
         method,
-        headers,
+        headers: HeaderList.from(headers).record(),
         body: body as Uint8Array<ArrayBuffer> | undefined,
         signal: abort.signal,
         redirect: 'manual',

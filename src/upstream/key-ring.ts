@@ -19,6 +19,22 @@ export interface LentKey {
 
 const NO_KEY: LentKey = { text: undefined, rest() {} };
 
+class Lent implements LentKey {
+  readonly text: string;
+  readonly #slot: Slot;
+  readonly #maxRestMs: number;
+
+  constructor(slot: Slot, maxRestMs: number) {
+    this.text = slot.key.reveal();
+    this.#slot = slot;
+    this.#maxRestMs = maxRestMs;
+  }
+
+  rest(ms: number): void {
+    this.#slot.restUntil = Date.now() + Math.min(ms, this.#maxRestMs);
+  }
+}
+
 export class KeyRing {
   readonly #slots: Slot[];
   readonly #maxRestMs: number;
@@ -50,13 +66,7 @@ export class KeyRing {
       }
       if (chosen === undefined || slot.restUntil < chosen.restUntil) chosen = slot;
     }
-    const slot = chosen!;
-    return {
-      text: slot.key.reveal(),
-      rest: (ms) => {
-        slot.restUntil = Date.now() + Math.min(ms, this.#maxRestMs);
-      },
-    };
+    return new Lent(chosen!, this.#maxRestMs);
   }
 
   /** How many keys could be tried right now. */

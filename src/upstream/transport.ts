@@ -1,11 +1,12 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
 import type { Abort } from '../lib/abort.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET';
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly body?: Uint8Array;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
@@ -54,7 +55,7 @@ export async function readFirst(
 
 export interface UpstreamAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly body: ChunkSource;
 }
 

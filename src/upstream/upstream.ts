@@ -3,6 +3,7 @@
 import type { ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Abort } from '../lib/abort.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import { watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { upstreamHeaders } from './request-headers.ts';
@@ -15,13 +16,13 @@ export interface SendOptions {
   /** The client's query string, forwarded on the same protocol (`?beta=true`); '' or `?…`. */
   readonly search: string;
   readonly body: Uint8Array;
-  readonly clientHeaders: Headers;
+  readonly clientHeaders: HeaderFields;
   readonly sameProtocol: boolean;
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
   /** Told what goes out, just before it does. */
-  readonly onSend?: (url: string, headers: Headers) => void;
+  readonly onSend?: (url: string, headers: HeaderFields) => void;
   /** As the transport tells it. */
   readonly onConnected?: () => void;
 }
@@ -31,6 +32,30 @@ export interface Sent {
   readonly key: LentKey;
   /** Gives the provider's slot back; call it when the body is done with. */
   release(): void;
+}
+
+class Answered implements Sent {
+  readonly answer: UpstreamAnswer;
+  readonly key: LentKey;
+  readonly #release: () => void;
+  readonly #limit: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    answer: UpstreamAnswer,
+    key: LentKey,
+    release: () => void,
+    limit: ReturnType<typeof setTimeout> | undefined,
+  ) {
+    this.answer = answer;
+    this.key = key;
+    this.#release = release;
+    this.#limit = limit;
+  }
+
+  release(): void {
+    if (this.#limit !== undefined) clearTimeout(this.#limit);
+    this.#release();
+  }
 }
 
 export class Upstream {
@@ -69,10 +94,6 @@ export class Upstream {
     const { config } = this;
     const { totalMs } = config.timeouts;
     const limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    const done = () => {
-      clearTimeout(limit);
-      release();
-    };
     let late = false;
     const watch = watchSilence(config.timeouts.firstByteMs, () => {
       late = true;
@@ -98,9 +119,10 @@ export class Upstream {
         abort,
         onConnected: options.onConnected,
       });
-      return { answer, key, release: done };
+      return new Answered(answer, key, release, limit);
     } catch (thrown) {
-      done();
+      clearTimeout(limit);
+      release();
       if (abort.reason instanceof GatewayError) throw abort.reason;
       if (late) {
         const seconds = Math.round(config.timeouts.firstByteMs / 1000);

@@ -1,6 +1,7 @@
 /** What came of one request, read off its answer: status, failure, tokens; and whether two failures are the same. */
 
 import { totalInput, totalOutput } from '../conversation/usage.ts';
+import type { HeaderFields } from '../lib/header-list.ts';
 import { tryParse } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
 import type { Digest, Protocol } from '../protocols/protocol.ts';
@@ -22,7 +23,7 @@ export interface Outcome {
 
 export interface Answered {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly body: Uint8Array;
   /** The connection broke while the body came. */
   readonly reset: boolean;

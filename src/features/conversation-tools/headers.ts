@@ -1,6 +1,7 @@
 /** The extension in headers, for apps that cannot change the bodies they send. */
 
 import { invalid } from '../../conversation/errors.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 
 const EXTENSION = 'x-hopgate-extension';
@@ -48,10 +49,11 @@ const wrong = (name: string, text: string) => invalid(`The header ${name} ${text
  */
 export function joinedExtension(
   body: JsonObject | undefined,
-  headers: Headers,
+  headers: HeaderFields,
 ): JsonObject | undefined {
   const packed = headers.get(EXTENSION);
-  const single = NAMES.filter((name) => headers.has(name));
+  const single: string[] = [];
+  for (const name of NAMES) if (headers.has(name)) single.push(name);
   if (packed === null && single.length === 0) return body;
   let all: JsonObject = packed === null ? {} : unpack(packed);
   for (const name of single) {

@@ -4,6 +4,7 @@ import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Memory } from '../../conversation/memory.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Feature } from '../feature.ts';
 import { capture } from './capture.ts';
@@ -15,13 +16,14 @@ import { turnQuery } from './query.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
 
+export { joinedExtension } from './headers.ts';
 export type { Locale, Texts } from './texts.ts';
 export type { ConversationTool } from './tools.ts';
 
 export interface ConversationOptions {
   /** The member `hopgate` of the body. */
   readonly extension: JsonObject | undefined;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   /** The gateway key's name, '' without auth. */
   readonly owner: string;
   /** The request as the client made it; decoded only when somebody asks. */

@@ -4,6 +4,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../conversation/memory.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, tryParse } from '../../lib/json.ts';
 import {
   MOST_AT_ONCE,
@@ -76,7 +77,7 @@ export function readEvents(body: Uint8Array): GivenEvents {
 }
 
 /** Does the body come as one event a line? */
-export const isLines = (headers: Headers): boolean =>
+export const isLines = (headers: HeaderFields): boolean =>
   /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines)\b/i.test(headers.get('content-type') ?? '');
 
 /** The number of a line, from 1, and its event. */

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { MemoryEvent } from '../../conversation/memory.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import {
   type GivenLine,
   isLines,
@@ -17,7 +18,7 @@ export interface MemoryRequest {
   readonly memory: MemoryBase;
   readonly space: string;
   readonly body: Uint8Array;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly search: URLSearchParams;
   readonly signal: AbortSignal;
   /** Of the event that the path names, else ''. */

@@ -144,8 +144,11 @@ function finish(
   return limitCacheMarks(changed(fitted, { turns: trimmed }), tally);
 }
 
+/** Reasoning says nothing to another protocol unless something follows that it led to. */
 const isSilent = (turn: Turn): boolean =>
-  turn.blocks.every((block) => block.type === 'text' && isBlank(block.text));
+  turn.blocks.every(
+    (block) => block.type === 'reasoning' || (block.type === 'text' && isBlank(block.text)),
+  );
 
 function addTally(tally: Tally, notes: Notes): void {
   const { blank, thinking, foreign, cache } = tally;

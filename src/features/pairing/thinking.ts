@@ -89,13 +89,14 @@ export function fitThinking(
   const budgeted = reasoning?.enabled === true && reasoning.adaptive !== true && !unchecked;
   const off = reasoning?.enabled !== true;
   if (!budgeted && !off) return conversation;
-  const loop = lastLoop(turns, rules);
-  if (loop.head === undefined) return conversation;
+  const heads = loopHeads(turns, rules);
+  const outermost = heads.at(-1);
+  if (outermost === undefined) return conversation;
   if (budgeted) {
-    if (isThinking(turns[loop.head]!.blocks[0])) return conversation;
+    if (heads.every((head) => isThinking(turns[head]!.blocks[0]))) return conversation;
     notes.add('thinking_disabled', 'thinking', 'the open tool loop does not begin with thinking');
     return withParts(conversation, {
-      turns: withoutThinking(turns, loop.head, tally),
+      turns: withoutThinking(turns, outermost, tally),
       settings: disabled(settings),
     });
   }
@@ -105,19 +106,28 @@ export function fitThinking(
   return kept === turns ? conversation : withParts(conversation, { turns: kept });
 }
 
-/** Where the loop that the request continues begins: an assistant turn with calls, or a prefill. */
-function lastLoop(turns: readonly Turn[], rules: Rules): { readonly head: number | undefined } {
+/**
+ * Where the loop that the request continues begins: an assistant turn with calls, or a prefill. Words
+ * in a message of their own beside results end a loop or do not, the API does not say: what begins
+ * behind them is a head then, and what began before them another. Innermost first.
+ */
+function loopHeads(turns: readonly Turn[], rules: Rules): readonly number[] {
+  const heads: number[] = [];
   let head: number | undefined;
   for (const run of runsOf(turns, rules).toReversed()) {
     const inside = turns.slice(run.from, run.to).filter((turn) => !isAside(turn, rules));
     if (run.side === 'input') {
-      if (!inside.some((turn) => turn.blocks.some((block) => block.type === 'tool-result'))) break;
+      const results = inside.filter((turn) =>
+        turn.blocks.some((block) => block.type === 'tool-result'),
+      );
+      if (results.length === 0) break;
+      if (results.length < inside.length && head !== undefined) heads.push(head);
       continue;
     }
     head = run.from + turns.slice(run.from, run.to).findIndex((turn) => turn.blocks.length > 0);
     if (head < run.from) head = undefined;
   }
-  return { head };
+  return head === undefined || heads.at(-1) === head ? heads : [...heads, head];
 }
 
 function withoutThinking(turns: readonly Turn[], from: number, tally: Tally): readonly Turn[] {

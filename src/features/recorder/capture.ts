@@ -3,6 +3,7 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { SampleToolRun } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import type {
   HopRecording,
   RecordedExchange,
@@ -145,7 +146,7 @@ export class Capture implements Recording {
     this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
   }
 
-  clientStart(status: number, headers: Headers): void {
+  clientStart(status: number, headers: HeaderFields): void {
     if (this.#over || this.#client !== undefined) return;
     this.#client = this.#edge('client-response', isSse(headers), { status }, { headers });
   }
@@ -235,6 +236,7 @@ export class Capture implements Recording {
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 
-const isSse = (headers: Headers) => (headers.get('content-type') ?? '').includes('event-stream');
+const isSse = (headers: HeaderFields) =>
+  (headers.get('content-type') ?? '').includes('event-stream');
 
 const madeError = ({ kind, message }: GatewayError) => ({ kind, message });

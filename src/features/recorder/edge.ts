@@ -2,6 +2,7 @@
 
 import type { SampleError } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { type Blanked, blankBody } from './blank-body.ts';
 import { BodyMask } from './body-mask.ts';
 import { Pace } from './pace.ts';
@@ -28,7 +29,7 @@ export interface EdgeFacts {
 
 /** As the gateway told it, credentials included: only for memory. */
 export interface RawFacts {
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   readonly url?: string;
 }
 

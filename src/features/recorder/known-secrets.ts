@@ -1,5 +1,6 @@
 /** Secrets that an exchange itself tells: whatever stands in its credential headers and URLs. */
 
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { isSecretHeader, redactHeaders, redactText } from '../../lib/redact.ts';
 import { maskText, spellings } from './body-mask.ts';
 
@@ -26,12 +27,15 @@ export class KnownSecrets {
   }
 
   /** The headers with credentials masked, which are remembered; names in lower case. */
-  headers(headers: Headers): { readonly headers: Record<string, string>; readonly count: number } {
+  headers(headers: HeaderFields): {
+    readonly headers: Record<string, string>;
+    readonly count: number;
+  } {
     const pairs: [string, string][] = [];
-    headers.forEach((value, name) => {
+    for (const [name, value] of headers) {
       if (isSecretHeader(name)) this.learn(value.replace(SCHEME, ''));
       pairs.push([name, value]);
-    });
+    }
     const redacted = redactHeaders(pairs);
     return { headers: Object.fromEntries(redacted.headers), count: redacted.count };
   }

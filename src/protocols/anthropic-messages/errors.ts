@@ -2,6 +2,7 @@
 
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import { memberOf } from '../../lib/json-members.ts';
 import type { HttpError } from '../protocol.ts';
@@ -29,7 +30,7 @@ export interface ErrorCircumstances {
 }
 
 /** An upstream's error answer. `body` is the raw text; relays answer in other shapes, or in HTML. */
-export function decodeError(status: number, body: string, headers: Headers): GatewayError {
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
   return decodeErrorBody(tryParse(body), {
     status,
     retryAfter: retryAfterOf(headers),

@@ -2,6 +2,7 @@
 
 import { retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { HttpError } from '../protocol.ts';
 import { type ErrorWords, kindOfError } from './error-kinds.ts';
@@ -16,7 +17,7 @@ interface Said extends ErrorWords {
  * An upstream's error answer. `body` is the raw text. The vendor's own message is kept; a page of
  * HTML is not a message.
  */
-export function decodeError(status: number, body: string, headers: Headers): GatewayError {
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
   const parsed = tryParse(body);
   const said: Said = parsed === undefined ? { body } : readError(parsed, body);
   const { kind, retryable } = kindOfError(status, said);

@@ -2,6 +2,7 @@
 
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
+import type { HeaderFields } from '../../lib/header-list.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import { memberOf } from '../../lib/json-members.ts';
@@ -43,7 +44,7 @@ const OVERFLOW =
 export function vendorError(
   status: number | undefined,
   error: Json | undefined,
-  headers?: Headers,
+  headers?: HeaderFields,
 ): GatewayError {
   const body = isObject(error) ? error : {};
   const code = codeOf(body.code) ?? codeOf(body.type);
@@ -83,7 +84,7 @@ function kindOf(status: number | undefined, body: JsonObject, message: string): 
 }
 
 /** An upstream's error answer; the body may be OpenAI's, another vendor's, or no JSON at all. */
-export function decodeError(status: number, body: string, headers: Headers): GatewayError {
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
   const value = tryParse(body);
   if (isObject(value)) {
     const inner = value.error ?? value.detail;

@@ -1,5 +1,7 @@
 /** Reads HTTP/1.1 answers from bytes as they come: heads, lengths, chunks, bodies until the close (RFC 9112). */
 
+import { type HeaderFields, HeaderList } from '../../lib/header-list.ts';
+
 /** What came is no HTTP/1.1 answer; the connection is of no more use. */
 export class MalformedReply extends Error {
   readonly code = 'malformed HTTP';
@@ -7,7 +9,7 @@ export class MalformedReply extends Error {
 
 export interface ReplyHead {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
 }
 
 // Vendors send a few KB; whoever sends more than this is not going to end.
@@ -269,11 +271,11 @@ function statusOf(text: string): { status: number; http10: boolean } {
 }
 
 /** The header lines behind the status line; what frames the body is noted on the way. */
-function headersOf(head: string, framing: Framing): Headers {
+function headersOf(head: string, framing: Framing): HeaderFields {
   const folded = head.includes('\n ') || head.includes('\n\t');
   // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
   const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;
-  const headers = new Headers();
+  const headers = new HeaderList();
   for (let from = text.indexOf('\n') + 1; from > 0; ) {
     const end = text.indexOf('\n', from);
     const stop = end < 0 ? text.length : end;

@@ -1,5 +1,6 @@
 /** What goes out for one request, head and body (RFC 9112 §3). */
 
+import { HeaderList } from '../../lib/header-list.ts';
 import type { UpstreamRequest } from '../transport.ts';
 
 /** Where a URL leads, in the parts that a connection and a request line need. */
@@ -47,8 +48,12 @@ export function requestBytes(
   { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
 ): readonly Uint8Array[] {
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${headers.get('host') ?? origin.host}\r\n`;
-  // Values come from `Headers`, which takes no line break.
-  for (const [name, value] of headers) if (!FRAMING.has(name)) head += `${name}: ${value}\r\n`;
+  // No value of a list, nor of `Headers`, holds a line break.
+  const list = HeaderList.from(headers);
+  for (let i = 0; i < list.size; i++) {
+    const name = list.name(i);
+    if (!FRAMING.has(name)) head += `${name}: ${list.value(i)}\r\n`;
+  }
   head += body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
   const size = body?.length ?? 0;
   if (body !== undefined && size > TOGETHER_BYTES) return [Buffer.from(head, 'latin1'), body];

@@ -97,6 +97,16 @@ describe('broken at the client, valid at the vendor, and valid again', () => {
   }
 });
 
+for (const to of ['openai-chat', 'openai-responses'] as const) {
+  test(`a history of nothing but another vendor's sealed thinking is not sent as an empty one to ${to}`, () => {
+    const content = [{ type: 'redacted_thinking', data: 'not theirs' }];
+    const body = { model: 'm', max_tokens: 10, messages: [{ role: 'assistant', content }] };
+    const { body: sent, names } = run(body, 'anthropic-messages', { to });
+    expect(CHECKS[to](sent)).toBeUndefined();
+    expect(names).toContain('empty_content_removed');
+  });
+}
+
 test('a call of the vendor’s own tool whose input is no object gets one, like a call of the client’s', () => {
   const call = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: 5 };
   const answer = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };

@@ -100,6 +100,22 @@ describe('thinking', () => {
     expect(names).toContain('thinking_disabled');
   });
 
+  test('words of their own beside the results: what begins behind them must begin with thinking, too', () => {
+    const loop = (...inner: Block[]) => [
+      user('a'),
+      assistant(genuine, use('toolu_1')),
+      user([result('toolu_1')]),
+      user('and hurry'),
+      assistant(...inner, use('toolu_2')),
+      user([result('toolu_2')]),
+    ];
+    const thinking = { thinking: { type: 'enabled', budget_tokens: 1024 } };
+    untouched(loop(genuine), thinking);
+    const { body, names } = repair(loop(text('b')), thinking);
+    expect(body.thinking).toEqual({ type: 'disabled' });
+    expect(names).toContain('thinking_disabled');
+  });
+
   test('adaptive thinking does not mind a loop without a head', () => {
     untouched([user('a'), assistant(use('toolu_1')), user([result('toolu_1')])], {
       thinking: { type: 'adaptive' },
