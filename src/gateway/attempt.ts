@@ -111,9 +111,11 @@ export async function attempt(options: Attempt): Promise<Answer> {
     const common = { target, notes, headers, same } as const;
     const reading: Reading = { attempt: options, prepared, source, client, common };
     const type = headers.get('content-type') ?? '';
-    return type.includes('event-stream') && ask.stream
-      ? await openStream(reading)
-      : await wholeAnswer(reading, type, answer.status);
+    const read =
+      type.includes('event-stream') && ask.stream
+        ? openStream(reading)
+        : wholeAnswer(reading, type, answer.status);
+    return read instanceof Promise ? await read : read;
   } catch (thrown) {
     abort.unfollow();
     sent?.release();

@@ -90,7 +90,8 @@ export function createGateway(options: GatewayOptions): Gateway {
           if (said !== undefined) onAnswer?.(said);
         });
       }
-      const answer = first.kind === 'whole' ? await finishWhole(first, runHop, exchange) : first;
+      const more = first.kind === 'whole' && first.continuation !== undefined;
+      const answer = more ? await finishWhole(first, runHop, exchange) : first;
       if (answer.kind === 'failed') return failedResponse(exchange, answer, tally);
       extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
       return wholeResponse(exchange, answer, tally);
@@ -112,7 +113,7 @@ function hopRunner(
 ): RunHop {
   const features =
     extras === undefined ? options.features : [...extras.features, ...options.features];
-  return async (hop) => {
+  return (hop) => {
     const facts = requestFacts({
       model: ask.model,
       protocol: exchange.protocol.name,
@@ -128,16 +129,17 @@ function hopRunner(
       decision = route(facts, table);
     } catch (thrown) {
       // A fact that a rule asked for needs the body decoded, and the body is broken.
-      return unrouted(asGatewayError(thrown));
+      return Promise.resolve(unrouted(asGatewayError(thrown)));
     }
-    if (!decision.ok) return unrouted(decision.error);
-    const rule = decision.reason.kind === 'rule' ? decision.reason.name : undefined;
+    if (!decision.ok) return Promise.resolve(unrouted(decision.error));
+    const { rule } = decision;
     tally.routed(rule);
-    const { answer, tries } = await runTries({
+    return runTries({
       targets: decision.targets,
       upstream,
       signal: exchange.signal,
       onRetry: options.onRetry,
+      tally,
       attempt: (routed, number, refusal) =>
         attempt({
           exchange,
@@ -154,8 +156,6 @@ function hopRunner(
           keepsAnswer: extras?.onAnswer !== undefined,
         }),
     });
-    tally.tried(answer, tries);
-    return answer;
   };
 }
 

@@ -18,6 +18,8 @@ export interface TriesOptions {
   ) => Promise<Answer>;
   readonly signal: AbortSignal;
   readonly onRetry: (failed: Failed) => void;
+  /** Told what came of it, and after how many tries. */
+  readonly tally: { tried(answer: Answer, tries: number): void };
 }
 
 /**
@@ -25,7 +27,7 @@ export interface TriesOptions {
  * except that a vendor's refusal of the request itself ends it at once. A refusal of the history is
  * answered once, by the same target with what the refusal names taken out.
  */
-export async function runTries(options: TriesOptions): Promise<{ answer: Answer; tries: number }> {
+export async function runTries(options: TriesOptions): Promise<Answer> {
   let last: Failed | undefined;
   let tries = 0;
   let mended = false;
@@ -39,7 +41,7 @@ export async function runTries(options: TriesOptions): Promise<{ answer: Answer;
     for (let attempt = 1; ; ) {
       tries++;
       const answer = await options.attempt(routed, tries, refusal);
-      if (answer.kind !== 'failed') return { answer, tries };
+      if (answer.kind !== 'failed') return ended(options, answer, tries);
       last = answer;
       if (!mended && !options.signal.aborted && historyRefusal(answer.error) !== undefined) {
         mended = true;
@@ -47,7 +49,7 @@ export async function runTries(options: TriesOptions): Promise<{ answer: Answer;
         options.onRetry(answer);
         continue;
       }
-      if (answer.remedy === 'never' || options.signal.aborted) return { answer, tries };
+      if (answer.remedy === 'never' || options.signal.aborted) return ended(options, answer, tries);
       if (answer.remedy === 'next-target') break;
       if ((answer.remedy === 'next-key' || answer.error.status === 429) && keysLeft > 0) {
         keysLeft--;
@@ -68,14 +70,22 @@ export async function runTries(options: TriesOptions): Promise<{ answer: Answer;
     }
     if (last !== undefined) options.onRetry(last);
   }
-  const answer = last ?? {
-    kind: 'failed',
-    error: new GatewayError('internal', 'No target was tried.'),
-    remedy: 'never',
-    target: undefined,
-    notes: undefined,
-  };
-  return { answer, tries };
+  return ended(
+    options,
+    last ?? {
+      kind: 'failed',
+      error: new GatewayError('internal', 'No target was tried.'),
+      remedy: 'never',
+      target: undefined,
+      notes: undefined,
+    },
+    tries,
+  );
+}
+
+function ended({ tally }: TriesOptions, answer: Answer, tries: number): Answer {
+  tally.tried(answer, tries);
+  return answer;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

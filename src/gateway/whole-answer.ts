@@ -17,16 +17,22 @@ import { emptyOrCut, fault, translateLane } from './open-stream.ts';
 const utf8 = new TextDecoder();
 
 /** @throws GatewayError upstream when what came is no answer in the upstream's protocol */
-export async function wholeAnswer(
+export function wholeAnswer(
   reading: Reading,
   contentType: string,
   status: number,
-): Promise<Answer> {
-  const { source, common, prepared, client } = reading;
-  const { protocol, ask, hop } = reading.attempt;
+): Answer | Promise<Answer> {
+  const { source, common } = reading;
   // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
-  const coming = common.headers.has('content-length') ? source.all() : collected(source);
-  const bytes = coming instanceof Promise ? await coming : coming;
+  const bytes = common.headers.has('content-length') ? source.all() : collected(source);
+  return bytes instanceof Promise
+    ? bytes.then((all) => read(reading, all, contentType, status))
+    : read(reading, bytes, contentType, status);
+}
+
+function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Answer {
+  const { common, prepared, client } = reading;
+  const { protocol, ask, hop } = reading.attempt;
   const streamed = contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
   const { digest } = found;

@@ -26,7 +26,20 @@ const tooLarge = (limit: number) =>
  * decoded size too, so that a small body cannot unfold into a large one.
  * @throws GatewayError too_large (413), or invalid_request for an unknown or broken encoding
  */
-export async function readBody(
+export function readBody(
+  request: Request,
+  headers: HeaderFields,
+  limit: number,
+): Promise<Uint8Array> {
+  const length = headers.get('content-length');
+  // No more than its length comes of it.
+  const plain = length !== null && !headers.has('content-encoding') && Number(length) <= limit;
+  return plain ? request.arrayBuffer().then(bytesOf) : readChecked(request, headers, limit);
+}
+
+const bytesOf = (buffer: ArrayBuffer): Uint8Array => Buffer.from(buffer);
+
+async function readChecked(
   request: Request,
   headers: HeaderFields,
   limit: number,

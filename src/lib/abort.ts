@@ -74,9 +74,4 @@ export class Abort implements AbortListener {
     signal.removeEventListener('abort', listener);
     this.#followed = undefined;
   }
-
-  /** @throws the reason */
-  throwIfAborted(): void {
-    if (this.#aborted) throw this.#reason;
-  }
 }

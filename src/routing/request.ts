@@ -66,6 +66,8 @@ export type RouteDecision =
       readonly ok: true;
       /** To be tried in this order; never empty, no target twice. */
       readonly targets: readonly RoutedTarget[];
+      /** The name of the rule that chose them; undefined where none did. */
+      readonly rule: string | undefined;
       readonly reason: RouteReason;
     }
   | { readonly ok: false; readonly error: GatewayError; readonly reason: RouteReason };

@@ -71,19 +71,10 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
   const { model, aliases } = followAliases(request.model, table.config);
   const asked = aliases.length === 0 ? request : withModel(request, model);
   const { providers } = table.config;
-  const decide = (
-    kind: RouteReason['kind'],
-    name: string,
-    targets: readonly RoutedTarget[],
-  ): RouteDecision => ({
-    ok: true,
-    targets,
-    reason: { kind, name, matched: [], aliases },
-  });
-
   const direct = splitTarget(model, providers);
   if (direct !== undefined) {
-    return decide('direct', direct.provider.name, [targetOf(direct.provider, direct.model)]);
+    const targets = [targetOf(direct.provider, direct.model)];
+    return unruled('direct', direct.provider.name, targets, aliases);
   }
   if (model !== '') {
     for (let index = 0; index < table.rules.length; index++) {
@@ -91,12 +82,12 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
       if (!allHold(rule.conditions, asked)) continue;
       const affinity = table.needs.has('affinity') ? request.affinity : '';
       const targets = rule.targets(model, affinity);
-      if (targets.length > 0) return decidedBy(rule, index, targets, asked, aliases, table);
+      if (targets.length > 0) return new Ruled(rule, index, targets, asked, aliases, table);
     }
     const takers = takersOf(model, table);
     if (takers.length > 0) {
       const targets = takers.map((name) => targetOf(providers[name]!, model));
-      return decide('listed', takers[0]!, targets);
+      return unruled('listed', takers[0]!, targets, aliases);
     }
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
@@ -108,29 +99,60 @@ function allHold(conditions: readonly Condition[], asked: RouteRequest): boolean
   return true;
 }
 
-/** Why is put into words only when somebody asks: nobody does on the way of a request. */
-function decidedBy(
-  { config, conditions }: Rule,
-  index: number,
+const unruled = (
+  kind: 'direct' | 'listed',
+  name: string,
   targets: readonly RoutedTarget[],
-  asked: RouteRequest,
   aliases: readonly string[],
-  table: RoutingTable,
-): RouteDecision {
-  return {
-    ok: true,
-    targets,
-    get reason(): RouteReason {
-      return {
-        kind: 'rule',
-        name: config.name,
-        index,
-        matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
-        aliases,
-        ...categoryOf(conditions, table, asked),
-      };
-    },
-  };
+): RouteDecision => ({
+  ok: true,
+  targets,
+  rule: undefined,
+  reason: { kind, name, matched: [], aliases },
+});
+
+/** Why is put into words only when somebody asks: nobody does on the way of a request. */
+class Ruled {
+  readonly ok = true;
+  readonly targets: readonly RoutedTarget[];
+  readonly #rule: Rule;
+  readonly #index: number;
+  readonly #asked: RouteRequest;
+  readonly #aliases: readonly string[];
+  readonly #table: RoutingTable;
+
+  constructor(
+    rule: Rule,
+    index: number,
+    targets: readonly RoutedTarget[],
+    asked: RouteRequest,
+    aliases: readonly string[],
+    table: RoutingTable,
+  ) {
+    this.targets = targets;
+    this.#rule = rule;
+    this.#index = index;
+    this.#asked = asked;
+    this.#aliases = aliases;
+    this.#table = table;
+  }
+
+  get rule(): string {
+    return this.#rule.config.name;
+  }
+
+  get reason(): RouteReason {
+    const asked = this.#asked;
+    const { config, conditions } = this.#rule;
+    return {
+      kind: 'rule',
+      name: config.name,
+      index: this.#index,
+      matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
+      aliases: this.#aliases,
+      ...categoryOf(conditions, this.#table, asked),
+    };
+  }
 }
 
 function categoryOf(

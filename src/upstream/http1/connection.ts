@@ -19,7 +19,7 @@ const ADDRESS = /^[\d.]+$|:/;
 const ALPN_HTTP1 = '\x08http/1.1';
 
 /** A connection that was kept turned out to be closed before anything of the answer came. */
-export const STALE = Symbol('stale connection');
+const STALE = Symbol('stale connection');
 
 const reset = () =>
   Object.assign(new Error('The connection was closed.'), { code: 'ECONNRESET' as const });
@@ -108,9 +108,18 @@ export class Connection implements TurnEnd, AbortListener, Line {
     });
   }
 
-  /** Sends a request; one at a time. Rejects with STALE where a kept connection was dead. */
-  send(pieces: readonly Uint8Array[], abort: Abort): Promise<UpstreamAnswer> {
-    return new Promise((resolve, reject) => {
+  /**
+   * Sends a request; one at a time. Where a kept connection turns out to be closed before anything of
+   * the answer came, it is sent `again`: that repeats nothing.
+   */
+  send(
+    pieces: readonly Uint8Array[],
+    abort: Abort,
+    again?: () => Promise<UpstreamAnswer>,
+  ): Promise<UpstreamAnswer> {
+    return new Promise((resolve, refuse) => {
+      const reject = (thrown: unknown) =>
+        thrown === STALE ? resolve(again?.() ?? Promise.reject(reset())) : refuse(thrown);
       const socket = this.#socket;
       if (this.#closed || socket === undefined) return reject(STALE);
       this.#reply = new Reply(this, { resolve, reject });

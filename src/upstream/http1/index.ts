@@ -1,7 +1,7 @@
 /** The network, without a thread between: HTTP/1.1 over kept connections on the sockets of this event loop. */
 
 import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
-import { Connection, STALE } from './connection.ts';
+import { Connection } from './connection.ts';
 import { type Place, placeOf, requestBytes } from './request-bytes.ts';
 
 // More than this kept for one server, and the peak of yesterday would hold sockets all day.
@@ -28,24 +28,14 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     return fresh;
   };
 
-  return async (request: UpstreamRequest): Promise<UpstreamAnswer> => {
-    const { abort } = request;
-    abort.throwIfAborted();
-    const place = placeFor(request.url);
-    const pieces = requestBytes(place, request);
-    const free = kept(place.origin.key);
-    // The one used last is the one least likely to have been closed meanwhile.
-    const known = free.pop();
-    if (known !== undefined) {
-      try {
-        return await known.send(pieces, abort);
-      } catch (thrown) {
-        // It was closed before the request arrived: sending it again repeats nothing.
-        if (thrown !== STALE) throw thrown;
-      }
-    }
-    const options = (place.origin.tls && (await tls?.())) || {};
-    const connection = await Connection.open(place.origin, options, abort, {
+  const fresh = async (
+    request: UpstreamRequest,
+    { origin }: Place,
+    pieces: readonly Uint8Array[],
+    free: Connection[],
+  ): Promise<UpstreamAnswer> => {
+    const options = (origin.tls && (await tls?.())) || {};
+    const connection = await Connection.open(origin, options, request.abort, {
       idle(freed) {
         if (free.length < MAX_IDLE) free.push(freed);
         else freed.end();
@@ -56,6 +46,18 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
       },
     });
     request.onConnected?.();
-    return connection.send(pieces, abort);
+    return connection.send(pieces, request.abort);
+  };
+
+  return (request) => {
+    const { abort } = request;
+    if (abort.aborted) return Promise.reject(abort.reason);
+    const place = placeFor(request.url);
+    const pieces = requestBytes(place, request);
+    const free = kept(place.origin.key);
+    // The one used last is the one least likely to have been closed meanwhile.
+    const known = free.pop();
+    const again = () => fresh(request, place, pieces, free);
+    return known === undefined ? again() : known.send(pieces, abort, again);
   };
 }
