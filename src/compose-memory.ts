@@ -163,7 +163,7 @@ async function postEmbeddings(
   const abort = new Abort();
   abort.follow(signal);
   try {
-    const { answer: sent, release } = await upstream.send({
+    const sent = await upstream.send({
       path: '/embeddings',
       search: '',
       body: Buffer.from(JSON.stringify(body)),
@@ -173,7 +173,7 @@ async function postEmbeddings(
       abort,
     });
     try {
-      const { status, body } = decoded(sent);
+      const { status, body } = decoded(sent.answer);
       const chunks: Uint8Array[] = [];
       await readFirst(body, EMBEDDINGS_BYTES, (chunk) => chunks.push(chunk));
       const answer = tryParse(new TextDecoder().decode(Buffer.concat(chunks)));
@@ -185,7 +185,7 @@ async function postEmbeddings(
         ok ? {} : { status },
       );
     } finally {
-      release();
+      sent.release();
     }
   } finally {
     abort.unfollow();

@@ -1,7 +1,7 @@
-/**
- * An AbortController for whoever makes one for every request: a controller, its signal and a listener
- * are native objects, and cost more than all else that watches over a short exchange.
- */
+/** An AbortController for whoever makes one for every request. */
+
+// A controller, its signal and a listener are native objects: they cost more than all else that watches
+// over a short exchange.
 
 export interface AbortListener {
   /** Must not throw. */

@@ -1,7 +1,7 @@
-/**
- * Header fields as a flat list of strings. Every `Headers` is native, each name and value in it a copy
- * of its own; four of them a request cost more than reading and writing the requests themselves.
- */
+/** Header fields as a flat list of strings. */
+
+// Every `Headers` is native, each name and value in it a copy of its own; four of them a request cost
+// more than reading and writing the requests themselves.
 
 import { put } from './json-members.ts';
 

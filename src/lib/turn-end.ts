@@ -1,8 +1,8 @@
-/**
- * Work put off to the end of this turn of the event loop. Done socket by socket, every write wakes its
- * peer by itself: half of what a short exchange costs is the kernel putting others to work. Done
- * together, the first write wakes them, and the code of each step is still in the cache for the next.
- */
+/** Work put off to the end of this turn of the event loop, where it is done together. */
+
+// Done socket by socket, every write wakes its peer by itself: a quarter of what a short exchange costs
+// is the kernel putting others to work. Done together, the first write wakes them, and the code of each
+// step is still in the cache for the next.
 
 export interface TurnEnd {
   /** Must not throw. */

@@ -2,7 +2,6 @@
 
 import pino from 'pino';
 import { redactText } from '../lib/redact.ts';
-import { atTurnEnd } from '../lib/turn-end.ts';
 import { prettyLine } from './pretty-line.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -87,21 +86,28 @@ function isoNow(): string {
 }
 
 /**
- * The lines of a turn of the event loop go out together at its end: one system call under load, and
- * a crash loses none but those of its own turn.
+ * The first line of a turn of the event loop is written at once, those that follow in the same turn
+ * go out together at its end: one system call under load, and a crash loses none but of its own turn.
  */
 function batched(stderr: { write(text: string): unknown }): (line: string) => void {
   let waiting = '';
+  let busy = false;
   const flush = () => {
+    busy = false;
+    if (waiting === '') return;
     const text = waiting;
     waiting = '';
-    if (text !== '') stderr.write(text);
+    stderr.write(text);
   };
-  const turn = { onTurnEnd: flush };
   process.on('exit', flush);
   return (line) => {
-    if (waiting === '') atTurnEnd(turn);
-    waiting += line;
+    if (busy) {
+      waiting += line;
+      return;
+    }
+    busy = true;
+    stderr.write(line);
+    setImmediate(flush);
   };
 }
 

@@ -1,3 +1,5 @@
+/** Header lists beside what `Headers` makes of the same fields. */
+
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { HeaderList } from '../../src/lib/header-list.ts';

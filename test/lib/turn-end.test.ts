@@ -1,3 +1,5 @@
+/** What is put off to the end of a turn of the event loop, and when it is done. */
+
 import { expect, test } from 'bun:test';
 import { atTurnEnd, type TurnEnd } from '../../src/lib/turn-end.ts';
 
