@@ -40,12 +40,12 @@ interface Grammar {
   readonly reasoning: Lexicon;
 }
 
-const grammars = new Map<string, Grammar>();
+/** By the very list of a profile; profiles are few, and made once. */
+const grammars = new WeakMap<readonly string[], Grammar>();
 
 function grammarOf({ profile, protocol }: Target): Grammar {
   const families = profile.leakFamilies ?? defaultFamilies(protocol);
-  const key = families.join(',');
-  const known = grammars.get(key);
+  const known = grammars.get(families);
   if (known !== undefined) return known;
   const inForce = new Set(families);
   const words = [...EVERYTHING.words.values()].filter(
@@ -59,7 +59,7 @@ function grammarOf({ profile, protocol }: Target): Grammar {
     // Vendors' own reasoning may show its tags; that is no leak.
     reasoning: lexicon(begins.filter(({ family }) => family !== 'think-tags')),
   };
-  grammars.set(key, grammar);
+  grammars.set(families, grammar);
   return grammar;
 }
 
@@ -92,7 +92,8 @@ export function leakedCalls(
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
       const grammar = grammarOf(target);
       const callable = sent.settings.toolChoice?.type !== 'none';
-      const tools = toolIndex(callable ? sent.tools : []);
+      const all = toolIndex(sent.tools);
+      const tools = callable ? all : NO_TOOLS;
       const { format } = sent.settings;
       const plain = format === undefined || format.type === 'text';
       const rules: Omit<ScanRules, 'lexicon'> = {
@@ -106,7 +107,7 @@ export function leakedCalls(
       return interceptor({
         text: { ...rules, lexicon: grammar.text },
         reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
-        native: { tools: toolIndex(sent.tools), all: EVERYTHING, provider: target.provider },
+        native: { tools: all, all: EVERYTHING, provider: target.provider },
         signed: target.protocol === 'anthropic-messages',
         notes,
         report: (family, outcome) => report({ family, outcome, target }),
@@ -114,6 +115,8 @@ export function leakedCalls(
     },
   };
 }
+
+const NO_TOOLS = toolIndex([]);
 
 const hasCalls = (sent: Conversation): boolean =>
   sent.turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool-call'));

@@ -13,6 +13,7 @@ export interface KnownTool {
 }
 
 export interface ToolIndex {
+  /** How many tools. */
   readonly size: number;
   /** The tool that a leaked name means, or undefined. */
   resolve(spelled: string): KnownTool | undefined;
@@ -22,9 +23,25 @@ const NO_SCHEMA: JsonObject = {};
 
 /**
  * Client and gateway tools; what the vendor runs itself is no tool here. A name that two tools could
- * mean is none.
+ * mean is none. Most answers call nothing: the names are spelled when the first one is asked for.
  */
 export function toolIndex(tools: readonly Tool[]): ToolIndex {
+  let find: Find | undefined;
+  return {
+    size: tools.reduce((sum, { type }) => (type === 'hosted' ? sum : sum + 1), 0),
+    resolve(spelled) {
+      find ??= spellingsOf(tools);
+      const name = spelled.trim().replace(/^["'`]|["'`]$/g, '');
+      // Kimi's `functions.NAME:IDX`, Harmony's `functions.NAME`, Python's dotted names.
+      const bare = name.replace(/^functions?[.:/]/, '').replace(/:\d+$/, '');
+      return find(name) ?? find(bare) ?? find(bare.slice(bare.lastIndexOf('.') + 1));
+    },
+  };
+}
+
+type Find = (name: string) => KnownTool | undefined;
+
+function spellingsOf(tools: readonly Tool[]): Find {
   const exact = new Map<string, KnownTool>();
   const loose = new Map<string, KnownTool | undefined>();
   const flat = toolNames(tools, 64);
@@ -45,14 +62,5 @@ export function toolIndex(tools: readonly Tool[]): ToolIndex {
     const before = loose.has(name);
     loose.set(name, before ? undefined : known);
   }
-  const find = (name: string) => exact.get(name) ?? loose.get(name);
-  return {
-    size: exact.size,
-    resolve(spelled) {
-      const name = spelled.trim().replace(/^["'`]|["'`]$/g, '');
-      // Kimi's `functions.NAME:IDX`, Harmony's `functions.NAME`, Python's dotted names.
-      const bare = name.replace(/^functions?[.:/]/, '').replace(/:\d+$/, '');
-      return find(name) ?? find(bare) ?? find(bare.slice(bare.lastIndexOf('.') + 1));
-    },
-  };
+  return (name) => exact.get(name) ?? loose.get(name);
 }
