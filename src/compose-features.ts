@@ -181,23 +181,23 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       });
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(tools.registry, chat?.tools ?? []);
-      // Without any tool the loop has nothing to offer, to hold or to restore.
-      const idle = registry.tools.length === 0 && registry.starting !== true;
-      const server = idle ? [] : [exchangeTools(exchange, ask, { registry, chat, recording })];
       const adds = registry.starting || registry.tools.some(({ inject }) => inject !== 'declared');
-      const leak = chat?.chat === true ? leaksOfChats : adds ? leaksOfTools : leaks;
-      // Reasoning about what was recalled must not outlive its space.
-      const memory =
-        chat?.space === undefined
-          ? [sessionLedger({ ledger: answers, owner: exchange.owner })]
-          : [];
       // Calls are recovered before tools run; a vendor's wishes are fitted to a history that is sound.
-      const { before = [], behind = [] } = chat ?? {};
-      const rest = [vision, afterRefusal, pairing, results, fit];
-      return {
-        features: [leak, ...before, ...server, ...memory, ...rest, ...behind],
-        space: chat?.space,
-      };
+      const features: Feature[] = [
+        chat?.chat === true ? leaksOfChats : adds ? leaksOfTools : leaks,
+      ];
+      if (chat !== undefined) features.push(...chat.before);
+      // Without any tool the loop has nothing to offer, to hold or to restore.
+      if (registry.tools.length > 0 || registry.starting === true) {
+        features.push(exchangeTools(exchange, ask, { registry, chat, recording }));
+      }
+      // Reasoning about what was recalled must not outlive its space.
+      if (chat?.space === undefined) {
+        features.push(sessionLedger({ ledger: answers, owner: exchange.owner }));
+      }
+      features.push(vision, afterRefusal, pairing, results, fit);
+      if (chat !== undefined) features.push(...chat.behind);
+      return { features, space: chat?.space };
     },
     codexSearch(body, signal) {
       const tool = tools.registry.named('web_search');

@@ -148,7 +148,6 @@ export function compose(options: ComposeOptions): Composed {
 
   const shared = {
     protocols: PROTOCOLS,
-    features: [],
     snapshot: () => settings.snapshot,
     onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) =>
       metrics.retries.add(1, target?.provider ?? '', error.kind),

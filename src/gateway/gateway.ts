@@ -29,7 +29,7 @@ export interface Snapshot {
   readonly slots: Slots;
 }
 
-/** What one exchange needs beside the features of all. */
+/** What acts on one exchange. */
 export interface Extras {
   readonly features: readonly Feature[];
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
@@ -38,7 +38,6 @@ export interface Extras {
 
 export interface GatewayOptions {
   readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
-  readonly features: readonly Feature[];
   /** For bodies that cannot be read as they are. */
   readonly mend?: Mend;
   /** @throws GatewayError what the client is told instead of an answer */
@@ -111,8 +110,7 @@ function hopRunner(
   extras: Extras | undefined,
   tally: Tally,
 ): RunHop {
-  const features =
-    extras === undefined ? options.features : [...extras.features, ...options.features];
+  const features = extras?.features ?? [];
   return (hop) => {
     const facts = requestFacts({
       model: ask.model,

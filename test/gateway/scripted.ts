@@ -76,8 +76,7 @@ export function scriptedGateway(
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
     protocols: PROTOCOLS,
-    features,
-    extras: () => undefined,
+    extras: () => ({ features }),
     snapshot: () => ({
       table,
       slots,
