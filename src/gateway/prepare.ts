@@ -61,7 +61,7 @@ export function prepare(job: Job): Prepared | Promise<Prepared> {
 }
 
 /** What is needed of a request to read its answer. */
-class Upstreamed implements UpstreamContext {
+class SentRequest implements UpstreamContext {
   readonly target: Target;
   readonly notes: Notes;
   readonly #sent: Conversation | undefined;
@@ -98,7 +98,7 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
     const interceptor = feature.intercept?.(sent ?? ask.conversation, context);
     if (interceptor !== undefined) interceptors.push(interceptor);
   }
-  const upstream = new Upstreamed(sent, job);
+  const upstream = new SentRequest(sent, job);
   const asAsked = sent === undefined || sent === ask.conversation;
   const { mended } = ask;
   if (mended.length > 0) notes.join(mended);

@@ -8,7 +8,7 @@ export interface AbortListener {
   onAbort(reason: unknown): void;
 }
 
-export class Abort implements AbortListener {
+export class Abort {
   #aborted = false;
   #reason: unknown;
   readonly #listeners: AbortListener[] = [];
@@ -42,13 +42,10 @@ export class Abort implements AbortListener {
     for (const listener of this.#listeners.splice(0)) listener.onAbort(reason);
   }
 
-  onAbort(reason: unknown): void {
-    this.abort(reason);
-  }
-
-  /** Tells `listener` when it comes to that; never twice, and never when it has come to that before. */
+  /** Tells `listener` when it comes to that, once; at once when it has. */
   listen(listener: AbortListener): void {
-    this.#listeners.push(listener);
+    if (this.#aborted) listener.onAbort(this.#reason);
+    else this.#listeners.push(listener);
   }
 
   unlisten(listener: AbortListener): void {

@@ -52,8 +52,14 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
   return (request) => {
     const { abort } = request;
     if (abort.aborted) return Promise.reject(abort.reason);
-    const place = placeFor(request.url);
-    const pieces = requestBytes(place, request);
+    let place: Place;
+    let pieces: readonly Uint8Array[];
+    try {
+      place = placeFor(request.url);
+      pieces = requestBytes(place, request);
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
     const free = kept(place.origin.key);
     // The one used last is the one least likely to have been closed meanwhile.
     const known = free.pop();

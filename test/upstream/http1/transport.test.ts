@@ -580,6 +580,22 @@ describe('TLS', () => {
     expect(await codeOf(client({ ca })(ask(named(server.url))))).not.toBe('no error');
   });
 
+  test('who leaves while certificates are read sends nothing', async () => {
+    const server = serve((socket) => socket.write(ok('late')), {
+      cert: certificate('localhost'),
+      key: certificate('localhost.key'),
+    });
+    const abort = new Abort();
+    const reason = new Error('gone');
+    const send = http1Transport(async () => {
+      abort.abort(reason);
+      return { ca: certificate('authority') };
+    });
+    await expect(send(ask(server.url, abort))).rejects.toBe(reason);
+    await Bun.sleep(50);
+    expect(server.requests.length).toBe(0);
+  });
+
   test('a server that speaks no TLS is an error, not a hang', async () => {
     const server = serve((socket) => socket.write(ok('plain')));
     const listener = Bun.listen({
