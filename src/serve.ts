@@ -8,12 +8,15 @@ import { secretsIn } from './config/secret.ts';
 import { liftLimit, limitedProviders } from './fetch-limit.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
+import { releaseProgramPages } from './lib/program-pages.ts';
 import { SUCCESSOR, succeed } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
 import { startWorkers } from './workers.ts';
 
 const OPEN_STATE_MS = 50;
+// Late enough for the first requests of whoever waited for the start.
+const STARTED_MS = 300;
 
 export interface ServeHow extends ServeOptions {
   /** This process is one of several that another one started; it says nothing on stdout. */
@@ -126,6 +129,7 @@ export async function serve(how: ServeHow): Promise<number> {
   supervisor.ready(server.url);
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
   setTimeout(composed.openState, OPEN_STATE_MS);
+  setTimeout(releaseProgramPages, STARTED_MS);
   if (how.variables[SUCCESSOR] !== undefined) process.send?.('ready');
   await stopping;
   live.close();

@@ -2,7 +2,12 @@
 
 import { holdsAny, marks, searchable } from '../lib/bytes.ts';
 
+// Kept of what was copied: so many frames of the longest kind that came, within these bounds. Five
+// hundred streams of small frames would else hold 8 MB, and need as much again when they all end.
+const FRAMES = 8;
+const LEAST_BYTES = 2 * 1024;
 const TAIL_BYTES = 16 * 1024;
+const LF = 0x0a;
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
 const TERMINAL_BYTES = 16 * 1024 * 1024;
 
@@ -10,9 +15,9 @@ const TERMINAL_BYTES = 16 * 1024 * 1024;
 const HELD_CHUNKS = 3;
 
 /**
- * Keeps the last 16 KB or somewhat more: the last few chunks, and what stood before them as a copy in
- * one buffer that is written round and round (a chunk held by reference costs many times its length).
- * With marks (the beginnings of a terminal that may be larger), everything from the first mark on is
+ * Keeps the last frames, up to 16 KB or somewhat more: the last few chunks, and what stood before them
+ * as a copy in one buffer that is written round and round (a chunk held by reference costs many times
+ * its length) and grows when longer frames come. With marks (the beginnings of a terminal that may be larger), everything from the first mark on is
  * kept, in chunks.
  */
 export class Tail {
@@ -23,6 +28,9 @@ export class Tail {
   #length = 0;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
+  /** Since the last chunk that ended with a frame. */
+  #frameBytes = 0;
+  #longest = 0;
   #cut = false;
   #marked = false;
   /** The chunks from the mark's on. */
@@ -35,12 +43,16 @@ export class Tail {
   }
 
   push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
     if (!this.#marked && this.#marks.length > 0) this.#marked = this.#holdsMark(chunk);
     if (this.#marked) this.#keep(chunk);
     else this.#hold(chunk);
   }
 
   #hold(chunk: Uint8Array): void {
+    this.#frameBytes += chunk.length;
+    if (this.#frameBytes > this.#longest) this.#longest = this.#frameBytes;
+    if (endsFrame(chunk)) this.#frameBytes = 0;
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#held.length <= HELD_CHUNKS) return;
@@ -56,18 +68,38 @@ export class Tail {
   }
 
   #turn(chunk: Uint8Array): void {
-    this.#ring ??= Buffer.allocUnsafeSlow(TAIL_BYTES);
-    const skip = Math.max(0, chunk.length - TAIL_BYTES);
+    const ring = this.#ringFor(chunk);
+    const size = ring.length;
+    const skip = Math.max(0, chunk.length - size);
     const last = skip === 0 ? chunk : chunk.subarray(skip);
-    const at = (this.#length + skip) % TAIL_BYTES;
-    const room = TAIL_BYTES - at;
-    if (last.length <= room) this.#ring.set(last, at);
+    const at = (this.#length + skip) % size;
+    const room = size - at;
+    if (last.length <= room) ring.set(last, at);
     else {
-      this.#ring.set(last.subarray(0, room), at);
-      this.#ring.set(last.subarray(room), 0);
+      ring.set(last.subarray(0, room), at);
+      ring.set(last.subarray(room), 0);
     }
     this.#length += chunk.length;
-    if (this.#length > TAIL_BYTES) this.#cut = true;
+    if (this.#length > size) this.#cut = true;
+  }
+
+  /** The ring, larger than before where the chunk would push out what is still to be kept. */
+  #ringFor(chunk: Uint8Array): Buffer {
+    const ring = this.#ring;
+    const size = ring?.length ?? 0;
+    if (ring !== undefined && this.#length + chunk.length <= size) return ring;
+    const wanted = Math.min(TAIL_BYTES, this.#longest * FRAMES);
+    if (ring !== undefined && size >= wanted) return ring;
+    let larger = Math.max(LEAST_BYTES, size);
+    while (larger < wanted) larger *= 2;
+    const parts = this.#turned();
+    this.#ring = Buffer.allocUnsafeSlow(larger);
+    this.#length = 0;
+    for (const part of parts) {
+      this.#ring.set(part, this.#length);
+      this.#length += part.length;
+    }
+    return this.#ring;
   }
 
   #keep(chunk: Uint8Array): void {
@@ -100,8 +132,8 @@ export class Tail {
   #turned(): readonly Uint8Array[] {
     const ring = this.#ring;
     if (ring === undefined || this.#length === 0) return [];
-    if (this.#length <= TAIL_BYTES) return [ring.subarray(0, this.#length)];
-    const end = this.#length % TAIL_BYTES;
+    if (this.#length <= ring.length) return [ring.subarray(0, this.#length)];
+    const end = this.#length % ring.length;
     return [ring.subarray(end), ring.subarray(0, end)];
   }
 
@@ -116,3 +148,7 @@ export class Tail {
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 }
+
+/** Counted as the middle of a frame: lines that end in CR LF, and what comes byte by byte. */
+const endsFrame = (chunk: Uint8Array): boolean =>
+  chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF;

@@ -1,6 +1,7 @@
 /** Sends datagrams to a Unix socket: the one thing that Bun's and Node's socket APIs leave out. */
 
-import { dlopen, FFIType, ptr } from 'bun:ffi';
+import { FFIType, ptr } from 'bun:ffi';
+import { libc } from './libc.ts';
 
 export interface DatagramSender {
   /** False when it did not arrive. Never blocks, never throws. */
@@ -24,22 +25,6 @@ const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 2 | 0x80000;
 const DONTWAIT_NOSIGNAL = 0x40 | 0x4000;
 const CLOCK_MONOTONIC = 1;
-const MUSL = { x64: 'libc.musl-x86_64.so.1', arm64: 'libc.musl-aarch64.so.1' } as Record<
-  string,
-  string
->;
-
-function libc() {
-  for (const name of ['libc.so.6', MUSL[process.arch]]) {
-    if (name === undefined) continue;
-    try {
-      return dlopen(name, SYMBOLS);
-    } catch {
-      // The other C library, then.
-    }
-  }
-  return undefined;
-}
 
 /** `sockaddr_un`: a path, or with `@` in front a name in the abstract namespace (unix(7)). */
 function address(path: string): Uint8Array {
@@ -54,10 +39,10 @@ function address(path: string): Uint8Array {
 
 /** A sender to a socket; undefined where this is not Linux or there is no C library to ask. */
 export function datagramSender(path: string): DatagramSender | undefined {
-  if (process.platform !== 'linux' || !/^[/@]./.test(path)) return undefined;
-  const library = libc();
-  if (library === undefined) return undefined;
-  const { socket, sendto, close, clock_gettime } = library.symbols;
+  if (!/^[/@]./.test(path)) return undefined;
+  const system = libc(SYMBOLS);
+  if (system === undefined) return undefined;
+  const { socket, sendto, close, clock_gettime } = system;
   const to = address(path);
   return {
     send(text) {

@@ -1,7 +1,7 @@
 /** The binary as a process: what it reads, whom it serves, how it starts, reloads and stops. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -43,6 +43,23 @@ describe('serving', () => {
   test('stdout holds the one line that says where, and nothing else', () => {
     expect(gateway.stdout()).toBe(`hopgate listening on ${gateway.url}\n`);
   });
+
+  test.skipIf(process.platform !== 'linux')(
+    'what only the start needed of the program does not stay in memory',
+    async () => {
+      const fresh = await startGateway(threeProviders(upstream));
+      const resident = () =>
+        Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${fresh.pid}/status`, 'latin1'))?.[1]);
+      try {
+        const most = resident();
+        for (let tries = 0; resident() > most - 8192 && tries < 100; tries++) await Bun.sleep(50);
+        expect(resident()).toBeLessThan(most - 8192);
+        expect((await fetch(`${fresh.url}/healthz`)).status).toBe(200);
+      } finally {
+        await fresh.stop();
+      }
+    },
+  );
 
   test('health, readiness, metrics and the root answer', async () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);

@@ -61,6 +61,59 @@ test('chunks of every kind of size keep the order of their bytes', () => {
   );
 });
 
+test('an empty chunk pushes nothing out', () => {
+  const tail = new Tail([]);
+  for (const size of [0, 8000, 8000, 8000]) tail.push(Buffer.alloc(size, 'a'));
+  expect(tail.bytes.length).toBe(24_000);
+  expect(tail.cut).toBe(false);
+});
+
+const framesOf = (sizes: readonly number[]) =>
+  sizes.map((size, i) => `data: ${String.fromCharCode(97 + (i % 26)).repeat(size)}\n\n`);
+
+test('the last frames are kept whole or 16 KB of them, however their sizes change and they are cut', () => {
+  // Some frames of one kind, then some of another, each up to a quarter shorter than the longest.
+  const kind = fc.integer({ min: 4, max: 3000 }).chain((longest) =>
+    fc.array(fc.integer({ min: Math.ceil(longest * 0.75), max: longest }), {
+      maxLength: 80,
+      size: 'max',
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(kind, { maxLength: 4 }).map((kinds) => kinds.flat()),
+      fc.integer({ min: 1, max: 1500 }),
+      fc.boolean(),
+      (lengths, size, flushed) => {
+        const frames = framesOf(lengths);
+        const whole = Buffer.from(frames.join(''));
+        const tail = new Tail([]);
+        // A server that flushes each frame lets it begin a chunk.
+        for (const run of flushed ? frames : [whole]) {
+          for (const chunk of chunksOf(Buffer.from(run), size)) tail.push(Buffer.from(chunk));
+        }
+        const kept = tail.bytes;
+        const last = frames.slice(-7).join('').length;
+        expect(kept.length).toBeGreaterThanOrEqual(Math.min(whole.length, last, 16 * 1024));
+        expect(whole.subarray(whole.length - kept.length).equals(kept)).toBe(true);
+        expect(tail.cut).toBe(kept.length < whole.length);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('a stream of small frames holds little memory, and one long frame among them is not lost', () => {
+  const small = framesOf(Array.from({ length: 2000 }, () => 180));
+  const tail = new Tail([]);
+  for (const frame of small) tail.push(Buffer.from(frame));
+  expect(tail.bytes.length).toBeLessThan(3 * 1024);
+  const [long] = framesOf([12_000]);
+  for (const part of chunksOf(Buffer.from(long!), 100)) tail.push(Buffer.from(part));
+  for (const frame of small.slice(0, 3)) tail.push(Buffer.from(frame));
+  expect(Buffer.from(tail.bytes).toString()).toContain(long!);
+});
+
 test('from a terminal mark on everything is kept, cut in the middle of the mark or not', () => {
   const mark = 'event: response.completed';
   const whole = Buffer.from(`${'a'.repeat(30_000)}\n\n${mark}\n${'b'.repeat(100_000)}`);
