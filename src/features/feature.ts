@@ -1,7 +1,7 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -26,6 +26,12 @@ export interface FeatureContext {
  */
 export interface Interceptor {
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[];
+  /**
+   * Would every piece of this text of the open block be handed on as the very event it came in, however
+   * it is cut? Reads only. True: it is given to `event` as one, which hands on that very event. Left
+   * out: it has to come piece by piece.
+   */
+  passes?(event: DeltaEvent): boolean;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**

@@ -5,7 +5,7 @@ import type { DeltaEvent, FinishReason, StreamEvent } from '../conversation/even
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Interceptor, Next } from '../features/feature.ts';
-import { type SseFrame, SseParser } from '../lib/sse.ts';
+import { type FrameReader, type SseFrame, SseParser } from '../lib/sse.ts';
 import type { ClientContext, Digest, StreamDecoder, StreamEncoder } from '../protocols/protocol.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { type Lane, type Output, Outputs, type Said } from './lane.ts';
@@ -32,7 +32,7 @@ export interface TranslateOptions {
   readonly continues: boolean;
 }
 
-export class TranslateLane implements Lane {
+export class TranslateLane implements Lane, FrameReader {
   readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
@@ -40,6 +40,12 @@ export class TranslateLane implements Lane {
   readonly #parser: SseParser;
   readonly #watch = new AnswerWatch();
   #originals: Originals | undefined;
+  /** What this chunk gives. */
+  #out = new Outputs();
+  /** What the run of frames says that comes next. */
+  #run: DeltaEvent | undefined;
+  /** Up to here the frames of this chunk have to come one by one. */
+  #refused = 0;
   #waiting: StreamEvent[] | undefined;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
@@ -57,7 +63,32 @@ export class TranslateLane implements Lane {
   }
 
   push(chunk: Uint8Array): Output {
-    return this.#frames(this.#parser.push(chunk));
+    this.#out = new Outputs();
+    this.#refused = 0;
+    this.#parser.read(chunk, this);
+    return this.#out.all();
+  }
+
+  frame(frame: SseFrame): void {
+    const run = this.#run;
+    this.#run = undefined;
+    this.#tell(frame, run === undefined ? this.#decoder.push(frame) : [run], this.#out);
+  }
+
+  /** Frames of nothing but text that nobody will touch: seen as one piece of it, and out as their bytes. */
+  run(text: string, at: number): number {
+    if (this.#originals?.idle !== true || at < this.#refused) return at;
+    if (!this.#watch.answered || this.#watch.empty) return at;
+    const run = this.#decoder.textAt?.(text, at);
+    if (run === undefined) return at;
+    const { event, to } = run;
+    for (const interceptor of this.#interceptors) {
+      if (interceptor.passes?.(event) === true) continue;
+      this.#refused = to;
+      return at;
+    }
+    this.#run = event;
+    return to;
   }
 
   /** Events that come from elsewhere than frames: a whole reply, taken apart. */
@@ -78,7 +109,7 @@ export class TranslateLane implements Lane {
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
     const out = new Outputs();
-    this.#take(frames, out);
+    for (const frame of frames) this.#tell(frame, this.#decoder.push(frame), out);
     if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) out.bytes(unframed);
     const last = this.#decoder.end();
     this.#originals?.push(undefined, last, out);
@@ -98,26 +129,18 @@ export class TranslateLane implements Lane {
     return this.#next;
   }
 
-  #frames(frames: readonly SseFrame[]): Output {
-    const out = new Outputs();
-    this.#take(frames, out);
-    return out.all();
-  }
-
-  #take(frames: readonly SseFrame[], out: Outputs): void {
-    for (const frame of frames) {
-      const events = this.#decoder.push(frame);
-      const told = this.#through(events);
-      const idle = this.#originals?.idle === true && !this.#watch.empty;
-      if (idle && told === events && events.length === 1 && events[0]!.type === 'delta') {
-        // Most of every stream: one piece of text that nobody touched.
-        this.#pass(events[0]);
-        write(frame, out);
-        continue;
-      }
-      this.#originals?.push(frame, events, out);
-      this.#write(told, out);
+  /** What a frame said, through the interceptors and out. */
+  #tell(frame: SseFrame, events: readonly StreamEvent[], out: Outputs): void {
+    const told = this.#through(events);
+    const idle = this.#originals?.idle === true && !this.#watch.empty;
+    if (idle && told === events && events.length === 1 && events[0]!.type === 'delta') {
+      // Most of every stream: one piece of text that nobody touched.
+      this.#pass(events[0]);
+      write(frame, out);
+      return;
     }
+    this.#originals?.push(frame, events, out);
+    this.#write(told, out);
   }
 
   /** Does for an event that leaves as bytes what {@link #encode} does for one that leaves as text. */

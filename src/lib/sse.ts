@@ -26,6 +26,17 @@ export interface SseOptions {
   readonly raw?: false;
 }
 
+/** Takes frames as they are found. */
+export interface FrameReader {
+  frame(frame: SseFrame): void;
+  /**
+   * Asked before a frame is taken apart: where a run of frames ends that begins at `at` of `text` and
+   * can be dealt with as one; `at` when there is none. The run comes to `frame` next, without `data`.
+   * `text` holds whole frames with LF lines, blank lines included.
+   */
+  run?(text: string, at: number): number;
+}
+
 /** Splits a byte stream into frames, whatever the chunk boundaries; LF, CRLF and CR lines. */
 export class SseParser {
   readonly #raw: boolean;
@@ -39,34 +50,55 @@ export class SseParser {
   /** Frames completed by this chunk, in order. The chunk is kept by reference. */
   push(chunk: Uint8Array): SseFrame[] {
     const frames: SseFrame[] = [];
+    this.read(chunk, { frame: (frame) => frames.push(frame) });
+    return frames;
+  }
+
+  /** Gives them to the reader, as {@link push} does in a list; should it throw, the chunk counts as read. */
+  read(chunk: Uint8Array, reader: FrameReader): void {
     const bytes = this.#joined(chunk);
     const end = lastPlainEnd(bytes);
     if (end > 0) {
-      // One decoding for all of them costs a fraction of one for each.
-      const text = utf8.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
-      // As many characters as bytes: pure ASCII, and what stands where in one stands there in the other.
-      const ascii = text.length === end;
-      let kept = end;
-      for (let at = 0, from = 0; at < text.length; ) {
-        const next = text.indexOf('\n\n', at) + 2;
-        if (next < 2) {
-          // An odd line feed behind a blank line belongs to what comes next.
-          kept = end - (text.length - at);
-          break;
-        }
-        const to = ascii ? next : this.#raw ? blankLineEnd(bytes, from) : 0;
-        frames.push(parseFrame(text, at, next, this.#raw ? bytes : NO_BYTES, from, to));
-        at = next;
-        from = to;
-      }
-      this.#keep(bytes, kept);
-      return frames;
+      this.#keep(bytes, end);
+      this.#plain(bytes, end, reader);
+      return;
     }
+    const frames: SseFrame[] = [];
     this.#cut(bytes, (frame) => {
       frames.push(frame);
       return false;
     });
-    return frames;
+    for (const frame of frames) reader.frame(frame);
+  }
+
+  /** Frames with LF lines, up to `end`. */
+  #plain(bytes: Uint8Array, end: number, reader: FrameReader): void {
+    const raw = this.#raw ? bytes : NO_BYTES;
+    // One decoding for all of them costs a fraction of one for each.
+    const text = utf8.decode(end === bytes.length ? bytes : bytes.subarray(0, end));
+    // As many characters as bytes: pure ASCII, and what stands where in one stands there in the other.
+    const ascii = text.length === end;
+    for (let at = 0, from = 0; at < text.length; ) {
+      const run = reader.run?.(text, at) ?? at;
+      if (run > at) {
+        const to = from + (ascii ? run - at : Buffer.byteLength(text.slice(at, run)));
+        reader.frame({ event: '', data: undefined, bytes: raw, from, to });
+        at = run;
+        from = to;
+        continue;
+      }
+      const next = text.indexOf('\n\n', at) + 2;
+      if (next < 2) {
+        // An odd line feed behind a blank line belongs to what comes next.
+        this.#keep(bytes, end - (text.length - at));
+        return;
+      }
+      const to = ascii ? next : this.#raw ? blankLineEnd(bytes, from) : 0;
+      const frame = parseFrame(text, at, next, raw, from, to);
+      at = next;
+      from = to;
+      reader.frame(frame);
+    }
   }
 
   /**

@@ -28,9 +28,21 @@ export interface ClientContext {
   readonly notes: Notes;
 }
 
+/** Several frames of text, and where in what was looked at they end. */
+export interface TextRun {
+  readonly event: DeltaEvent;
+  readonly to: number;
+}
+
 export interface StreamDecoder {
   /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
   push(frame: SseFrame): readonly StreamEvent[];
+  /**
+   * The frames at `at` of `frames` that are each a further piece of the text block that is open, and
+   * nothing else, as one; undefined: none is known to be without reading it. Reads only.
+   * @param frames whole frames with LF lines, blank lines included
+   */
+  textAt?(frames: string, at: number): TextRun | undefined;
   /**
    * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
    * protocol's own ending (or all that matters of it) was seen; never invents one.

@@ -98,6 +98,51 @@ describe('server-sent events', () => {
     );
   });
 
+  test('a reader that takes runs of frames gets every byte once and in order', () => {
+    fc.assert(
+      fc.property(
+        fc.array(frame, { minLength: 1 }),
+        fc.nat(),
+        fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 6 }),
+        (parts, at, lengths) => {
+          const text = parts.join('');
+          const parser = new SseParser();
+          const seen: SseFrame[] = [];
+          let asked = 0;
+          let runs = 0;
+          const reader = {
+            frame: (one: SseFrame) => seen.push(one),
+            run(frames: string, start: number) {
+              let end = start;
+              for (let left = lengths[asked++ % lengths.length]!; left > 0; left--) {
+                end = Math.max(end, frames.indexOf('\n\n', end) + 2);
+              }
+              if (end > start) runs++;
+              return end;
+            },
+          };
+          for (const chunk of cut(bytes(text), [at % (text.length + 1)]))
+            parser.read(chunk, reader);
+          seen.push(...parser.end());
+          expect(bytesOf(seen).toString()).toBe(text);
+          // What a run holds is not taken apart.
+          expect(seen.filter(({ data }) => data === undefined).length).toBeGreaterThanOrEqual(runs);
+        },
+      ),
+    );
+  });
+
+  test('a reader that throws leaves nothing behind of the chunk it was reading', () => {
+    const parser = new SseParser();
+    const reader = {
+      frame() {
+        throw new Error('broken');
+      },
+    };
+    expect(() => parser.read(bytes('data: 1\n\ndata: 2\n\ndata: 3'), reader)).toThrow('broken');
+    expect(meaning(parser.end())).toEqual([{ event: '', data: '3' }]);
+  });
+
   test('a last event without its blank line is not lost, half a comment is no event', () => {
     expect(meaning(parse([bytes('data: [DONE]')]))).toEqual([{ event: '', data: '[DONE]' }]);
     expect(parse([bytes(': half')])).toEqual([]);

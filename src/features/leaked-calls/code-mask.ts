@@ -25,6 +25,10 @@ const TRIANGLE = 0x25c1;
 const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
 const LONGEST_LINE = 1000;
 
+/** What may begin a leak, quoted or not; of a stripped header two or three letters. */
+const LEAKY = /[<[\]{\u25c1]|[\0\n.!?>:)](?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
+const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
+
 export class CodeMask {
   /** The character before the place; 0 at the start of the text. */
   previous = 0;
@@ -91,6 +95,14 @@ export class CodeMask {
       i++;
     }
     return length;
+  }
+
+  /** Nothing in the text that comes next may begin a leak, wherever it stands. Reads only. */
+  isPlain(text: string): boolean {
+    if (LEAKY.test(text)) return false;
+    const { previous } = this;
+    const start = previous < 128 && BEFORE_HEADER[previous] === 1;
+    return !(start && HEADER_BEGINS.test(text));
   }
 
   /** One character, with everything that it may mean for quoting. */

@@ -87,6 +87,13 @@ class LeakInterceptor implements Interceptor {
     return this.#take();
   }
 
+  passes({ index, text }: DeltaEvent): boolean {
+    const scanner = this.#scanner;
+    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
+      return false;
+    return index === this.#next - 1 && (this.#watches || scanner.passes(text));
+  }
+
   end(): readonly StreamEvent[] {
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());

@@ -113,6 +113,16 @@ export class TextScanner {
     return this.#verdict();
   }
 
+  /**
+   * Is nothing held, and would nothing of this text begin a leak, or wait for what comes behind it?
+   * Whitespace at its end would, had it come by itself.
+   */
+  passes(text: string): boolean {
+    if (this.#block !== undefined || this.#pending !== '' || this.#clear !== '') return false;
+    if (this.#dirty || this.#unopened || text.slice(-1).trim() === '') return false;
+    return this.#mask.isPlain(text);
+  }
+
   /** The block ends here. */
   finish(): Verdict {
     while (this.#block !== undefined || this.#pending !== '') {

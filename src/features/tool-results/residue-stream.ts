@@ -38,6 +38,9 @@ export function residueInterceptor(notes: Notes): Interceptor {
     return [{ type: 'delta', index, text }];
   };
 
+  /** Nothing is held, and nothing of this begins a record or closes a fence. */
+  const isPlain = (text: string) => held === '' && !fenced && !/[{`~]/.test(text);
+
   /** Gives out what is certain and keeps the rest. `last`: nothing more will come. */
   const advance = (last: boolean): StreamEvent[] => {
     let out = '';
@@ -90,7 +93,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
           return event;
         case 'delta': {
           if (event.index !== index) return event;
-          if (held === '' && !fenced && !/[{`~]/.test(event.text)) return event;
+          if (isPlain(event.text)) return event;
           const before = held;
           held += event.text;
           // Inside a record only a brace can end it: no need to read it all again.
@@ -109,6 +112,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
           return event;
       }
     },
+    passes: (event) => event.index !== index || isPlain(event.text),
     // The stream was cut inside a text block: what is certain no record was still said.
     end: () => (held === '' ? [] : advance(true)),
   };

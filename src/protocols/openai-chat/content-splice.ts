@@ -32,6 +32,9 @@ export class ContentSplice {
   #before = '';
   #behind = '';
   #event = '';
+  /** What stands around the content in a frame, '' where frames of a run are not looked for. */
+  #head = '';
+  #foot = '';
   #misses = 0;
   #seen = false;
 
@@ -49,6 +52,27 @@ export class ContentSplice {
     }
     this.#misses = 0;
     return content;
+  }
+
+  /** All content of the frames from `at` on that are each like the learnt one; undefined: none is. */
+  readRun(
+    frames: string,
+    at: number,
+  ): { readonly content: string; readonly to: number } | undefined {
+    if (this.#head === '') return undefined;
+    let content = '';
+    let to = at;
+    while (frames.startsWith(this.#head, to)) {
+      const from = to + this.#head.length;
+      const end = frames.indexOf(this.#foot, from);
+      if (end < 0) break;
+      const inner = frames.slice(from, end);
+      const said = SPECIAL.test(inner) ? unescaped(inner) : inner;
+      if (said === undefined) break;
+      content += said;
+      to = end + this.#foot.length;
+    }
+    return content === '' ? undefined : { content, to };
   }
 
   /** Remembers a parsed chunk when it says content and nothing else. */
@@ -75,6 +99,8 @@ export class ContentSplice {
     this.#before = before;
     this.#behind = behind;
     this.#event = event;
+    this.#head = event === '' ? `data: ${before}` : '';
+    this.#foot = `${behind}\n\n`;
   }
 }
 

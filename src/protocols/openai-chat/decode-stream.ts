@@ -6,7 +6,7 @@ import { toolNames } from '../../conversation/tool-names.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import type { StreamDecoder, UpstreamContext } from '../protocol.ts';
+import type { StreamDecoder, TextRun, UpstreamContext } from '../protocol.ts';
 import { ContentSplice } from './content-splice.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
@@ -72,6 +72,13 @@ class ChatStreamDecoder implements StreamDecoder {
     const out = this.#chunk(chunk);
     this.#splice.learn(data, frame.event, chunk);
     return out;
+  }
+
+  textAt(frames: string, at: number): TextRun | undefined {
+    if (this.#over || !this.#segments.isOpen('text')) return undefined;
+    const run = this.#splice.readRun(frames, at);
+    if (run === undefined) return undefined;
+    return { event: this.#segments.piece(run.content), to: run.to };
   }
 
   /** What `#chunk` makes of a chunk that says only this. */

@@ -1,6 +1,6 @@
 /** Puts a Chat stream's fragments in the hub's order: one block open at a time, whatever the vendor interleaves. */
 
-import type { BlockHead, StreamEvent } from '../../conversation/events.ts';
+import type { BlockHead, DeltaEvent, StreamEvent } from '../../conversation/events.ts';
 import { unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Citation, Sealed } from '../../conversation/types.ts';
 import { type Json, tryParse } from '../../lib/json.ts';
@@ -37,17 +37,29 @@ export class Segments {
 
   /** Adds text to the block of this kind, opening one where another kind was last. */
   text(kind: TextKind, said: string, out: StreamEvent[], summary?: boolean): void {
+    if (this.isOpen(kind)) {
+      out.push(this.piece(said));
+      return;
+    }
     const last = this.#queue.at(-1);
     if (last?.head.type === kind) {
-      if (this.#open && this.#queue.length === 1) {
-        out.push({ type: 'delta', index: this.#index, text: said });
-      } else last.waiting.push(said);
+      last.waiting.push(said);
       return;
     }
     const head: BlockHead =
       kind === 'reasoning' ? (summary ? { type: kind, summary } : { type: kind }) : { type: kind };
     this.#queue.push({ head, waiting: [said], said: '', bridged: false });
     this.#advance(out);
+  }
+
+  /** A block of this kind is open, and nothing waits behind it. */
+  isOpen(kind: TextKind): boolean {
+    return this.#open && this.#queue.length === 1 && this.#queue[0]!.head.type === kind;
+  }
+
+  /** More text of the open block. */
+  piece(said: string): DeltaEvent {
+    return { type: 'delta', index: this.#index, text: said };
   }
 
   /** Opens a call (or lets it wait). `bridged`: its arguments wrap the input of a freeform tool. */

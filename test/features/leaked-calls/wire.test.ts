@@ -3,8 +3,10 @@
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
+import type { Interceptor } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import { TranslateLane } from '../../../src/gateway/translate-lane.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json.ts';
@@ -31,18 +33,31 @@ const SENT: Conversation = {
   settings: { stream: true, streamUsage: true },
 };
 
-function through(from: Protocol, to: Protocol, chunks: readonly Uint8Array[]): Uint8Array {
+function laneWith(from: Protocol, to: Protocol, interceptor: Interceptor): TranslateLane {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const context = { target, client: to.name, notes, hop: 1 };
   const clientContext = { asked: SENT, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
-  const lane = new TranslateLane({
+  return new TranslateLane({
     decoder: from.decodeStream({ sent: SENT, target, notes }),
-    interceptors: [leakedCalls(() => {}).intercept!(SENT, context)!],
+    interceptors: [interceptor],
     client: { encoder: to.encodeStream(clientContext), context: clientContext, fold: undefined },
     keepsBytes: from === to,
     continues: false,
   });
+}
+
+/** `together`: frames may be taken as one where nobody touches what they say. */
+function through(
+  from: Protocol,
+  to: Protocol,
+  chunks: readonly Uint8Array[],
+  together = true,
+): Uint8Array {
+  const notes = new Notes();
+  const target = { ...targetWith(), protocol: from.name };
+  const leaks = leakedCalls(() => {}).intercept!(SENT, { target, client: to.name, notes, hop: 1 })!;
+  const slow: Interceptor = { event: (event) => leaks.event(event), end: () => leaks.end() };
+  const lane = laneWith(from, to, together ? leaks : slow);
   const out = [...chunks.map((chunk) => lane.push(chunk)), lane.end()];
   return Buffer.concat(out.map((part) => Buffer.from(part as Uint8Array)));
 }
@@ -86,9 +101,13 @@ const LEAK =
   'Looking.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="exec_command">\n<｜DSML｜parameter name="cmd" string="true">ls "a"</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>';
 
 function chatStream(text: string): Uint8Array[] {
+  return chatFrames(characters(text));
+}
+
+function chatFrames(pieces: readonly string[]): Uint8Array[] {
   const chunk = (delta: Json, reason: string | null) =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-  const frames = characters(text).map((content) => chunk({ content }, null));
+  const frames = pieces.map((content) => chunk({ content }, null));
   frames.unshift(chunk({ role: 'assistant', content: '' }, null));
   frames.push(chunk({}, 'stop'), 'data: [DONE]\n\n');
   return frames.map((frame) => new TextEncoder().encode(frame));
@@ -134,5 +153,73 @@ describe('a leaking Chat stream', () => {
     const items = last.output as readonly JsonObject[];
     expect(items.map(({ type }) => type)).toEqual(['message', 'function_call']);
     expect(items[1]!.name).toBe('exec_command');
+  });
+});
+
+describe('frames that come together', () => {
+  const piece = fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(' word', 'A sentence.', ' é', ' "quoted"', ' code()') },
+    fc.constantFrom(
+      '\n',
+      '  ',
+      '.c',
+      'om',
+      'a',
+      'ss',
+      '\ncommentary to=',
+      '{',
+      '<',
+      '[',
+      '`',
+      '```\n',
+      '',
+    ),
+    fc.constantFrom(LEAK, LEAK.slice(0, 60), LEAK.slice(60), '<think>', '</think>', '<｜DSML'),
+    fc.string(),
+  );
+
+  test('come out byte for byte as they do one by one, leaks or none', () => {
+    const own = (bytes: Uint8Array) =>
+      Buffer.from(bytes)
+        .toString()
+        .replace(/call_[0-9a-f]{24}/g, 'call');
+    fc.assert(
+      fc.property(
+        fc.array(piece, { maxLength: 60, size: 'max' }),
+        fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 1, maxLength: 5 }),
+        (pieces, cuts) => {
+          const whole = Buffer.concat(chatFrames(pieces));
+          const chunks: Uint8Array[] = [];
+          for (let at = 0, i = 0; at < whole.length; i++) {
+            const size = cuts[i % cuts.length]!;
+            chunks.push(whole.subarray(at, at + size));
+            at += size;
+          }
+          const together = own(through(openaiChat, openaiChat, chunks));
+          expect(together).toBe(own(through(openaiChat, openaiChat, chunks, false)));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('are seen as one where they say nothing but text', () => {
+    const seen: string[] = [];
+    const interceptor: Interceptor = {
+      event(event) {
+        if (event.type === 'delta') seen.push(event.text);
+        return event;
+      },
+      passes: ({ text }) => !text.includes('!'),
+      end: () => [],
+    };
+    const lane = laneWith(openaiChat, openaiChat, interceptor);
+    const frames = chatFrames([...'abcdefgh', '!', ...'ijkl']);
+    const chunks = [Buffer.concat(frames.slice(0, 5)), Buffer.concat(frames.slice(5, 8))];
+    const rest = Buffer.concat(frames.slice(8));
+    const out = [...chunks, rest].map((chunk) => Buffer.from(lane.push(chunk)));
+    expect(Buffer.concat(out)).toEqual(Buffer.concat(frames));
+    // One is read before it is known what the others look like.
+    expect(seen).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);
   });
 });

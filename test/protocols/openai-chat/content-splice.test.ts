@@ -178,6 +178,61 @@ describe('content without a parse', () => {
     expect(splice.read(frame('x').replace('"a"', '"b"'), '')).toBeUndefined();
   });
 
+  test('a run of frames says what each of them says, and ends before the first that is unlike', () => {
+    const frame = (inner: string) =>
+      `data: {"id":"a","choices":[{"index":0,"delta":{"content":"${inner}"},"finish_reason":null}]}\n\n`;
+    const splice = learnt(frame('hi').slice(6, -2));
+    const inner = fc.oneof(
+      { weight: 6, arbitrary: fc.string().map((text) => JSON.stringify(text).slice(1, -1)) },
+      {
+        weight: 1,
+        arbitrary: fc.string({ unit: fc.constantFrom('"', '\\', 'n', 'u', '0', 'é', '\t') }),
+      },
+    );
+    const other = fc.constantFrom(
+      'data: [DONE]\n\n',
+      ': ping\n\n',
+      'event: x\ndata: {}\n\n',
+      frame('x').replace('null', '"stop"'),
+      frame('x').replace('data: ', 'data:'),
+    );
+    let pieces = 0;
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof({ weight: 12, arbitrary: inner.map(frame) }, other), { maxLength: 30 }),
+        (frames) => {
+          const text = frames.join('');
+          for (let at = 0, i = 0; i < frames.length; ) {
+            const run = splice.readRun(text, at);
+            if (run === undefined) {
+              at += frames[i++]!.length;
+              continue;
+            }
+            let said = '';
+            for (; at < run.to; i++) {
+              said += JSON.parse(frames[i]!.slice(6)).choices[0].delta.content;
+              at += frames[i]!.length;
+              pieces++;
+            }
+            expect(at).toBe(run.to);
+            expect(run.content).toBe(said);
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+    expect(pieces).toBeGreaterThan(1000);
+  });
+
+  test('frames that are named, or whose names differ, are no run', () => {
+    const frame = '{"id":"a","choices":[{"index":0,"delta":{"content":"x"}}]}';
+    const named = new ContentSplice();
+    for (let i = 0; i < 2; i++) named.learn(frame, 'message', JSON.parse(frame));
+    expect(named.readRun(`data: ${frame}\n\n`, 0)).toBeUndefined();
+    expect(learnt(frame).readRun(`data: ${frame}\n\n`, 0)?.content).toBe('x');
+    expect(learnt(frame).readRun(`event: error\ndata: ${frame}\n\n`, 0)).toBeUndefined();
+  });
+
   test('content that stands elsewhere is not taken for the delta of the choice', () => {
     const frame = (beside: string, content: string) =>
       `{"provider":{"content":"${beside}"},"choices":[{"index":0,"delta":{"content":"${content}"}}]}`;
