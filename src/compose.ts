@@ -1,7 +1,7 @@
 /** The only file that names concrete protocols, features and providers: it puts the house together. */
 
 import { join, resolve } from 'node:path';
-import { Elysia } from 'elysia';
+import type { Elysia } from 'elysia';
 import { askThrough } from './compose-ask.ts';
 import { composeFeatures } from './compose-features.ts';
 import { memoryRoom } from './compose-memory.ts';
@@ -23,7 +23,7 @@ import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
 import { createGateway, type Snapshot } from './gateway/gateway.ts';
 import { type Access, createAccess, isLoopback } from './http/access.ts';
-import { commonRoutes } from './http/app.ts';
+import { commonRoutes, emptyApp, healthRoutes, lateRoutes } from './http/app.ts';
 import { serveWith } from './http/exchanges.ts';
 import { deferred } from './lib/deferred.ts';
 import { requestId } from './lib/ids.ts';
@@ -229,12 +229,29 @@ export function compose(options: ComposeOptions): Composed {
     watch: (watcher) => recorder.watch(watcher),
   });
 
-  const app = new Elysia({
-    serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
-    handler: { standardHostname: false },
-    // Left to compile on demand, a plugin's route is compiled anew for every request.
-    precompile: true,
-  })
+  const others = () =>
+    emptyApp()
+      .use(uiPlugin(ui))
+      .use(room.plugin(memoryDoor, openaiChat, options.version))
+      .use(
+        commonRoutes({
+          fallback: openaiChat,
+          anthropic: anthropicMessages,
+          access,
+          version: options.version,
+          docs: docsPage,
+          metrics: () => metrics.render(),
+          // A scraper on this machine needs no key; over a network it does.
+          metricsOpen: isLoopback(options.config.listen.host),
+          models: () =>
+            models(settings.snapshot.table.config).map(({ id, provider }) => ({
+              id,
+              provider,
+              created: STARTED,
+            })),
+        }),
+      );
+  const app = emptyApp()
     .use(openaiChatPlugin(serve))
     .use(anthropicMessagesPlugin({ serve, countTokens: serveWith(exchanges, counter) }))
     .use(
@@ -258,27 +275,8 @@ export function compose(options: ComposeOptions): Composed {
           }),
       }),
     )
-    .use(uiPlugin(ui))
-    .use(room.plugin(memoryDoor, openaiChat, options.version))
-    .use(
-      commonRoutes({
-        fallback: openaiChat,
-        anthropic: anthropicMessages,
-        access,
-        version: options.version,
-        docs: docsPage,
-        metrics: () => metrics.render(),
-        // A scraper on this machine needs no key; over a network it does.
-        metricsOpen: isLoopback(options.config.listen.host),
-        unready: () => (draining ? 'shutting down' : undefined),
-        models: () =>
-          models(settings.snapshot.table.config).map(({ id, provider }) => ({
-            id,
-            provider,
-            created: STARTED,
-          })),
-      }),
-    );
+    .use(healthRoutes(() => (draining ? 'shutting down' : undefined)))
+    .use(lateRoutes(others));
 
   return {
     app: app as unknown as Elysia,

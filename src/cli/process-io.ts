@@ -1,5 +1,6 @@
 /** The real world for `run`: this process's streams, directory and network. */
 
+import { isatty } from 'node:tty';
 import type { Environment } from '../config/environment.ts';
 import type { Io, Output } from './command.ts';
 
@@ -22,8 +23,11 @@ export function processIo(environment: Environment): Io {
   return {
     stdout: output(process.stdout),
     stderr: output(process.stderr),
-    stdin: process.stdin,
-    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    // A stream for it takes some milliseconds to make, and few commands read it.
+    get stdin() {
+      return process.stdin;
+    },
+    interactive: isatty(0) && process.stderr.isTTY === true,
     environment,
     cwd: process.cwd(),
     fetch: globalThis.fetch,

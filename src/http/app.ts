@@ -8,6 +8,17 @@ import type { ModelEntry, Protocol } from '../protocols/protocol.ts';
 import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';
 import type { Access } from './access.ts';
 
+/** A server's own settings: nothing of Elysia's acts on bodies, and the path of a request begins behind any host. */
+const HOW = {
+  serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
+  handler: { standardHostname: false },
+  // Left to compile on demand, a plugin's route is compiled anew for every request.
+  precompile: true,
+} as const;
+
+/** An application without routes. */
+export const emptyApp = () => new Elysia(HOW);
+
 export interface AppOptions {
   /** In what shape a failure outside every protocol is told. */
   readonly fallback: Protocol;
@@ -18,11 +29,34 @@ export interface AppOptions {
   readonly metrics: () => string;
   /** `/metrics` is served without a key. */
   readonly metricsOpen: boolean;
-  /** undefined: ready; otherwise why not. */
-  readonly unready: () => string | undefined;
   /** A page of the manual by its path; `asked`: what to search it for. */
   readonly docs: (path: string, asked?: string) => Response | undefined;
   readonly version: string;
+}
+
+/** @param unready undefined: ready; otherwise why not */
+export function healthRoutes(unready: () => string | undefined) {
+  return new Elysia({ name: 'health', seed: unready })
+    .get('/healthz', () => json({ status: 'ok' }))
+    .get('/readyz', () => {
+      const why = unready();
+      return why === undefined
+        ? json({ status: 'ready' })
+        : json({ status: 'not ready', reason: why }, 503);
+    });
+}
+
+/**
+ * Everything that no other route takes, answered by an application that is put together when it is
+ * first asked: to compile some forty routes would be a fifth of the program's start.
+ */
+export function lateRoutes(make: () => Pick<Elysia, 'handle'>) {
+  let made: Pick<Elysia, 'handle'> | undefined;
+  const answer = ({ request }: { request: Request }) => {
+    made ??= make();
+    return made.handle(request);
+  };
+  return new Elysia({ name: 'late', seed: make }).all('/*', answer, { parse: 'none' });
 }
 
 const json = (value: unknown, status = 200) =>
@@ -59,13 +93,6 @@ export function commonRoutes(options: AppOptions) {
   return new Elysia({ name: 'common' })
     .head('/', () => new Response(null))
     .get('/', about)
-    .get('/healthz', () => json({ status: 'ok' }))
-    .get('/readyz', () => {
-      const why = options.unready();
-      return why === undefined
-        ? json({ status: 'ready' })
-        : json({ status: 'not ready', reason: why }, 503);
-    })
     .get('/metrics', ({ request }) => {
       const answer = () =>
         new Response(options.metrics(), { headers: { 'content-type': METRICS_CONTENT_TYPE } });

@@ -1,19 +1,23 @@
 /** Reads a request's body whole: bounded, and with its content encoding undone. */
 
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import { memberOf } from '../lib/json-members.ts';
 
 type Decoder = (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
 
-const DECODERS: Readonly<Record<string, Decoder>> = {
-  gzip: gunzipSync,
-  'x-gzip': gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync as Decoder,
-};
+// Loaded with the first encoded body: the start need not wait for it.
+function decoders(): Readonly<Record<string, Decoder>> {
+  const { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } =
+    process.getBuiltinModule('node:zlib');
+  return {
+    gzip: gunzipSync,
+    'x-gzip': gunzipSync,
+    deflate: inflateSync,
+    br: brotliDecompressSync,
+    zstd: zstdDecompressSync as Decoder,
+  };
+}
 
 const tooLarge = (limit: number) =>
   new GatewayError(
@@ -70,7 +74,7 @@ function undo(bytes: Uint8Array, encoding: string, limit: number): Uint8Array {
   const names = encoding.split(',').map((name) => name.trim().toLowerCase());
   for (const name of names.reverse()) {
     if (name === '' || name === 'identity') continue;
-    const decode = memberOf(DECODERS, name);
+    const decode = memberOf(decoders(), name);
     if (decode === undefined) {
       throw new GatewayError('invalid_request', `Unknown content-encoding '${name}'.`, {
         status: 415,

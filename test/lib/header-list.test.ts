@@ -26,7 +26,9 @@ describe('as Headers has it', () => {
           [...pairs].sort(([a], [b]) => (a < b ? -1 : 1));
         expect(sorted(list)).toEqual(sorted(real));
         expect(sorted(HeaderList.from(real))).toEqual(sorted(real));
-        expect(sorted(new Headers(list.record()))).toEqual(sorted(real));
+        // Read once more, a value that ends with the comma of an empty one loses its last blank.
+        const again = sorted(real).map(([name, value]) => [name, value.trim()]);
+        expect(sorted(new Headers(list.record())) as unknown).toEqual(again);
         for (const name of [...fields.map(([name]) => name), other]) {
           expect(list.get(name)).toBe(real.get(name));
           expect(list.has(name.toUpperCase())).toBe(real.has(name));
