@@ -35,7 +35,7 @@ const WARM_WINDOW = 2;
 const WARM_WINDOWS = 8;
 const SETTLED = 0.95;
 
-/** Runs a scenario until two windows in a row cost no less than the one before (to 5 %); shortly, where nothing is compiled. */
+/** Runs a scenario until it costs no less any more; shortly, where nothing is compiled. */
 async function warmUp(
   target: Target,
   scenario: Scenario,
@@ -44,20 +44,34 @@ async function warmUp(
 ): Promise<void> {
   const window = shortened(scenario, WARM_WINDOW * share);
   const most = !target.name.startsWith('hopgate') ? 1 : scenario.stamped ? 2 : WARM_WINDOWS;
+  await settle(target, window, generator, 2, most);
+}
+
+// A target stands idle while the others are measured, and the runtime drops compiled code that has not
+// run for a while: every one gets back to its work, for one to three seconds, before it counts. Paced
+// streams begin slowly anyway.
+const RUN_IN_WINDOW = 0.5;
+const RUN_IN_WINDOWS = 6;
+
+async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
+  if (scenario.stamped) return;
+  await settle(target, shortened(scenario, RUN_IN_WINDOW * share), generator, 1, RUN_IN_WINDOWS);
+}
+
+/** Runs windows until `times` in a row cost no less than the one before (to 5 %), at most `most` of them. */
+async function settle(
+  target: Target,
+  window: Scenario,
+  generator: Generator,
+  times: number,
+  most: number,
+): Promise<void> {
   let last = Number.POSITIVE_INFINITY;
-  for (let run = 0, settled = 0; run < most && settled < 2; run++) {
+  for (let run = 0, settled = 0; run < most && settled < times; run++) {
     const { cpu } = await cell(0, window, target, generator);
     settled = cpu > last * SETTLED ? settled + 1 : 0;
     last = cpu;
   }
-}
-
-// A target stands idle while the others are measured, and the runtime drops compiled code that has not
-// run for a while: every one gets back to its work before it counts. Paced streams begin slowly anyway.
-const RUN_IN = 0.5;
-
-async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
-  if (!scenario.stamped) await generator.run(planFor(shortened(scenario, RUN_IN * share), target));
 }
 
 async function cell(
