@@ -11,7 +11,7 @@ import {
   type MemoryBase,
   type MemoryWatch,
 } from './features/memory/index.ts';
-import { memoryPlugin } from './features/memory/plugin.ts';
+import type { MemoryPluginOptions } from './features/memory/plugin.ts';
 import type { Recorder } from './features/recorder/index.ts';
 import { decoded } from './gateway/response-body.ts';
 import { mayUse } from './http/space-access.ts';
@@ -41,11 +41,11 @@ export interface MemoryRoom {
    * @param door the checks of `serveWith`: who asks, how large a body may be
    * @param shape in which failures are told
    */
-  plugin(
+  api(
     door: (handle: Parameters<typeof memoryDoor>[0]) => Serve,
     shape: Protocol,
     version: string,
-  ): ReturnType<typeof memoryPlugin>;
+  ): MemoryPluginOptions;
   /** Told of requests that were refused before they reached a space, or by it. */
   refused(request: Request, protocol: Protocol, id: string, error: GatewayError): void;
   configure(config: Config): void;
@@ -122,14 +122,13 @@ export function memoryRoom(options: MemoryRoomOptions, initial: Config): MemoryR
       return base === undefined ? undefined : memory;
     },
     mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
-    plugin: (door, shape, version) =>
-      memoryPlugin({
-        serve: (request, handle) => door(memoryDoor(handle))(request, shape) as Promise<Response>,
-        memory: () => base,
-        mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
-        erase,
-        version,
-      }),
+    api: (door, shape, version) => ({
+      serve: (request, handle) => door(memoryDoor(handle))(request, shape) as Promise<Response>,
+      memory: () => base,
+      mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
+      erase,
+      version,
+    }),
     refused(request, _protocol, id, { status, kind, message }) {
       // Not the path: names of spaces are often names of people.
       const fields = { id, method: request.method, status, error: kind, message };

@@ -2,6 +2,7 @@
 
 import type { Environment } from './config/environment.ts';
 import { bisect, openSampleBook } from './features/recorder/index.ts';
+import { type App, dispatch } from './http/server.ts';
 import type { Protocol } from './protocols/protocol.ts';
 import { type Log, SILENT } from './telemetry/log.ts';
 import type { InProcessOptions, Tools } from './workbench/tools.ts';
@@ -14,7 +15,7 @@ type Compose = (
     readonly remembers: boolean;
   },
 ) => {
-  readonly app: { handle(request: Request): Response | Promise<Response> };
+  readonly app: App;
   close(): Promise<void>;
 };
 
@@ -37,7 +38,7 @@ export function workbenchTools(
         version,
         remembers: how.remembers ?? false,
       });
-      return { handle: async (request) => app.handle(request), close };
+      return { handle: (request) => dispatch(app, request), close };
     },
   };
 }

@@ -1,7 +1,6 @@
 /** The only file that names concrete protocols, features and providers: it puts the house together. */
 
 import { join, resolve } from 'node:path';
-import type { Elysia } from 'elysia';
 import { askThrough } from './compose-ask.ts';
 import { composeFeatures } from './compose-features.ts';
 import { memoryRoom } from './compose-memory.ts';
@@ -13,7 +12,6 @@ import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
 import type { ProtocolName } from './conversation/types.ts';
-import { docsPage } from './docs/index.ts';
 import { exchangeRecord, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
@@ -23,24 +21,24 @@ import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
 import { createGateway, type Snapshot } from './gateway/gateway.ts';
 import { type Access, createAccess, isLoopback } from './http/access.ts';
-import { commonRoutes, emptyApp, healthRoutes, lateRoutes } from './http/app.ts';
 import { serveWith } from './http/exchanges.ts';
+import { healthRoutes } from './http/health.ts';
+import type { App } from './http/server.ts';
 import { deferred } from './lib/deferred.ts';
 import { requestId } from './lib/ids.ts';
 import { tryParse } from './lib/json.ts';
 import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
-import { anthropicMessagesPlugin } from './protocols/anthropic-messages/plugin.ts';
+import { anthropicMessagesRoutes } from './protocols/anthropic-messages/routes.ts';
 import { openaiChat } from './protocols/openai-chat/index.ts';
-import { openaiChatPlugin } from './protocols/openai-chat/plugin.ts';
+import { openaiChatRoutes } from './protocols/openai-chat/routes.ts';
 import { openaiResponses } from './protocols/openai-responses/index.ts';
-import { openaiResponsesPlugin } from './protocols/openai-responses/plugin.ts';
-import type { Protocol } from './protocols/protocol.ts';
+import { openaiResponsesRoutes } from './protocols/openai-responses/routes.ts';
+import type { Protocol, Routes } from './protocols/protocol.ts';
 import { models, routingTable } from './routing/index.ts';
 import { countExchange, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
-import { uiPlugin } from './ui/plugin.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { answerOf } from './upstream/fetch-transport.ts';
 import { upstreamPool } from './upstream/pool.ts';
@@ -68,7 +66,7 @@ export interface ComposeOptions {
 }
 
 export interface Composed {
-  readonly app: Elysia;
+  readonly app: App;
   /** Puts another configuration in force; open exchanges keep theirs. */
   reload(config: Config): void;
   /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
@@ -211,7 +209,7 @@ export function compose(options: ComposeOptions): Composed {
     },
   };
   const serve = serveWith(exchanges, gateway);
-  const memoryDoor: Parameters<typeof room.plugin>[0] = (handle) =>
+  const memoryDoor: Parameters<typeof room.api>[0] = (handle) =>
     serveWith({ ...exchanges, onRefused: room.refused }, handle);
   const stored =
     (handle: (id: string, owner: string, url: URL) => unknown) => (request: Request, id: string) =>
@@ -229,57 +227,61 @@ export function compose(options: ComposeOptions): Composed {
     watch: (watcher) => recorder.watch(watcher),
   });
 
-  const others = () =>
-    emptyApp()
-      .use(uiPlugin(ui))
-      .use(room.plugin(memoryDoor, openaiChat, options.version))
-      .use(
-        commonRoutes({
-          fallback: openaiChat,
-          anthropic: anthropicMessages,
-          access,
-          version: options.version,
-          docs: docsPage,
-          metrics: () => metrics.render(),
-          // A scraper on this machine needs no key; over a network it does.
-          metricsOpen: isLoopback(options.config.listen.host),
-          models: () =>
-            models(settings.snapshot.table.config).map(({ id, provider }) => ({
-              id,
-              provider,
-              created: STARTED,
-            })),
-        }),
-      );
-  const app = emptyApp()
-    .use(openaiChatPlugin(serve))
-    .use(anthropicMessagesPlugin({ serve, countTokens: serveWith(exchanges, counter) }))
-    .use(
-      openaiResponsesPlugin({
-        serve,
-        search: serveWith(exchanges, async ({ body, signal }) => {
-          const value = tryParse(new TextDecoder().decode(body));
-          if (value === undefined) throw invalid('The request body is not valid JSON.');
-          const answer = features.codexSearch(value, signal);
-          if (answer === undefined) throw new GatewayError('not_found', 'No search is configured.');
-          return Response.json(await answer);
-        }),
-        retrieve: stored(state.retrieve),
-        remove: stored(state.remove),
-        inputItems: stored(state.inputItems),
-        refuse: (_request, status, message) =>
-          errorResponse(openaiResponses, new GatewayError('invalid_request', message, { status }), {
-            requestId: requestId(),
-            target: undefined,
-            notes: undefined,
-          }),
+  const routes: Routes = {
+    ...openaiChatRoutes(serve),
+    ...anthropicMessagesRoutes({ serve, countTokens: serveWith(exchanges, counter) }),
+    ...openaiResponsesRoutes({
+      serve,
+      search: serveWith(exchanges, async ({ body, signal }) => {
+        const value = tryParse(new TextDecoder().decode(body));
+        if (value === undefined) throw invalid('The request body is not valid JSON.');
+        const answer = features.codexSearch(value, signal);
+        if (answer === undefined) throw new GatewayError('not_found', 'No search is configured.');
+        return Response.json(await answer);
       }),
-    )
-    .use(healthRoutes(() => (draining ? 'shutting down' : undefined)))
-    .use(lateRoutes(others));
+      retrieve: stored(state.retrieve),
+      remove: stored(state.remove),
+      inputItems: stored(state.inputItems),
+      refuse: (_request, status, message) =>
+        errorResponse(openaiResponses, new GatewayError('invalid_request', message, { status }), {
+          requestId: requestId(),
+          target: undefined,
+          notes: undefined,
+        }),
+    }),
+    ...healthRoutes(() => (draining ? 'shutting down' : undefined)),
+  };
+  // Loaded and put together when somebody first asks for it: no model request needs it.
+  let others: Promise<Pick<App, 'fetch'>> | undefined;
+  const otherApp = () =>
+    import('./compose-others.ts').then(({ otherRoutes }) =>
+      otherRoutes({
+        ui,
+        memory: room.api(memoryDoor, openaiChat, options.version),
+        fallback: openaiChat,
+        anthropic: anthropicMessages,
+        access,
+        version: options.version,
+        metrics: () => metrics.render(),
+        // A scraper on this machine needs no key; over a network it does.
+        metricsOpen: isLoopback(options.config.listen.host),
+        models: () =>
+          models(settings.snapshot.table.config).map(({ id, provider }) => ({
+            id,
+            provider,
+            created: STARTED,
+          })),
+      }),
+    );
 
   return {
-    app: app as unknown as Elysia,
+    app: {
+      routes,
+      async fetch(request) {
+        others ??= otherApp();
+        return (await others).fetch(request);
+      },
+    },
     reload: (config) => {
       features.configure(config);
       recorder.configure(recorderSettings(config));

@@ -166,8 +166,8 @@ describe('who may import whom', () => {
       expect([path, to, verdict(from(path), to)]).toContain(undefined);
   });
 
-  test('elysia only in http, plugins, compose and main', () => {
-    const allowed = /^src\/(http\/|.*\/plugin\.ts$|compose\.ts$|main\.ts$)/;
+  test('elysia only beside the protocols, where nothing of the start needs it', () => {
+    const allowed = /^src\/(http\/app\.ts$|.*\/plugin\.ts$|compose-others\.ts$)/;
     const wrong = broken((source, to) =>
       /^(elysia|@elysiajs\/)/.test(to) && !allowed.test(source.path) ? 'not here' : undefined,
     );

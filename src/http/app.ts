@@ -1,4 +1,4 @@
-/** The HTTP application: the protocols' plugins, and what is around them. */
+/** The routes around the protocols' own: what is served, the manual, metrics, and the answer to everything else. */
 
 import { Elysia } from 'elysia';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
@@ -7,17 +7,6 @@ import { requestId } from '../lib/ids.ts';
 import type { ModelEntry, Protocol } from '../protocols/protocol.ts';
 import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';
 import type { Access } from './access.ts';
-
-/** A server's own settings: nothing of Elysia's acts on bodies, and the path of a request begins behind any host. */
-const HOW = {
-  serve: { idleTimeout: 0, maxRequestBodySize: Number.MAX_SAFE_INTEGER },
-  handler: { standardHostname: false },
-  // Left to compile on demand, a plugin's route is compiled anew for every request.
-  precompile: true,
-} as const;
-
-/** An application without routes. */
-export const emptyApp = () => new Elysia(HOW);
 
 export interface AppOptions {
   /** In what shape a failure outside every protocol is told. */
@@ -34,33 +23,8 @@ export interface AppOptions {
   readonly version: string;
 }
 
-/** @param unready undefined: ready; otherwise why not */
-export function healthRoutes(unready: () => string | undefined) {
-  return new Elysia({ name: 'health', seed: unready })
-    .get('/healthz', () => json({ status: 'ok' }))
-    .get('/readyz', () => {
-      const why = unready();
-      return why === undefined
-        ? json({ status: 'ready' })
-        : json({ status: 'not ready', reason: why }, 503);
-    });
-}
-
-/**
- * Everything that no other route takes, answered by an application that is put together when it is
- * first asked: to compile some forty routes would be a fifth of the program's start.
- */
-export function lateRoutes(make: () => Pick<Elysia, 'handle'>) {
-  let made: Pick<Elysia, 'handle'> | undefined;
-  const answer = ({ request }: { request: Request }) => {
-    made ??= make();
-    return made.handle(request);
-  };
-  return new Elysia({ name: 'late', seed: make }).all('/*', answer, { parse: 'none' });
-}
-
-const json = (value: unknown, status = 200) =>
-  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+const json = (value: unknown) =>
+  new Response(JSON.stringify(value), { headers: { 'content-type': 'application/json' } });
 
 /**
  * Everything but the protocols' own routes. Nothing here touches `set`, and no hook parses: both would

@@ -1,9 +1,25 @@
 /** Listens, tells the world that it does, and stops in good order. */
 
-import type { Elysia } from 'elysia';
+import { memberOf } from '../lib/json-members.ts';
+import type { Routes } from '../protocols/protocol.ts';
+
+/** What a server serves. */
+export interface App {
+  /** Matched by the server itself. */
+  readonly routes: Routes;
+  /** Every other path or method. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+/** One request without a server between; paths with named parts are known to a server alone. */
+export async function dispatch(app: App, request: Request): Promise<Response> {
+  const answers = memberOf(app.routes, new URL(request.url).pathname);
+  const answer = answers?.[request.method as keyof typeof answers];
+  return answer === undefined ? app.fetch(request) : answer(Object.assign(request, { params: {} }));
+}
 
 export interface ServerOptions {
-  readonly app: Pick<Elysia, 'listen' | 'stop' | 'server'>;
+  readonly app: App;
   readonly host: string;
   readonly port: number;
   /** Several processes share the port. */
@@ -24,9 +40,10 @@ export interface RunningServer {
 
 /** @throws with a sentence for a person when the address cannot be had */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { app, host, port } = options;
+  const { host, port } = options;
+  let server: ReturnType<typeof listen>;
   try {
-    app.listen({ hostname: host, port, reusePort: options.reusePort });
+    server = listen(options);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
     throw new Error(
@@ -36,8 +53,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       { cause: thrown },
     );
   }
-  const server = app.server;
-  if (server === null) throw new Error(`Cannot listen on ${host}:${port}.`);
   const bound = server.port ?? port;
   let stopping = false;
   return {
@@ -53,4 +68,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await Promise.race([server.stop(false), late]);
     },
   };
+}
+
+/** Bodies are bounded and silence is watched by whoever reads; the server itself knows no limit. */
+function listen({ app, host, port, reusePort }: ServerOptions) {
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    routes[path] = app.routes[path]!;
+    routes[`${path}/`] = app.routes[path]!;
+  }
+  return Bun.serve({
+    hostname: host,
+    port,
+    reusePort,
+    idleTimeout: 0,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    routes: routes as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
+    fetch: app.fetch,
+  });
 }

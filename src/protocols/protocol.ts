@@ -128,5 +128,22 @@ export interface Protocol {
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }
 
-/** Hands a request to the gateway; never rejects. What plugins are given for their routes. */
+/** A request to a path with named parts: `/v1/responses/:id`. */
+export interface RoutedRequest extends Request {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** What answers, by path and method. Handlers never reject. */
+export type Routes = Readonly<
+  Record<
+    string,
+    Readonly<
+      Partial<
+        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Response | Promise<Response>>
+      >
+    >
+  >
+>;
+
+/** Hands a request to the gateway; never rejects. What routes are made of. */
 export type Serve = (request: Request, protocol: Protocol) => Promise<Response>;

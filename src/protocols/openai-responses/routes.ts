@@ -1,7 +1,6 @@
 /** The routes of Responses. */
 
-import { Elysia } from 'elysia';
-import type { Serve } from '../protocol.ts';
+import type { Routes, Serve } from '../protocol.ts';
 import { openaiResponses } from './index.ts';
 
 export interface OpenaiResponsesRoutes {
@@ -20,21 +19,21 @@ export interface OpenaiResponsesRoutes {
  * `POST /v1/responses` and the stored responses. A WebSocket upgrade gets 426, on which Codex goes
  * straight to POST.
  */
-export function openaiResponsesPlugin(routes: OpenaiResponsesRoutes) {
+export function openaiResponsesRoutes(routes: OpenaiResponsesRoutes): Routes {
   const { serve, search, retrieve, remove, inputItems, refuse } = routes;
-  const answer = ({ request }: { request: Request }) => serve(request, openaiResponses);
-  const bare = ({ request }: { request: Request }) =>
+  const answer = { POST: (request: Request) => serve(request, openaiResponses) };
+  const bare = (request: Request) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
       ? refuse(request, 426, 'WebSocket is not offered here; use POST with streaming.')
       : refuse(request, 405, 'Use POST to create a response.');
-  return new Elysia({ name: 'openai-responses', seed: serve })
-    .post('/v1/responses', answer, { parse: 'none' })
-    .post('/responses', answer, { parse: 'none' })
-    .post('/v1/alpha/search', ({ request }) => search(request, openaiResponses), { parse: 'none' })
-    .get('/v1/responses', bare)
-    .get('/v1/responses/:id', ({ request, params }) => retrieve(request, params.id))
-    .delete('/v1/responses/:id', ({ request, params }) => remove(request, params.id), {
-      parse: 'none',
-    })
-    .get('/v1/responses/:id/input_items', ({ request, params }) => inputItems(request, params.id));
+  return {
+    '/v1/responses': { ...answer, GET: bare },
+    '/responses': answer,
+    '/v1/alpha/search': { POST: (request) => search(request, openaiResponses) },
+    '/v1/responses/:id': {
+      GET: (request) => retrieve(request, request.params.id!),
+      DELETE: (request) => remove(request, request.params.id!),
+    },
+    '/v1/responses/:id/input_items': { GET: (request) => inputItems(request, request.params.id!) },
+  };
 }
