@@ -41,11 +41,7 @@ export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
 
 /** An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too. */
 export function forwardedHeaders(upstream: HeaderFields): HeaderList {
-  const headers = new HeaderList();
-  const all = HeaderList.from(upstream);
-  for (let i = 0; i < all.size; i++) {
-    const name = all.name(i);
-    if (!HELD_BACK.has(name) && !name.startsWith('x-hopgate-')) headers.set(name, all.value(i));
-  }
-  return headers;
+  return HeaderList.from(upstream).where(isForwarded);
 }
+
+const isForwarded = (name: string) => !HELD_BACK.has(name) && !name.startsWith('x-hopgate-');

@@ -63,6 +63,16 @@ export class HeaderList implements HeaderFields {
     return list;
   }
 
+  /** Those whose names are to stay. */
+  where(stays: (name: string) => boolean): HeaderList {
+    const list = new HeaderList();
+    const cells = this.#cells;
+    for (let i = 0; i < cells.length; i += 2) {
+      if (stays(cells[i]!)) list.#cells.push(cells[i]!, cells[i + 1]!);
+    }
+    return list;
+  }
+
   /** How many. */
   get size(): number {
     return this.#cells.length / 2;

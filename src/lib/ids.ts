@@ -1,13 +1,32 @@
 /** Identifiers: exchanges, and names for things that a protocol wants named. */
 
+// So many digits of base 36 hold less than the 52 random bits of a number.
+const DIGITS = 10;
+
 /**
  * `length` random characters of 0-9a-z. They tell things apart and keep nothing secret, so the fast
  * generator will do.
  */
 export function randomBase36(length: number): string {
+  if (length > DIGITS) return randomBase36(DIGITS) + randomBase36(length - DIGITS);
+  return Math.floor(Math.random() * 36 ** length)
+    .toString(36)
+    .padStart(length, '0');
+}
+
+const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
+// Bytes from here on would make the first characters likelier than the others.
+const FAIR = 256 - (256 % ALPHABET.length);
+
+/** The same of the system's generator: for what must not be guessed. */
+export function secretBase36(length: number): string {
   let text = '';
-  while (text.length < length) text += Math.random().toString(36).slice(2, 10);
-  return text.slice(0, length);
+  while (text.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(length))) {
+      if (byte < FAIR && text.length < length) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
 }
 
 /** `req_<epoch ms>_<6 of 0-9a-z>`: the id of an exchange, also the stem of its sample files. */

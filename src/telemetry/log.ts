@@ -58,10 +58,10 @@ export function createLog(options: LogOptions = {}): Log {
     },
     stream,
   );
-  const plain = (at: Level, fields: Fields): void => {
+  const plain = (at: Level, name: string, fields: Fields): void => {
     if (!log.isLevelEnabled(at)) return;
     const line = withoutSecrets(
-      `{"level":"${at}","time":"${isoNow()}",${JSON.stringify(fields).slice(1)}\n`,
+      `{"level":"${at}","time":"${isoNow()}","event":"${name}",${JSON.stringify(fields).slice(1)}\n`,
     );
     write(pretty ? prettyLine(line, colour) : line);
   };
@@ -70,7 +70,7 @@ export function createLog(options: LogOptions = {}): Log {
 }
 
 /** How a log writes lines of {@link maskedEvent}; children, whose bindings it would not know, have none. */
-const PLAIN = new WeakMap<Log, (level: Level, fields: Fields) => void>();
+const PLAIN = new WeakMap<Log, (level: Level, name: string, fields: Fields) => void>();
 
 let lastTime = 0;
 let lastText = '';
@@ -128,11 +128,11 @@ export function event(
 }
 
 /**
- * The same for fields that hold no credential any more: without the mask over the whole line and what
- * else a line of any kind needs. It is what an exchange pays for its line.
+ * The same for fields, one at least, that hold no credential any more: without the mask over the whole
+ * line and what else a line of any kind needs. It is what an exchange pays for its line.
  */
 export function maskedEvent(log: Log, name: string, fields: Fields, level: Level): void {
   const write = PLAIN.get(log);
   if (write === undefined) event(log, name, fields, level);
-  else write(level, { event: name, ...fields });
+  else write(level, name, fields);
 }

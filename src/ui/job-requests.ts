@@ -2,7 +2,7 @@
 
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { SampleBook, SampleMeta } from '../conversation/sample.ts';
-import { randomBase36 } from '../lib/ids.ts';
+import { secretBase36 } from '../lib/ids.ts';
 import { isObject, type JsonObject, tryParse } from '../lib/json.ts';
 import { bisectedAsJson, bisection, DEFAULT_BUDGET } from '../workbench/bisection.ts';
 import { countRuns, replay } from '../workbench/replay.ts';
@@ -91,7 +91,7 @@ function settingsIn(body: JsonObject, parts: UiParts): readonly string[] {
 
 /** Sends in the viewer's own name: what their key may not do, a replay may not either. */
 const callerFor = ({ key }: Viewer): Caller | undefined =>
-  key === '' ? undefined : { name: key, password: randomBase36(40) };
+  key === '' ? undefined : { name: key, password: secretBase36(40) };
 
 interface Common {
   readonly meta: SampleMeta;

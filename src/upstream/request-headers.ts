@@ -32,8 +32,8 @@ const HELD_BACK = new Set([
   'x-real-ip',
 ]);
 
-const heldBack = (name: string) =>
-  HELD_BACK.has(name) || name.startsWith('x-hopgate-') || name.startsWith('x-forwarded-');
+const isForwarded = (name: string) =>
+  !HELD_BACK.has(name) && !name.startsWith('x-hopgate-') && !name.startsWith('x-forwarded-');
 
 export interface UpstreamHeaderOptions {
   readonly client: HeaderFields;
@@ -49,13 +49,9 @@ export interface UpstreamHeaderOptions {
 
 /** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
 export function upstreamHeaders(options: UpstreamHeaderOptions): HeaderList {
-  const headers = new HeaderList();
-  if (options.sameProtocol) {
-    const client = HeaderList.from(options.client);
-    for (let i = 0; i < client.size; i++) {
-      if (!heldBack(client.name(i))) headers.set(client.name(i), client.value(i));
-    }
-  }
+  const headers = options.sameProtocol
+    ? HeaderList.from(options.client).where(isForwarded)
+    : new HeaderList();
   headers.set('content-type', 'application/json');
   headers.set('accept-encoding', 'identity');
   if (!headers.has('accept')) {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { type Category, expandHome, parseConfig, userConfig } from '../../config/index.ts';
 import { PRESETS, presetNames, presetOf } from '../../config/presets.ts';
 import { describeProblem } from '../../config/problem.ts';
-import { randomBase36 } from '../../lib/ids.ts';
+import { secretBase36 } from '../../lib/ids.ts';
 import { type Invocation, UsageError } from '../command.ts';
 import { nearest } from '../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../questions.ts';
@@ -112,7 +112,7 @@ function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
 }
 
 const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
-const newKey = () => `hg-${randomBase36(32)}`;
+const newKey = () => `hg-${secretBase36(32)}`;
 
 function unasked(invocation: Invocation): Answers {
   const { text, flag } = invocation;

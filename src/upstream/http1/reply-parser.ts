@@ -312,12 +312,13 @@ function note(framing: Framing, name: string, value: string): void {
 
 /** Repeated, it must be the same each time (RFC 9112 §6.3). */
 function lengthOf(text: string): number {
-  const [first, ...others] = text.split(',').map((part) => part.trim());
-  const length = Number(first);
+  const [first, ...others] = text.includes(',')
+    ? text.split(',').map((part) => part.trim())
+    : [text];
   if (!/^\d{1,15}$/.test(first!) || others.some((other) => other !== first)) {
     throw new MalformedReply(`a content-length of '${text.slice(0, 40)}'`);
   }
-  return length;
+  return Number(first);
 }
 
 function hexDigit(byte: number): number {

@@ -1,6 +1,6 @@
 /** `hopgate init`: what it writes is right by its own check, and nothing is lost by running it. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { configText } from '../../../src/cli/init/config-text.ts';
@@ -77,6 +77,25 @@ describe('--yes', () => {
     expect(key).toBeDefined();
     expect(written()).toContain(key!);
     expect(await checked()).toContain('0.0.0.0:5520');
+  });
+
+  test('a key that is made up cannot be foretold', async () => {
+    const random = spyOn(Math, 'random').mockReturnValue(0.5);
+    const keys = new Set<string | undefined>();
+    for (const name of ['one.yaml', 'two.yaml']) {
+      const argv = [
+        'init',
+        '--yes',
+        '--listen',
+        '0.0.0.0:5520',
+        '--config',
+        join(world.home, name),
+      ];
+      keys.add(/hg-[0-9a-z]{32}/.exec((await world.run(argv)).out)?.[0]);
+    }
+    random.mockRestore();
+    expect(keys.size).toBe(2);
+    expect(keys).not.toContain(undefined);
   });
 
   test('an address that is none is refused before anything is written', async () => {
