@@ -88,7 +88,7 @@ function scenarioTable(run: Run, scenario: Scenario): string {
 const CAVEATS = `## How to read this
 
 - CPU is the time that all threads of a gateway's processes spent on a CPU (\`/proc/PID/task/*/schedstat\`); the mock and the load generator are other processes and do not count. A ratio is taken within one round; the table shows the median of these ratios, so it need not equal the ratio of the medians.
-- Every round runs every scenario on every target in a new random order, each target in its own process that lives through the whole run; a warm-up before the first round is not counted, nor is what every target gets before each run of a closed loop to be back at work: windows of half a second until one costs no less than the one before (to 5 %), three seconds at most.
+- Every round runs every scenario on every target in a new random order, each target in its own process that lives through the whole run; a warm-up before the first round is not counted, nor is what every target gets before each of its runs to be back at work: one wave of paced streams, or windows of half a second of a closed loop until two in a row cost no less than the one before (to 5 %), four seconds at most.
 - Three parties share the cores, so answers per second are lower bounds. Ratios hold on a busy machine, absolute times do not: leave the machine alone while this runs.
 - The mock paces by a 1 ms clock: of 500 streams about 25 get their event at the same moment.
 - \`direct\` is the mock without a gateway: what it shows as delay is the harness's own, and is subtracted where "added" is said.
