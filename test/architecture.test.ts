@@ -167,11 +167,18 @@ describe('who may import whom', () => {
   });
 
   test('elysia only beside the protocols, where nothing of the start needs it', () => {
-    const allowed = /^src\/(http\/app\.ts$|.*\/plugin\.ts$|compose-others\.ts$)/;
+    const allowed = /^src\/(http\/about-routes\.ts$|.*\/plugin\.ts$|compose-others\.ts$)/;
     const wrong = broken((source, to) =>
       /^(elysia|@elysiajs\/)/.test(to) && !allowed.test(source.path) ? 'not here' : undefined,
     );
     expect(wrong).toEqual([]);
+  });
+
+  test('what no model request needs is loaded when it is asked for, not with the program', () => {
+    const statically = /^\s*(?:import|export)\b[^;(]*from\s*['"][^'"]*compose-others\.ts['"]/m;
+    expect(sources.filter(({ text }) => statically.test(text)).map(({ path }) => path)).toEqual([]);
+    const importers = sources.filter(({ imports }) => imports.includes('src/compose-others.ts'));
+    expect(importers.map(({ path }) => path)).toEqual(['src/compose.ts']);
   });
 
   test('bun:sqlite only in store files', () => {

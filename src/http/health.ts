@@ -1,9 +1,7 @@
 /** Is it alive, and does it take requests? */
 
 import type { Routes } from '../protocols/protocol.ts';
-
-const json = (value: unknown, status = 200) =>
-  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+import { json } from './json.ts';
 
 /** `GET /healthz` and `/readyz`. @param unready undefined: ready; otherwise why not */
 export function healthRoutes(unready: () => string | undefined): Routes {

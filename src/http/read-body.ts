@@ -71,10 +71,11 @@ async function readBounded(request: Request, limit: number): Promise<Uint8Array>
 /** Encodings are undone in the reverse of the order in which they were applied (RFC 9110 §8.4). */
 function undo(bytes: Uint8Array, encoding: string, limit: number): Uint8Array {
   let plain = bytes;
+  const known = decoders();
   const names = encoding.split(',').map((name) => name.trim().toLowerCase());
   for (const name of names.reverse()) {
     if (name === '' || name === 'identity') continue;
-    const decode = memberOf(decoders(), name);
+    const decode = memberOf(known, name);
     if (decode === undefined) {
       throw new GatewayError('invalid_request', `Unknown content-encoding '${name}'.`, {
         status: 415,

@@ -93,6 +93,32 @@ describe('serving', () => {
     }
   });
 
+  test('a path with a slash at its end is the same path, a wrong method or path is told in JSON', async () => {
+    upstream.enqueue(say('slashed'));
+    const answer = await post(gateway.url, `${chat.path}/`, chat.body);
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('slashed');
+    const wrong = await fetch(gateway.url + chat.path);
+    expect(wrong.status).toBe(404);
+    expect(await wrong.json()).toMatchObject({
+      error: { message: `There is nothing at GET ${chat.path}.` },
+    });
+    expect((await fetch(`${gateway.url}/nowhere`, { method: 'POST', body: '{}' })).status).toBe(
+      404,
+    );
+  });
+
+  test('the first requests for what is loaded late may come together', async () => {
+    const fresh = await startGateway(threeProviders(upstream));
+    try {
+      const paths = ['/v1/models', '/metrics', '/docs', '/ui', '/v1/memory/openapi.json', '/'];
+      const answers = await Promise.all(paths.map((path) => fetch(fresh.url + path)));
+      expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
+    } finally {
+      await fresh.stop();
+    }
+  });
+
   test('a WebSocket upgrade is a 426, so that clients fall back at once', async () => {
     const answer = await raw(gateway.url, [
       'GET /v1/responses HTTP/1.1',

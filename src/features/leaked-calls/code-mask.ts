@@ -26,8 +26,8 @@ const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
 const LONGEST_LINE = 1000;
 
 /** What may begin a leak, quoted or not; of a stripped header two or three letters. */
-const LEAKY = /[<[\]{\u25c1]|[\0\n.!?>:)](?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
 const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
+const LEAKY = new RegExp(`[<[\\]{\u25c1]|[\\0\\n.!?>:)]${HEADER_BEGINS.source.slice(1)}`);
 
 export class CodeMask {
   /** The character before the place; 0 at the start of the text. */

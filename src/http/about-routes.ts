@@ -1,4 +1,4 @@
-/** The routes around the protocols' own: what is served, the manual, metrics, and the answer to everything else. */
+/** What the gateway tells of itself: models, metrics, the manual, and the answer to every path that is none. */
 
 import { Elysia } from 'elysia';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
@@ -7,8 +7,9 @@ import { requestId } from '../lib/ids.ts';
 import type { ModelEntry, Protocol } from '../protocols/protocol.ts';
 import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';
 import type { Access } from './access.ts';
+import { json } from './json.ts';
 
-export interface AppOptions {
+export interface AboutRoutesOptions {
   /** In what shape a failure outside every protocol is told. */
   readonly fallback: Protocol;
   /** The protocol whose clients show themselves by an `anthropic-version` or `x-api-key` header. */
@@ -23,14 +24,11 @@ export interface AppOptions {
   readonly version: string;
 }
 
-const json = (value: unknown) =>
-  new Response(JSON.stringify(value), { headers: { 'content-type': 'application/json' } });
-
 /**
- * Everything but the protocols' own routes. Nothing here touches `set`, and no hook parses: both would
- * change how proxied streams and bodies are handled.
+ * Everything but the protocols' own routes, the page and the memory. Nothing here touches `set`, and no
+ * hook parses: answers go out as the `Response` that they are.
  */
-export function commonRoutes(options: AppOptions) {
+export function aboutRoutes(options: AboutRoutesOptions) {
   const { fallback, anthropic } = options;
   const dialect = (request: Request) =>
     request.headers.has('anthropic-version') ||
@@ -54,7 +52,7 @@ export function commonRoutes(options: AppOptions) {
     return errorResponse(dialect(request), error, own());
   };
   const about = () => json({ name: 'hopgate', version: options.version, endpoints: ENDPOINTS });
-  return new Elysia({ name: 'common' })
+  return new Elysia({ name: 'about' })
     .head('/', () => new Response(null))
     .get('/', about)
     .get('/metrics', ({ request }) => {
