@@ -9,7 +9,7 @@ import { liftLimit, limitedProviders } from './fetch-limit.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
 import { releaseProgramPages } from './lib/program-pages.ts';
-import { SUCCESSOR, succeed } from './succession.ts';
+import { SUCCESSOR, succeed, takeOver } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
 import { startWorkers } from './workers.ts';
@@ -96,7 +96,9 @@ export async function serve(how: ServeHow): Promise<number> {
   });
 
   // Signals are obeyed from before the first word on, so that whoever reads it may send one.
+  let draining = false;
   const stopping = stopped(log, () => {
+    draining = true;
     supervisor.stopping();
     composed.drain();
     workers?.signal('SIGTERM');
@@ -104,18 +106,30 @@ export async function serve(how: ServeHow): Promise<number> {
   });
   let succeeding = false;
   process.on('SIGUSR2', () => {
-    if (succeeding || how.isWorker) return;
+    if (succeeding) return;
+    if (how.isWorker) {
+      server.sendAway();
+      return;
+    }
     if (!shared) {
       event(log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
       return;
     }
     succeeding = true;
-    const { command, variables } = how;
-    const taken = (pid: number) => {
-      supervisor.handOver(pid);
-      process.kill(process.pid, 'SIGTERM');
-    };
-    void succeed({ command, variables, port: server.port, log, taken }).then((took) => {
+    void succeed({
+      command: how.command,
+      variables: how.variables,
+      port: server.port,
+      sockets: config.workers,
+      log,
+      handOver: (pid) => {
+        supervisor.handOver(pid);
+        server.sendAway();
+        workers?.signal('SIGUSR2');
+      },
+      // One who was told to stop meanwhile is not told twice: that would end its open streams.
+      leave: () => draining || process.kill(process.pid, 'SIGTERM'),
+    }).then((took) => {
       succeeding = took;
     });
   });
@@ -130,7 +144,7 @@ export async function serve(how: ServeHow): Promise<number> {
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
   setTimeout(composed.openState, OPEN_STATE_MS);
   setTimeout(releaseProgramPages, STARTED_MS);
-  if (how.variables[SUCCESSOR] !== undefined) process.send?.('ready');
+  if (how.variables[SUCCESSOR] !== undefined && !how.isWorker) takeOver(server.port);
   await stopping;
   live.close();
   await workers?.exited;

@@ -1,5 +1,6 @@
 /** A restart without a gap: a new process takes over the port before the old one lets go of it. */
 
+import { steer, steerNoLonger } from './lib/shared-port.ts';
 import { event, type Log } from './telemetry/log.ts';
 
 export interface SuccessionOptions {
@@ -7,20 +8,29 @@ export interface SuccessionOptions {
   readonly command: readonly string[];
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly port: number;
+  /** How many sockets of this program listen on it: its own and its workers'. */
+  readonly sockets: number;
   readonly log: Log;
-  /** The new process can answer: the old one may go. */
-  readonly taken: (pid: number) => void;
+  /** The new process can answer: it is the main one from now on. */
+  readonly handOver: (pid: number) => void;
+  /** New connections go to the new process: the old one may go. */
+  readonly leave: () => unknown;
 }
 
 /** Tells a process that it succeeds another one, which waits for its word. */
 export const SUCCESSOR = 'HOPGATE_SUCCESSOR';
+
+// Who closes a socket resets the connections that wait in its queue. The old process therefore listens
+// on for the handshakes that had begun with it, on slow networks too.
+const SETTLE_MS = 1000;
+const SETTLED_MS = 10 * SETTLE_MS;
 
 /**
  * Starts this program again (as it is on disk now) on the same port, which both must share. One that
  * does not come up changes nothing. Resolves with whether it took over.
  */
 export function succeed(options: SuccessionOptions): Promise<boolean> {
-  const { command, variables, port, log, taken } = options;
+  const { command, variables, port, sockets, log, handOver, leave } = options;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   // The watchdog's address is for the old process; the new one feeds it from when it is the main one.
   const { WATCHDOG_PID: _old, ...environment } = variables;
@@ -30,7 +40,9 @@ export function succeed(options: SuccessionOptions): Promise<boolean> {
       env: { ...environment, [SUCCESSOR]: '1' },
       ipc: () => {
         event(log, 'server.succeeded', { pid: child.pid });
-        taken(child.pid);
+        handOver(child.pid);
+        // The new sockets stand behind the old ones, and keep the first place behind them while those close.
+        setTimeout(leave, steer(port, sockets) ? SETTLE_MS : 0);
         child.disconnect();
         // It must outlive this process.
         child.unref();
@@ -46,4 +58,10 @@ export function succeed(options: SuccessionOptions): Promise<boolean> {
     resolve(false);
   }
   return promise;
+}
+
+/** Takes over from the process that waits for it; the other's sockets are closed some time later. */
+export function takeOver(port: number): void {
+  process.send?.('ready');
+  setTimeout(() => steerNoLonger(port), SETTLED_MS).unref();
 }

@@ -17,7 +17,8 @@ export interface Workers {
   /** All of them have started (or failed to, which is logged). */
   readonly ready: Promise<void>;
   readonly exited: Promise<void>;
-  signal(name: 'SIGTERM' | 'SIGHUP'): void;
+  /** SIGUSR2: another process succeeds them. */
+  signal(name: 'SIGTERM' | 'SIGHUP' | 'SIGUSR2'): void;
 }
 
 /** A worker that dies is started again, unless it was told to stop. */

@@ -1,6 +1,7 @@
 /** SIGUSR2 under a supervisor: a new process on the same port, no connection refused, open streams finished by the old one. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
 import { type Gateway, startGateway } from './support/binary.ts';
 
 const linux = process.platform === 'linux';
@@ -22,6 +23,24 @@ const CONFIG = { samples: { mode: 'off' } };
 // Nobody listens there: what counts is that there is a supervisor.
 const SUPERVISED = { NOTIFY_SOCKET: '/nowhere/notify' };
 
+/** Asks one after the other on one connection; whether the last answer said that it is the last. */
+function askUntilClosed(port: number, path: string): Promise<'told' | 'cut'> {
+  const { promise, resolve } = Promise.withResolvers<'told' | 'cut'>();
+  const socket = connect(port, '127.0.0.1', () => socket.write(request));
+  const request = `HEAD ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1');
+    if (!answer.endsWith('\r\n\r\n')) return;
+    if (/^connection: close\r$/im.test(answer)) resolve('told');
+    else socket.write(request);
+    answer = '';
+  });
+  socket.on('close', () => resolve('cut'));
+  socket.on('error', () => resolve('cut'));
+  return promise;
+}
+
 async function heir(of: Gateway): Promise<number> {
   for (let i = 0; i < 200; i++) {
     const line = of.logs().find(({ event }) => event === 'server.succeeded');
@@ -37,39 +56,63 @@ async function heir(of: Gateway): Promise<number> {
 describe.skipIf(!linux)(
   `succession${linux ? '' : ' [SKIPPED: needs a shared port of Linux]'}`,
   () => {
-    test('no request fails while the process is exchanged, and the new one goes on alone', async () => {
-      gateway = await startGateway(CONFIG, { env: SUPERVISED });
-      const { url } = gateway;
-      const failures: string[] = [];
-      let asked = 0;
-      let stop = false;
-      const ask = async () => {
-        while (!stop) {
-          try {
-            const response = await fetch(`${url}/healthz`, { keepalive: false });
-            await response.text();
-            asked++;
-          } catch (thrown) {
-            failures.push(String(thrown));
+    test.each([1, 2])(
+      'no request fails while the process is exchanged, and the new one goes on alone; processes: %i',
+      async (workers) => {
+        gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+        const { url } = gateway;
+        const failures: string[] = [];
+        let asked = 0;
+        let stop = false;
+        const ask = async () => {
+          while (!stop) {
+            try {
+              const response = await fetch(`${url}/healthz`, { keepalive: false });
+              await response.text();
+              asked++;
+            } catch (thrown) {
+              failures.push(String(thrown));
+            }
           }
+        };
+        const askers = Array.from({ length: 32 }, ask);
+        await Bun.sleep(100);
+        gateway.signal('SIGUSR2');
+        const pid = await heir(gateway);
+        expect(await gateway.exited).toBe(0);
+        await Bun.sleep(200);
+        stop = true;
+        await Promise.all(askers);
+        expect(failures).toEqual([]);
+        expect(asked).toBeGreaterThan(50);
+        process.kill(pid, 'SIGTERM');
+        // One of several may still answer when another has gone already.
+        let refused = 0;
+        for (let i = 0; i < 100 && refused < 5; i++) {
+          const answer = await fetch(`${url}/healthz`).catch(() => undefined);
+          refused = answer === undefined ? refused + 1 : 0;
+          await Bun.sleep(20);
         }
-      };
-      const askers = [ask(), ask(), ask(), ask()];
-      await Bun.sleep(100);
-      gateway.signal('SIGUSR2');
-      const pid = await heir(gateway);
-      expect(await gateway.exited).toBe(0);
-      await Bun.sleep(200);
-      stop = true;
-      await Promise.all(askers);
-      expect(failures).toEqual([]);
-      expect(asked).toBeGreaterThan(50);
-      process.kill(pid, 'SIGTERM');
-      for (let i = 0; i < 100 && (await fetch(`${url}/healthz`).catch(() => undefined)); i++) {
-        await Bun.sleep(20);
-      }
-      expect(await fetch(`${url}/healthz`).catch(() => undefined)).toBeUndefined();
-    }, 30_000);
+        expect(refused).toBe(5);
+      },
+      30_000,
+    );
+
+    test.each([1, 2])(
+      'a connection that was kept open is told to end before it is closed; processes: %i',
+      async (workers) => {
+        gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+        const port = Number(new URL(gateway.url).port);
+        const told: Promise<unknown>[] = [];
+        for (let i = 0; i < 8; i++) told.push(askUntilClosed(port, i % 2 === 0 ? '/healthz' : '/'));
+        await Bun.sleep(100);
+        gateway.signal('SIGUSR2');
+        await heir(gateway);
+        expect(await Promise.all(told)).toEqual(Array(8).fill('told'));
+        expect(await gateway.exited).toBe(0);
+      },
+      30_000,
+    );
 
     test('a successor that does not come up changes nothing', async () => {
       gateway = await startGateway(CONFIG, { env: SUPERVISED });

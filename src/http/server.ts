@@ -31,6 +31,8 @@ export interface RunningServer {
   /** `http://127.0.0.1:5520` */
   readonly url: string;
   readonly port: number;
+  /** From now on each answer is the last of its connection, so that clients turn to another process. */
+  sendAway(): void;
   /**
    * Takes no new connections and waits for open streams, at most the drain time; a second call ends
    * at once.
@@ -58,6 +60,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     port: bound,
+    sendAway: () => void server.reload(handlers(lastAnswers(options.app))),
     async stop() {
       if (stopping) {
         await server.stop(true);
@@ -72,11 +75,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
 /** Bodies are bounded and silence is watched by whoever reads; the server itself knows no limit. */
 function listen({ app, host, port, reusePort }: ServerOptions) {
-  const routes: Record<string, Routes[string]> = {};
-  for (const path in app.routes) {
-    routes[path] = app.routes[path]!;
-    routes[`${path}/`] = app.routes[path]!;
-  }
   return Bun.serve({
     hostname: host,
     port,
@@ -84,7 +82,37 @@ function listen({ app, host, port, reusePort }: ServerOptions) {
     idleTimeout: 0,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
+    ...handlers(app),
+  });
+}
+
+function handlers(app: App) {
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    routes[path] = app.routes[path]!;
+    routes[`${path}/`] = app.routes[path]!;
+  }
+  return {
     routes: routes as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
     fetch: app.fetch,
-  });
+  };
+}
+
+/** The same application, whose answers each close the connection behind them. */
+function lastAnswers(app: App): App {
+  const last =
+    <R extends Request>(answer: (request: R) => Response | Promise<Response>) =>
+    async (request: R) => {
+      const response = await answer(request);
+      response.headers.set('connection', 'close');
+      return response;
+    };
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    const answers = app.routes[path]!;
+    routes[path] = Object.fromEntries(
+      Object.entries(answers).map(([method, answer]) => [method, last(answer)]),
+    );
+  }
+  return { routes, fetch: last(app.fetch) };
 }
