@@ -32,6 +32,12 @@ export interface Interceptor {
    * out: it has to come piece by piece.
    */
   passes?(event: DeltaEvent): boolean;
+  /**
+   * Characters that matter in the text of the open block. Text without them that does not end in
+   * whitespace passes now, as {@link passes} says it, and changes nothing about that: `event` may be
+   * given it, joined, when it has long gone out. Undefined (or left out): all characters matter.
+   */
+  minds?(): string | undefined;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**

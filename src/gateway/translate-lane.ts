@@ -6,10 +6,17 @@ import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Interceptor, Next } from '../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../lib/sse.ts';
-import type { ClientContext, Digest, StreamDecoder, StreamEncoder } from '../protocols/protocol.ts';
+import type {
+  ClientContext,
+  Digest,
+  StreamDecoder,
+  StreamEncoder,
+  TextFrame,
+} from '../protocols/protocol.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { type Lane, type Output, Outputs, type Said } from './lane.ts';
 import { Originals, write } from './originals.ts';
+import { PlainText } from './plain-text.ts';
 
 /** The client's side of a stream; the same one for every hop of an exchange. */
 export interface ClientSide {
@@ -46,6 +53,11 @@ export class TranslateLane implements Lane, FrameReader {
   #run: DeltaEvent | undefined;
   /** Up to here the frames of this chunk have to come one by one. */
   #refused = 0;
+  /** What comes is looked for in this first; what it took stands there until it is told. */
+  #plain: PlainText | undefined;
+  /** The last one, for as long as the same is true. */
+  #known: PlainText | undefined;
+  #index = 0;
   #waiting: StreamEvent[] | undefined;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
@@ -63,10 +75,50 @@ export class TranslateLane implements Lane, FrameReader {
   }
 
   push(chunk: Uint8Array): Output {
+    const plain = this.#plain?.push(chunk);
+    if (plain !== undefined) return plain;
+    this.#settle();
     this.#out = new Outputs();
     this.#refused = 0;
     this.#parser.read(chunk, this);
+    this.#plain = this.#steady();
     return this.#out.all();
+  }
+
+  /** How plain text can be known by its bytes from here on; undefined: it cannot. */
+  #steady(): PlainText | undefined {
+    if (this.#parser.pending !== undefined || !this.#watch.answered || this.#watch.empty) {
+      return undefined;
+    }
+    const { encoder } = this.client;
+    const from = this.#decoder.textFrame?.();
+    if (from === undefined || encoder.pass === undefined) return undefined;
+    let to: TextFrame | undefined;
+    if (this.#originals === undefined) {
+      to = encoder.textFrame?.();
+      if (to === undefined) return undefined;
+    } else if (!this.#originals.idle) return undefined;
+    let minded = '';
+    for (const interceptor of this.#interceptors) {
+      const minds = interceptor.minds?.();
+      if (minds === undefined) return undefined;
+      minded += minds;
+    }
+    const known = this.#known;
+    this.#index = from.index;
+    if (known?.from === from && known.to === to && known.minded === minded) return known;
+    this.#known = new PlainText(from, to, minded);
+    return this.#known;
+  }
+
+  /** Tells what plain text has gone out. */
+  #settle(): void {
+    const text = this.#plain?.taken() ?? '';
+    this.#plain = undefined;
+    if (text === '') return;
+    const event: DeltaEvent = { type: 'delta', index: this.#index, text };
+    this.#through([event]);
+    this.#pass(event);
   }
 
   frame(frame: SseFrame): void {
@@ -93,6 +145,7 @@ export class TranslateLane implements Lane, FrameReader {
 
   /** Events that come from elsewhere than frames: a whole reply, taken apart. */
   feed(events: readonly StreamEvent[]): Output {
+    this.#settle();
     const out = new Outputs();
     this.#write(this.#through(events), out);
     return out.all();
@@ -100,12 +153,14 @@ export class TranslateLane implements Lane, FrameReader {
 
   /** Events for the client from between two hops. */
   inject(events: readonly StreamEvent[]): Output {
+    this.#settle();
     let text = '';
     for (const event of events) text += this.#encode(event);
     return text;
   }
 
   end(): Output {
+    this.#settle();
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
     const out = new Outputs();
@@ -233,6 +288,7 @@ export class TranslateLane implements Lane, FrameReader {
   }
 
   get said(): Said | undefined {
+    this.#settle();
     const { fold, context } = this.client;
     return fold === undefined ? undefined : { kind: 'reply', reply: fold.reply, client: context };
   }
@@ -242,6 +298,7 @@ export class TranslateLane implements Lane, FrameReader {
   }
 
   fail(error: GatewayError): string {
+    this.#settle();
     return this.client.encoder.fail(error);
   }
 }

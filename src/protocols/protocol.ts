@@ -34,6 +34,15 @@ export interface TextRun {
   readonly to: number;
 }
 
+/**
+ * A frame of the text block that is open, whole with its blank line: `head`, then a piece of text without
+ * quotes, backslashes and control characters (at least one character), then `foot`.
+ */
+export interface TextFrame {
+  readonly head: string;
+  readonly foot: string;
+}
+
 export interface StreamDecoder {
   /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
   push(frame: SseFrame): readonly StreamEvent[];
@@ -43,6 +52,11 @@ export interface StreamDecoder {
    * @param frames whole frames with LF lines, blank lines included
    */
   textAt?(frames: string, at: number): TextRun | undefined;
+  /**
+   * A frame of this kind says its text and nothing else, as a further piece of the text block of this
+   * index; undefined: none is known that does. The same object as long as it is true.
+   */
+  textFrame?(): (TextFrame & { readonly index: number }) | undefined;
   /**
    * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
    * protocol's own ending (or all that matters of it) was seen; never invents one.
@@ -58,6 +72,11 @@ export interface StreamEncoder {
    * event must know is noted. Left out: `event` does it.
    */
   pass?(event: DeltaEvent): void;
+  /**
+   * What `event` makes of every piece of text of the open block, but for what `pass` notes of it;
+   * undefined: it is not the same for all. The same object as long as it is true.
+   */
+  textFrame?(): TextFrame | undefined;
   /** A keep-alive that every client skips; legal at any time, before the start too. */
   ping(): string;
   /** The protocol's error event (and terminal, where failing has one). Nothing may follow it. */

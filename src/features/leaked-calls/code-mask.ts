@@ -18,7 +18,8 @@ for (const char of '`~"<>\n') KIND[char.charCodeAt(0)]! |= SPECIAL;
 for (const char of 'ca') KIND[char.charCodeAt(0)]! |= HEADER;
 /** What may stand in front of a stripped header: the start of a line, the end of a sentence or tag. */
 const BEFORE_HEADER = new Uint8Array(128);
-for (const char of '\0\n.!?>:)') BEFORE_HEADER[char.charCodeAt(0)] = 1;
+const BEFORE = '\0\n.!?>:)';
+for (const char of BEFORE) BEFORE_HEADER[char.charCodeAt(0)] = 1;
 
 const TRIANGLE = 0x25c1;
 /** A heredoc's head within one line; only quoted and capital tags, since `a << b` is arithmetic. */
@@ -28,6 +29,9 @@ const LONGEST_LINE = 1000;
 /** What may begin a leak, quoted or not; of a stripped header two or three letters. */
 const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
 const LEAKY = new RegExp(`[<[\\]{\u25c1]|[\\0\\n.!?>:)]${HEADER_BEGINS.source.slice(1)}`);
+
+/** Text with none of these begins no leak, unless it stands where a header may be. */
+export const LEAKY_CHARACTERS = `<[]{\u25c1${BEFORE}`;
 
 export class CodeMask {
   /** The character before the place; 0 at the start of the text. */
@@ -99,10 +103,13 @@ export class CodeMask {
 
   /** Nothing in the text that comes next may begin a leak, wherever it stands. Reads only. */
   isPlain(text: string): boolean {
-    if (LEAKY.test(text)) return false;
+    return !LEAKY.test(text) && !(this.mayBeHeader && HEADER_BEGINS.test(text));
+  }
+
+  /** What comes next may be a stripped header. */
+  get mayBeHeader(): boolean {
     const { previous } = this;
-    const start = previous < 128 && BEFORE_HEADER[previous] === 1;
-    return !(start && HEADER_BEGINS.test(text));
+    return previous < 128 && BEFORE_HEADER[previous] === 1;
   }
 
   /** One character, with everything that it may mean for quoting. */

@@ -94,6 +94,14 @@ class LeakInterceptor implements Interceptor {
     return index === this.#next - 1 && (this.#watches || scanner.passes(text));
   }
 
+  minds(): string | undefined {
+    const scanner = this.#scanner;
+    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
+      return undefined;
+    if (this.#start?.index !== this.#next - 1) return undefined;
+    return this.#watches ? '' : scanner.minds();
+  }
+
   end(): readonly StreamEvent[] {
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());

@@ -1,7 +1,7 @@
 /** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
 
 import { Block, type BlockState, type Opener } from './block.ts';
-import { CodeMask } from './code-mask.ts';
+import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
 import type { Lexicon } from './grammar.ts';
 import type { Lexeme } from './lex.ts';
 import { type Found, type OpeningRules, openingAt } from './openings.ts';
@@ -118,9 +118,18 @@ export class TextScanner {
    * Whitespace at its end would, had it come by itself.
    */
   passes(text: string): boolean {
-    if (this.#block !== undefined || this.#pending !== '' || this.#clear !== '') return false;
-    if (this.#dirty || this.#unopened || text.slice(-1).trim() === '') return false;
+    if (this.#busy || text.slice(-1).trim() === '') return false;
     return this.#mask.isPlain(text);
+  }
+
+  /** Text without these characters that does not end in whitespace passes, now and then again. */
+  minds(): string | undefined {
+    return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
+  }
+
+  get #busy(): boolean {
+    if (this.#block !== undefined || this.#pending !== '' || this.#clear !== '') return true;
+    return this.#dirty || this.#unopened;
   }
 
   /** The block ends here. */

@@ -106,6 +106,7 @@ export function collector(done: (heard: Heard) => void): Interceptor {
       return event;
     },
     passes: () => true,
+    minds: () => '',
     end() {
       if ((reasoned || sealedCall) && chars <= MOST_CHARS) {
         done({ pieces, said: unheard ? undefined : said.join('') });

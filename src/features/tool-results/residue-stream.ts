@@ -112,6 +112,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
           return event;
       }
     },
+    minds: () => (held === '' && !fenced ? '{`~' : undefined),
     passes: (event) => event.index !== index || isPlain(event.text),
     // The stream was cut inside a text block: what is certain no record was still said.
     end: () => (held === '' ? [] : advance(true)),

@@ -5,7 +5,7 @@ import { unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Block } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import type { StreamDecoder, UpstreamContext } from '../protocol.ts';
+import type { StreamDecoder, TextFrame, UpstreamContext } from '../protocol.ts';
 import { decodeBlock } from './decode-blocks.ts';
 import { merged } from './digest.ts';
 import { decodeErrorBody } from './errors.ts';
@@ -33,6 +33,7 @@ interface Open {
   readonly kind: 'text' | 'thinking' | 'call' | 'whole';
   /** How a text delta of this block begins, up to the text: such frames need no parse. */
   readonly textPrefix: string;
+  readonly textFrame?: TextFrame & { readonly index: number };
   /** Input of a freeform tool, held until its JSON is whole. */
   readonly held?: string[];
   /** Input that stood in the block's start, for relays that send it there. */
@@ -66,7 +67,12 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     switch (type) {
       case 'text': {
         const prefix = `{"type":"content_block_delta","index":${wireIndex},"delta":{"type":"text_delta","text":"`;
-        open = { ...base, kind: 'text', textPrefix: prefix };
+        const textFrame = {
+          head: `event: content_block_delta\ndata: ${prefix}`,
+          foot: '"}}\n\n',
+          index: base.index,
+        };
+        open = { ...base, kind: 'text', textPrefix: prefix, textFrame };
         events.push(start({ type: 'text' }));
         if (typeof block.text === 'string') events.push(...delta(block.text));
         return events;
@@ -269,6 +275,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       if (data === '[DONE]' || data === '') return NOTHING;
       return onEvent(parse(data), frame.event);
     },
+    textFrame: () => (over || open?.said !== true ? undefined : open.textFrame),
     end() {
       if (over) return NOTHING;
       over = true;

@@ -13,7 +13,7 @@ import type { Block, Sealed, ToolResultBlock } from '../../conversation/types.ts
 import type { Usage } from '../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 import { sseEvent } from '../../lib/sse.ts';
-import type { ClientContext, StreamEncoder } from '../protocol.ts';
+import type { ClientContext, StreamEncoder, TextFrame } from '../protocol.ts';
 import {
   type AwaitedResult,
   callHead,
@@ -35,7 +35,7 @@ import { PROTOCOL } from './wire.ts';
 /** The block that is open on the client's side. */
 type Open =
   /** Opened when there is something to say: an empty text block may not be sent back later. */
-  | { readonly kind: 'text'; opened: boolean }
+  | { readonly kind: 'text'; opened: boolean; frame?: TextFrame }
   | { readonly kind: 'thinking'; opened: boolean; sealed: Sealed | undefined }
   | { readonly kind: 'call'; said: boolean }
   /** Freeform text inside `{"input":"…"}`. */
@@ -368,7 +368,13 @@ export function encodeStream(context: ClientContext): StreamEncoder {
     else event(said);
   }
 
-  return { event, pass, ping: () => (over ? '' : PING), fail };
+  function textFrame(): TextFrame | undefined {
+    if (over || open.kind !== 'text' || !open.opened) return undefined;
+    open.frame ??= { head: `${prefix}"`, foot: `"${suffix}` };
+    return open.frame;
+  }
+
+  return { event, pass, textFrame, ping: () => (over ? '' : PING), fail };
 }
 
 /** Of the fields beside a message those that this wire knows. */

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
+import type { TextFrame } from '../protocol.ts';
 import { list, object } from './wire.ts';
 
 /** Members whose value means nothing here. Any other must be empty in a chunk that is learnt. */
@@ -32,9 +33,7 @@ export class ContentSplice {
   #before = '';
   #behind = '';
   #event = '';
-  /** What stands around the content in a frame, '' where frames of a run are not looked for. */
-  #head = '';
-  #foot = '';
+  #frame: TextFrame | undefined;
   #misses = 0;
   #seen = false;
 
@@ -59,18 +58,19 @@ export class ContentSplice {
     frames: string,
     at: number,
   ): { readonly content: string; readonly to: number } | undefined {
-    if (this.#head === '') return undefined;
+    if (this.#frame === undefined) return undefined;
+    const { head, foot } = this.#frame;
     let content = '';
     let to = at;
-    while (frames.startsWith(this.#head, to)) {
-      const from = to + this.#head.length;
-      const end = frames.indexOf(this.#foot, from);
+    while (frames.startsWith(head, to)) {
+      const from = to + head.length;
+      const end = frames.indexOf(foot, from);
       if (end < 0) break;
       const inner = frames.slice(from, end);
       const said = SPECIAL.test(inner) ? unescaped(inner) : inner;
       if (said === undefined) break;
       content += said;
-      to = end + this.#foot.length;
+      to = end + foot.length;
     }
     return content === '' ? undefined : { content, to };
   }
@@ -99,8 +99,12 @@ export class ContentSplice {
     this.#before = before;
     this.#behind = behind;
     this.#event = event;
-    this.#head = event === '' ? `data: ${before}` : '';
-    this.#foot = `${behind}\n\n`;
+    this.#frame = event === '' ? { head: `data: ${before}`, foot: `${behind}\n\n` } : undefined;
+  }
+
+  /** What stands around the content in a frame; undefined where frames of a run are not looked for. */
+  get frame(): TextFrame | undefined {
+    return this.#frame;
   }
 }
 

@@ -6,7 +6,7 @@ import { toolNames } from '../../conversation/tool-names.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import type { StreamDecoder, TextRun, UpstreamContext } from '../protocol.ts';
+import type { StreamDecoder, TextFrame, TextRun, UpstreamContext } from '../protocol.ts';
 import { ContentSplice } from './content-splice.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
@@ -44,6 +44,7 @@ class ChatStreamDecoder implements StreamDecoder {
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
+  #textFrame: (TextFrame & { readonly index: number }) | undefined;
   #finish: string | undefined;
   #refused = false;
 
@@ -79,6 +80,16 @@ class ChatStreamDecoder implements StreamDecoder {
     const run = this.#splice.readRun(frames, at);
     if (run === undefined) return undefined;
     return { event: this.#segments.piece(run.content), to: run.to };
+  }
+
+  textFrame(): ReturnType<NonNullable<StreamDecoder['textFrame']>> {
+    const { frame } = this.#splice;
+    if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
+    const { index } = this.#segments;
+    if (this.#textFrame?.head !== frame.head || this.#textFrame.index !== index) {
+      this.#textFrame = { ...frame, index };
+    }
+    return this.#textFrame;
   }
 
   /** What `#chunk` makes of a chunk that says only this. */

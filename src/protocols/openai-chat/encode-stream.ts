@@ -8,7 +8,7 @@ import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { sseComment, sseEvent } from '../../lib/sse.ts';
-import type { ClientContext, StreamEncoder } from '../protocol.ts';
+import type { ClientContext, StreamEncoder, TextFrame } from '../protocol.ts';
 import { errorBody } from './errors.ts';
 import { encodeFinish } from './finish.ts';
 import { encodeAnnotation } from './parts.ts';
@@ -31,6 +31,7 @@ class ChatStreamEncoder implements StreamEncoder {
   /** Everything of a chunk before its choices: the same id, time and model in every one. */
   #prefix = '';
   #suffix: string;
+  #textFrame: TextFrame | undefined;
   #kind: 'text' | 'refusal' | 'reasoning' | 'function' | 'custom' | 'legacy' | undefined;
   #calls = 0;
   #empty = true;
@@ -114,6 +115,12 @@ class ChatStreamEncoder implements StreamEncoder {
     else if (this.#kind === 'text') this.#length += text.length;
     else if (this.#kind === 'refusal') this.#refused = true;
     else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
+  }
+
+  textFrame(): TextFrame | undefined {
+    if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
+    this.#textFrame ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
+    return this.#textFrame;
   }
 
   ping(): string {

@@ -57,6 +57,11 @@ export class Segments {
     return this.#open && this.#queue.length === 1 && this.#queue[0]!.head.type === kind;
   }
 
+  /** Of the open block, or of the next one. */
+  get index(): number {
+    return this.#index;
+  }
+
   /** More text of the open block. */
   piece(said: string): DeltaEvent {
     return { type: 'delta', index: this.#index, text: said };
