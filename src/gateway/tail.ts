@@ -13,6 +13,9 @@ const TERMINAL_BYTES = 16 * 1024 * 1024;
 
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
+// But where a stream begins with a chunk as small as this it is a paced one, whose chunks are copied while
+// they are at hand.
+const SMALL_BYTES = 1024;
 
 /**
  * Keeps the last frames, up to 16 KB or somewhat more: the last few chunks, and what stood before them
@@ -53,6 +56,11 @@ export class Tail {
     this.#frameBytes += chunk.length;
     if (this.#frameBytes > this.#longest) this.#longest = this.#frameBytes;
     if (endsFrame(chunk)) this.#frameBytes = 0;
+    // A mark may lie across two chunks, and is looked for in those that are held.
+    if (this.#held.length === 0 && this.#marks.length === 0 && chunk.length <= SMALL_BYTES) {
+      this.#turn(chunk);
+      return;
+    }
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#held.length <= HELD_CHUNKS) return;
