@@ -19,6 +19,9 @@ function decoders(): Readonly<Record<string, Decoder>> {
   };
 }
 
+// To receive so much takes as long as to look through it, which need not be done in one go.
+const LARGE_BYTES = 256 * 1024;
+
 const tooLarge = (limit: number) =>
   new GatewayError(
     'too_large',
@@ -38,8 +41,14 @@ export function readBody(
   const length = headers.get('content-length');
   // No more than its length comes of it.
   const plain = length !== null && !headers.has('content-encoding') && Number(length) <= limit;
-  return plain ? request.arrayBuffer().then(bytesOf) : readChecked(request, headers, limit);
+  if (!plain) return readChecked(request, headers, limit);
+  const read = request.arrayBuffer().then(bytesOf);
+  return Number(length) < LARGE_BYTES ? read : read.then(afterOthers);
 }
+
+/** The same, once everybody who waits meanwhile has had a turn. */
+const afterOthers = (bytes: Uint8Array): Promise<Uint8Array> =>
+  new Promise((resolve) => setImmediate(resolve, bytes));
 
 const bytesOf = (buffer: ArrayBuffer): Uint8Array => Buffer.from(buffer);
 
