@@ -4,7 +4,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { HopRecording } from '../features/feature.ts';
 import type { Abort } from '../lib/abort.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
-import type { ChunkSource, Take } from '../upstream/transport.ts';
+import type { ChunkSource, Taker } from '../upstream/transport.ts';
 
 type Batch = readonly Uint8Array[] | undefined;
 
@@ -18,9 +18,11 @@ export interface ByteSourceOptions {
   readonly recording?: HopRecording;
 }
 
-export class ByteSource {
+export class ByteSource implements Taker {
   readonly #body: ChunkSource;
   readonly #options: ByteSourceOptions;
+  readonly #recording: HopRecording | undefined;
+  #taker: Taker | undefined;
   /** Made when there is something to wait for. */
   #watch: SilenceWatch | undefined;
   #silent = false;
@@ -31,6 +33,7 @@ export class ByteSource {
   constructor(body: ChunkSource, options: ByteSourceOptions) {
     this.#body = body;
     this.#options = options;
+    this.#recording = options.recording;
   }
 
   /**
@@ -54,26 +57,28 @@ export class ByteSource {
   }
 
   /** As the source's own. @throws as `next` does */
-  async each(take: Take): Promise<void> {
-    const watch = this.#listen();
-    const { recording } = this.#options;
-    watch.touch();
+  async each(taker: Taker): Promise<void> {
+    this.#taker = taker;
+    this.#listen().touch();
     try {
-      await this.#body.each((chunk) => {
-        watch.touch();
-        recording?.chunk(chunk);
-        const slow = take(chunk);
-        if (slow === undefined) return undefined;
-        this.#waiting = true;
-        return slow.then(() => {
-          this.#waiting = false;
-          watch.touch();
-        });
-      });
+      await this.#body.each(this);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);
     }
+  }
+
+  /** What comes on its way to the taker. */
+  take(chunk: Uint8Array): Promise<void> | undefined {
+    this.#watch?.touch();
+    this.#recording?.chunk(chunk);
+    const slow = this.#taker?.take(chunk);
+    if (slow === undefined) return undefined;
+    this.#waiting = true;
+    return slow.then(() => {
+      this.#waiting = false;
+      this.#watch?.touch();
+    });
   }
 
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
@@ -112,13 +117,12 @@ export class ByteSource {
       this.#finish();
       return undefined;
     }
-    const { recording } = this.#options;
-    if (recording !== undefined) for (const chunk of batch) recording.chunk(chunk);
+    if (this.#recording !== undefined) for (const chunk of batch) this.#recording.chunk(chunk);
     return batch;
   }
 
   #whole(bytes: Uint8Array): Uint8Array {
-    this.#options.recording?.chunk(bytes);
+    this.#recording?.chunk(bytes);
     this.#finish();
     return bytes;
   }
@@ -126,9 +130,9 @@ export class ByteSource {
   #finish(error?: GatewayError): void {
     if (this.#over) return;
     this.#over = true;
-    const { abort, lease, recording } = this.#options;
+    const { abort, lease } = this.#options;
     this.#watch?.stop();
-    recording?.end(error);
+    this.#recording?.end(error);
     abort.unfollow();
     lease.release();
   }

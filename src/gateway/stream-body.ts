@@ -2,6 +2,7 @@
 
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+import type { Taker } from '../upstream/transport.ts';
 import type { Opened } from './answer.ts';
 import type { Again } from './hops.ts';
 import { concat, type Lane } from './lane.ts';
@@ -16,9 +17,6 @@ interface Sink {
   flush(): unknown;
   close(): void;
 }
-
-/** Writes to the client; a promise when it is slow. */
-type Put = (out: Uint8Array | string) => Promise<void> | undefined;
 
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
@@ -52,104 +50,188 @@ export interface StreamBodyOptions {
  * before it.
  */
 export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Array> {
-  let answer: Opened | undefined;
-  let over = false;
-  let keep: SilenceWatch | undefined;
-  const end = (result: StreamEnd) => {
-    if (over) return;
-    over = true;
-    // Here and not behind `pull`: a write to a client that has gone may stay pending for ever.
-    keep?.stop();
-    options.onEnd(result);
-  };
-  const gone = () => {
-    answer?.source?.cancel();
-    end({ lane: answer?.lane, error: undefined, clientGone: true });
-  };
+  const body = new StreamBody(options);
   const source = {
     type: 'direct',
-    async pull(controller: Sink) {
-      const sink = tapped(controller, options.tap);
-      let blocked = false;
-      keep = watchSilence(options.keepAliveMs, () => {
-        if (blocked || over || !(answer?.lane.between ?? true)) return;
-        void put(answer?.lane.ping() ?? options.early.ping());
-        sink.flush();
-      });
-      /** Writes; waits, and keeps pings back, while the client is slow. */
-      const put: Put = (out) => {
-        const written = sink.write(out);
-        if (!(written instanceof Promise)) return undefined;
-        blocked = true;
-        const slow = written.then(() => {
-          blocked = false;
-        });
-        // Whoever does not wait (a ping) must not end the process when the client goes instead.
-        slow.catch(() => {});
-        return slow;
-      };
-      try {
-        const opened = options.opened instanceof Promise ? await options.opened : options.opened;
-        if (opened instanceof GatewayError) {
-          await fail(sink, options.early.fail(opened), opened);
+    pull: (controller: Sink) => body.pull(controller),
+    cancel: () => body.gone(),
+  };
+  return new ReadableStream(source as never);
+}
+
+class StreamBody implements Taker {
+  readonly #options: StreamBodyOptions;
+  #sink!: Sink;
+  /** The client is slow: nothing is put between, and whoever writes waits. */
+  #blocked = false;
+  #keep: SilenceWatch | undefined;
+  #answer: Opened | undefined;
+  /** Of the answer. */
+  #lane: Lane | undefined;
+  /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
+  #broken: { readonly thrown: unknown } | undefined;
+  #over = false;
+
+  constructor(options: StreamBodyOptions) {
+    this.#options = options;
+  }
+
+  async pull(controller: Sink): Promise<void> {
+    const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
+    const sink = tapped(controller, this.#options.tap);
+    this.#sink = sink;
+    const keep = watchSilence(keepAliveMs, () => {
+      if (this.#blocked || this.#over || !(this.#lane?.between ?? true)) return;
+      void this.#put(this.#lane?.ping() ?? early.ping());
+      sink.flush();
+    });
+    this.#keep = keep;
+    try {
+      const opened = coming instanceof Promise ? await coming : coming;
+      if (opened instanceof GatewayError) {
+        await this.#fail(early.fail(opened), opened);
+        return;
+      }
+      for (let hop = opened; ; ) {
+        this.#answer = hop;
+        this.#lane = hop.lane;
+        if (this.#over || signal.aborted) {
+          this.gone();
           return;
         }
-        for (let hop = opened; ; ) {
-          answer = hop;
-          if (over || options.signal.aborted) return gone();
-          const first = concat(hop.first);
-          if (first.length > 0) {
-            const slow = put(first);
-            // The headers wait for the first byte: it goes at once.
-            sink.flush();
-            if (slow !== undefined) await slow;
-          }
-          options.onFirstByte();
-          const outcome: Opened | GatewayError | undefined =
-            (await pump(hop, put, keep)) ?? (await onward(hop, put));
-          if (over) return;
-          if (outcome === undefined) break;
-          if (outcome instanceof GatewayError) {
-            await fail(sink, hop.lane.error === outcome ? '' : hop.lane.fail(outcome), outcome);
-            return;
-          }
-          hop = outcome;
+        const first = concat(hop.first);
+        if (first.length > 0) {
+          const slow = this.#put(first);
+          // The headers wait for the first byte: it goes at once.
+          sink.flush();
+          if (slow !== undefined) await slow;
         }
-        end({ lane: answer?.lane, error: undefined, clientGone: false });
-        sink.close();
-      } finally {
-        keep.stop();
+        onFirstByte();
+        const outcome: Opened | GatewayError | undefined =
+          (await this.#pump(hop)) ?? (await this.#onward(hop));
+        if (this.#over) return;
+        if (outcome === undefined) break;
+        if (outcome instanceof GatewayError) {
+          await this.#fail(hop.lane.error === outcome ? '' : hop.lane.fail(outcome), outcome);
+          return;
+        }
+        hop = outcome;
       }
-    },
-    cancel: gone,
-  };
+      this.#end({ lane: this.#lane, error: undefined, clientGone: false });
+      sink.close();
+    } finally {
+      keep.stop();
+    }
+  }
+
+  /** The client has gone. */
+  gone(): void {
+    this.#answer?.source?.cancel();
+    this.#end({ lane: this.#lane, error: undefined, clientGone: true });
+  }
+
+  #end(result: StreamEnd): void {
+    if (this.#over) return;
+    this.#over = true;
+    // Here and not behind `pull`: a write to a client that has gone may stay pending for ever.
+    this.#keep?.stop();
+    this.#options.onEnd(result);
+  }
+
+  /** Writes to the client; a promise when it is slow. */
+  #put(out: Uint8Array | string): Promise<void> | undefined {
+    const written = this.#sink.write(out);
+    if (!(written instanceof Promise)) return undefined;
+    this.#blocked = true;
+    const slow = written.then(() => {
+      this.#blocked = false;
+    });
+    // Whoever does not wait (a ping) must not end the process when the client goes instead.
+    slow.catch(() => {});
+    return slow;
+  }
+
+  /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
+  async #pump({ lane, source, same, target }: Opened): Promise<GatewayError | undefined> {
+    if (source === undefined) return undefined;
+    this.#broken = undefined;
+    try {
+      await source.each(this);
+    } catch (thrown) {
+      this.#broken ??= { thrown };
+    }
+    if (lane.error !== undefined && !same) return lane.error;
+    try {
+      if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
+      const rest = lane.end();
+      if (lane.next !== undefined) {
+        if (rest.length > 0) await this.#put(rest);
+        return undefined;
+      }
+      // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
+      if (same && lane.error !== undefined) return undefined;
+      const cut = emptyOrCut(lane.digest, target.provider);
+      if (cut === undefined && rest.length > 0) await this.#put(rest);
+      return cut;
+    } catch (thrown) {
+      source.cancel();
+      // What breaks behind the vendor's own ending has cost nothing.
+      if (lane.ended) return undefined;
+      const rest = lane.end();
+      if (!lane.digest.complete) return asGatewayError(thrown);
+      if (rest.length > 0) await this.#put(rest);
+      return undefined;
+    }
+  }
+
+  /** A chunk of the upstream's. */
+  take(chunk: Uint8Array): Promise<void> | undefined {
+    const lane = this.#lane;
+    if (this.#broken !== undefined || lane === undefined) return undefined;
+    try {
+      const out = lane.push(chunk);
+      const slow = out.length > 0 ? this.#put(out) : undefined;
+      if (out !== '') this.#keep?.touch();
+      if (lane.error !== undefined && this.#answer?.same === false) this.#answer.source?.cancel();
+      return slow?.catch((thrown) => this.#stop(thrown));
+    } catch (thrown) {
+      this.#stop(thrown);
+      return undefined;
+    }
+  }
+
+  #stop(thrown: unknown): void {
+    this.#broken ??= { thrown };
+    this.#answer?.source?.cancel();
+  }
+
   /** The next hop, an error in place of it, or undefined when there is none to come. */
-  async function onward(before: Opened, put: Put): Promise<Opened | GatewayError | undefined> {
+  async #onward(before: Opened): Promise<Opened | GatewayError | undefined> {
     const { next } = before.lane;
     if (next === undefined) return undefined;
     try {
       let slow: Promise<void> | undefined;
-      const conversation = await next.run(options.signal, (events) => {
+      const conversation = await next.run(this.#options.signal, (events) => {
         const out = before.lane.inject(events);
-        if (out.length > 0 && !over) slow = put(out) ?? slow;
+        if (out.length > 0 && !this.#over) slow = this.#put(out) ?? slow;
       });
       if (slow !== undefined) await slow;
       // What was emitted has ended the stream.
       if (next.last === true) return undefined;
-      return await options.again(conversation, before);
+      return await this.#options.again(conversation, before);
     } catch (thrown) {
       return asGatewayError(thrown);
     }
   }
-  async function fail(sink: Sink, text: string, error: GatewayError): Promise<never> {
-    if (text !== '') sink.write(text);
-    sink.flush();
-    end({ lane: answer?.lane, error, clientGone: options.signal.aborted });
+
+  async #fail(text: string, error: GatewayError): Promise<never> {
+    if (text !== '') this.#sink.write(text);
+    this.#sink.flush();
+    this.#end({ lane: this.#lane, error, clientGone: this.#options.signal.aborted });
     await Bun.sleep(RESET_AFTER_MS);
     // Rejecting is what resets the connection; a direct stream that closes ends it cleanly.
     throw error;
   }
-  return new ReadableStream(source as never);
 }
 
 function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
@@ -162,60 +244,4 @@ function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
     flush: () => sink.flush(),
     close: () => sink.close(),
   };
-}
-
-/** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
-async function pump(
-  opened: Opened,
-  put: Put,
-  keep: SilenceWatch,
-): Promise<GatewayError | undefined> {
-  const { lane, source, same, target } = opened;
-  if (source === undefined) return undefined;
-  /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
-  let broken: { readonly thrown: unknown } | undefined;
-  const stop = (thrown: unknown) => {
-    broken ??= { thrown };
-    source.cancel();
-  };
-  const take = (chunk: Uint8Array): Promise<void> | undefined => {
-    if (broken !== undefined) return undefined;
-    try {
-      const out = lane.push(chunk);
-      const slow = out.length > 0 ? put(out) : undefined;
-      if (out !== '') keep.touch();
-      if (lane.error !== undefined && !same) source.cancel();
-      return slow?.catch(stop);
-    } catch (thrown) {
-      stop(thrown);
-      return undefined;
-    }
-  };
-  try {
-    await source.each(take);
-  } catch (thrown) {
-    broken ??= { thrown };
-  }
-  if (lane.error !== undefined && !same) return lane.error;
-  try {
-    if (broken !== undefined) throw broken.thrown;
-    const rest = lane.end();
-    if (lane.next !== undefined) {
-      if (rest.length > 0) await put(rest);
-      return undefined;
-    }
-    // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
-    if (same && lane.error !== undefined) return undefined;
-    const cut = emptyOrCut(lane.digest, target.provider);
-    if (cut === undefined && rest.length > 0) await put(rest);
-    return cut;
-  } catch (thrown) {
-    source.cancel();
-    // What breaks behind the vendor's own ending has cost nothing.
-    if (lane.ended) return undefined;
-    const rest = lane.end();
-    if (!lane.digest.complete) return asGatewayError(thrown);
-    if (rest.length > 0) await put(rest);
-    return undefined;
-  }
 }

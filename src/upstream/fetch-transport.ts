@@ -1,7 +1,7 @@
 /** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
 
 import { HeaderList } from '../lib/header-list.ts';
-import type { ChunkSource, Take, Transport, UpstreamAnswer, UpstreamTls } from './transport.ts';
+import type { ChunkSource, Taker, Transport, UpstreamAnswer, UpstreamTls } from './transport.ts';
 
 export interface FetchOptions {
   readonly proxy?: string;
@@ -67,10 +67,10 @@ export function streamSource(
   };
   return {
     next,
-    async each(take: Take) {
+    async each(taker: Taker) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
         for (const chunk of batch) {
-          const slow = take(chunk);
+          const slow = taker.take(chunk);
           if (slow !== undefined) await slow;
         }
       }

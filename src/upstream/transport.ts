@@ -14,7 +14,11 @@ export interface UpstreamRequest {
   readonly onConnected?: () => void;
 }
 
-export type Take = (chunk: Uint8Array) => Promise<void> | undefined;
+/** An object and no function: of every event of every stream it is cold, with all that it closes over. */
+export interface Taker {
+  /** A promise when it takes time. Must not throw, nor may its promise reject. */
+  take(chunk: Uint8Array): Promise<void> | undefined;
+}
 
 /** A body as it comes, in the chunks that it comes in. */
 export interface ChunkSource {
@@ -24,11 +28,10 @@ export interface ChunkSource {
    */
   next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
   /**
-   * Gives `take` every chunk that is still to come, in the turn in which it comes; where that gives a
-   * promise, the next one waits for it. `take` must not throw, nor its promise reject. Resolves at the
-   * end. @throws as `next` does
+   * Gives every chunk that is still to come, in the turn in which it comes; where taking it gives a
+   * promise, the next one waits for it. Resolves at the end. @throws as `next` does
    */
-  each(take: Take): Promise<void>;
+  each(taker: Taker): Promise<void>;
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
   all(): Uint8Array | Promise<Uint8Array>;
   /** Nobody wants the rest. Safe at any time. */

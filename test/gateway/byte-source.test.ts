@@ -19,10 +19,10 @@ function source(more: Promise<void>) {
     next: () => undefined,
     all: () => chunk,
     cancel() {},
-    async each(take) {
-      await take(chunk);
+    async each(taker) {
+      await taker.take(chunk);
       await Promise.race([more, gone]);
-      await take(chunk);
+      await taker.take(chunk);
     },
   };
   let released = 0;
@@ -36,16 +36,18 @@ function source(more: Promise<void>) {
 test('a client that takes longer than the upstream may be silent costs it nothing', async () => {
   const { bytes, released } = source(Promise.resolve());
   let taken = 0;
-  await bytes.each(async () => {
-    taken++;
-    await Bun.sleep(IDLE_MS * 3);
+  await bytes.each({
+    take: async () => {
+      taken++;
+      await Bun.sleep(IDLE_MS * 3);
+    },
   });
   expect([taken, released()]).toEqual([2, 1]);
 });
 
 test('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
   const { bytes, released } = source(new Promise(() => {}));
-  const failure = bytes.each(() => undefined);
+  const failure = bytes.each({ take: () => undefined });
   await expect(failure).rejects.toMatchObject({
     kind: 'timeout',
     message: 'Provider up sent nothing for 0 s.',

@@ -39,8 +39,9 @@ export class Connection implements TurnEnd, AbortListener, Line {
   #goesOn = false;
   /** Of the request under way something has been written: what comes may be its answer. */
   #asked = false;
-  /** What came in this turn, and is read at its end. */
-  readonly #came: Buffer[] = [];
+  /** What came in this turn, and is read at its end: the first piece, and those that seldom follow it. */
+  #came: Buffer | undefined;
+  #cameAfter: Buffer[] | undefined;
   #gone: { readonly error: unknown } | undefined;
   #due = false;
   #served = 0;
@@ -161,13 +162,22 @@ export class Connection implements TurnEnd, AbortListener, Line {
   onTurnEnd(): void {
     this.#due = false;
     try {
-      for (const bytes of this.#came) this.#read(bytes);
-      this.#came.length = 0;
+      this.#readAll();
       if (this.#gone !== undefined) this.#closedBy(this.#gone.error);
       else if (this.#socket !== undefined && !this.#goesOn) this.#flush(this.#socket);
     } catch (thrown) {
       this.#abandon(thrown);
     }
+  }
+
+  #readAll(): void {
+    const came = this.#came;
+    if (came === undefined) return;
+    const after = this.#cameAfter;
+    this.#came = undefined;
+    this.#cameAfter = undefined;
+    this.#read(came);
+    for (const bytes of after ?? []) this.#read(bytes);
   }
 
   /** Closes a connection that is idle. */
@@ -253,7 +263,11 @@ export class Connection implements TurnEnd, AbortListener, Line {
       this.#close();
       return;
     }
-    this.#came.push(bytes);
+    if (this.#came === undefined) this.#came = bytes;
+    else {
+      this.#cameAfter ??= [];
+      this.#cameAfter.push(bytes);
+    }
     this.#later();
   }
 

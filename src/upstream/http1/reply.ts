@@ -1,6 +1,6 @@
 /** The answer to one request on its way: what has come of it, and who waits for more. */
 
-import type { ChunkSource, Take, UpstreamAnswer } from '../transport.ts';
+import type { ChunkSource, Taker, UpstreamAnswer } from '../transport.ts';
 import { ReplyParser } from './reply-parser.ts';
 
 /** What an answer needs of the connection that it comes by. */
@@ -19,9 +19,8 @@ export interface Waiting {
 
 type Batch = readonly Uint8Array[];
 
-/** Whoever waits for the end, given every chunk on the way. */
+/** Whoever waits for the end, while every chunk is taken. */
 interface Flow {
-  readonly take: Take;
   resolve(): void;
   reject(thrown: unknown): void;
 }
@@ -44,8 +43,9 @@ export class Reply implements ChunkSource {
   #paused = false;
   #over = false;
   #error: unknown;
+  #taker: Taker | undefined;
   #flow: Flow | undefined;
-  /** The taker of the flow is not done with the last chunk. */
+  /** The taker is not done with the last chunk. */
   #slow = false;
   #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
 
@@ -66,9 +66,9 @@ export class Reply implements ChunkSource {
       this.#head = undefined;
     }
     const { malformed } = parser;
-    const flow = this.#flow;
-    if (flow !== undefined && !this.#slow && this.#chunks.length === 0) {
-      if (chunk !== undefined) this.#give(flow, chunk);
+    const taker = this.#taker;
+    if (taker !== undefined && !this.#slow && this.#chunks.length === 0) {
+      if (chunk !== undefined) this.#give(taker, chunk);
       if (malformed !== undefined) this.fail(malformed);
       else if (this.#over) this.#settle();
       return;
@@ -106,8 +106,8 @@ export class Reply implements ChunkSource {
     this.#wake();
   }
 
-  #give(flow: Flow, chunk: Uint8Array): void {
-    const slow = flow.take(chunk);
+  #give(taker: Taker, chunk: Uint8Array): void {
+    const slow = taker.take(chunk);
     if (slow === undefined) return;
     this.#slow = true;
     void slow.then(() => {
@@ -116,21 +116,23 @@ export class Reply implements ChunkSource {
     });
   }
 
-  /** Gives the flow what has been kept for it, and its end. */
+  /** Gives the taker what has been kept for it, and tells the end. */
   #settle(): void {
-    const flow = this.#flow;
-    if (flow === undefined) return;
+    const taker = this.#taker;
+    if (taker === undefined) return;
     while (!this.#slow && this.#chunks.length > 0) {
       const chunk = this.#chunks.shift()!;
       this.#held -= chunk.length;
-      this.#give(flow, chunk);
+      this.#give(taker, chunk);
     }
     if (this.#slow) return;
     this.#unpause();
     if (!this.#over) return;
+    const flow = this.#flow;
+    this.#taker = undefined;
     this.#flow = undefined;
-    if (this.#error !== undefined) flow.reject(this.#error);
-    else flow.resolve();
+    if (this.#error !== undefined) flow?.reject(this.#error);
+    else flow?.resolve();
   }
 
   #unpause(): void {
@@ -165,9 +167,10 @@ export class Reply implements ChunkSource {
     });
   }
 
-  each(take: Take): Promise<void> {
+  each(taker: Taker): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#flow = { take, resolve, reject };
+      this.#taker = taker;
+      this.#flow = { resolve, reject };
       this.#settle();
     });
   }

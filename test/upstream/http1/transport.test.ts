@@ -319,9 +319,11 @@ describe('bodies', () => {
     expect(await drained(await send(ask(server.url)))).toEqual({ got: 'onetwothree' });
     const { body } = await send(ask(server.url));
     const seen: string[] = [];
-    await body.each((piece) => {
-      seen.push(Buffer.from(piece).toString());
-      return undefined;
+    await body.each({
+      take: (piece) => {
+        seen.push(Buffer.from(piece).toString());
+        return undefined;
+      },
     });
     expect(seen).toEqual(['one', 'two', 'three']);
     expect(server.peers.length).toBe(1);
@@ -349,9 +351,11 @@ describe('bodies', () => {
       const { body } = await send(ask(server.url));
       let got = '';
       const code = await codeOf(
-        body.each((piece) => {
-          got += Buffer.from(piece).toString();
-          return undefined;
+        body.each({
+          take: (piece) => {
+            got += Buffer.from(piece).toString();
+            return undefined;
+          },
         }),
       );
       expect([got, code]).toEqual(['some', 'ECONNRESET']);
@@ -402,13 +406,15 @@ describe('bodies', () => {
     expect(sent).toBeLessThan(total / 2);
     let got = 0;
     let turn: Promise<void> | undefined;
-    await body.each((bytes) => {
-      got += bytes.length;
-      if (turn !== undefined || got > piece.length * 20) return undefined;
-      turn = Bun.sleep(30).then(() => {
-        turn = undefined;
-      });
-      return turn;
+    await body.each({
+      take: (bytes) => {
+        got += bytes.length;
+        if (turn !== undefined || got > piece.length * 20) return undefined;
+        turn = Bun.sleep(30).then(() => {
+          turn = undefined;
+        });
+        return turn;
+      },
     });
     expect([got, sent]).toEqual([piece.length * total, total]);
     listener.stop(true);
@@ -423,12 +429,14 @@ describe('bodies', () => {
     const { body } = await client()(ask(server.url));
     let busy = false;
     let got = '';
-    await body.each(async (bytes) => {
-      expect(busy).toBe(false);
-      busy = true;
-      await Bun.sleep(10);
-      got += Buffer.from(bytes).toString();
-      busy = false;
+    await body.each({
+      take: async (bytes) => {
+        expect(busy).toBe(false);
+        busy = true;
+        await Bun.sleep(10);
+        got += Buffer.from(bytes).toString();
+        busy = false;
+      },
     });
     expect(got).toBe('01234');
   });
@@ -489,9 +497,11 @@ describe('who leaves', () => {
     const send = client();
     const abort = new Abort();
     const { body } = await send(ask(server.url, abort));
-    const flowing = body.each(() => {
-      abort.abort(reason);
-      return undefined;
+    const flowing = body.each({
+      take: () => {
+        abort.abort(reason);
+        return undefined;
+      },
     });
     await flowing;
     expect((await send(ask(server.url))).status).toBe(200);
@@ -558,9 +568,11 @@ describe('TLS', () => {
     for (let i = 0; i < 3; i++) {
       const { body: got } = await send({ ...ask(`https://localhost:${server.port}/`), body });
       const chunks: Uint8Array[] = [];
-      await got.each((chunk) => {
-        chunks.push(chunk);
-        return chunks.length % 4 === 0 ? Bun.sleep(2) : undefined;
+      await got.each({
+        take: (chunk) => {
+          chunks.push(chunk);
+          return chunks.length % 4 === 0 ? Bun.sleep(2) : undefined;
+        },
       });
       expect(Buffer.concat(chunks).equals(answer)).toBe(true);
     }
