@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { isSecretHeader, redactHeaders, redactText } from '../../src/lib/redact.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const hex = (n: number) => '0123456789abcdef'.repeat(8).slice(0, n);
 const mixed = (n: number) => 'aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0z'.repeat(5).slice(0, n);
@@ -132,14 +133,12 @@ test('any text: length is kept, a second pass finds nothing', () => {
   );
 });
 
-test('a megabyte without credentials takes milliseconds', () => {
+test('a megabyte without credentials takes milliseconds', async () => {
   const text = JSON.stringify({
     text: 'The quick brown fox. It jumps over api docs.\n'.repeat(25_000),
   });
   redactText(text);
-  const start = performance.now();
-  redactText(text);
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(await cpuTime(() => redactText(text))).toBeLessThan(100);
 });
 
 test('no text makes it slow: time grows with the length only', () => {

@@ -11,6 +11,7 @@ import {
   type RouteRequest,
   route,
 } from '../../src/routing/index.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { PROVIDERS, request, table } from './support.ts';
 
 describe('explain', () => {
@@ -165,9 +166,10 @@ describe('globs', () => {
     );
   });
 
-  test('take no time on hostile names', () => {
-    const start = performance.now();
-    expect(globTest(`${'*a'.repeat(20)}b`)('a'.repeat(20_000))).toBe(false);
-    expect(performance.now() - start).toBeLessThan(500);
+  test('take no time on hostile names', async () => {
+    const spent = await cpuTime(() =>
+      expect(globTest(`${'*a'.repeat(20)}b`)('a'.repeat(20_000))).toBe(false),
+    );
+    expect(spent).toBeLessThan(500);
   });
 });

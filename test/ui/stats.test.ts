@@ -13,6 +13,7 @@ import type { Percentiles, StatsFigures } from '../../src/ui/api.ts';
 import { filterOfQuery, fits, priced, samplesPage } from '../../src/ui/list.ts';
 import { statsFor } from '../../src/ui/stats.ts';
 import { pricesOf } from '../../src/workbench/cost.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const NOW = 1_800_000_000_000;
 const EVERYBODY = { key: '', owner: undefined };
@@ -217,12 +218,12 @@ describe('statistics', () => {
       }));
       const book = bookWith(rows);
       const query = new URLSearchParams({ since: String(NOW - count), until: String(NOW + 1) });
-      const before = process.cpuUsage();
-      const stats = await statsFor(book, query, EVERYBODY, prices);
-      const { user, system } = process.cpuUsage(before);
-      expect(stats.all.requests).toBe(count);
+      const spent = await cpuTime(async () => {
+        const stats = await statsFor(book, query, EVERYBODY, prices);
+        expect(stats.all.requests).toBe(count);
+      });
       book.close();
-      return (user + system) / 1000;
+      return spent;
     };
     await work(3000);
     const few = await work(3000);
