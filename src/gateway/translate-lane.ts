@@ -39,6 +39,9 @@ export interface TranslateOptions {
   readonly continues: boolean;
 }
 
+// A stream of more chunks than this is a paced one.
+const PACED_STEPS = 4;
+
 export class TranslateLane implements Lane, FrameReader {
   readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
@@ -58,6 +61,8 @@ export class TranslateLane implements Lane, FrameReader {
   /** The last one, for as long as the same is true. */
   #known: PlainText | undefined;
   #index = 0;
+  /** Chunks since the answer began, counted as far as matters. */
+  #steps = 0;
   #waiting: StreamEvent[] | undefined;
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
@@ -90,6 +95,8 @@ export class TranslateLane implements Lane, FrameReader {
     if (this.#parser.pending !== undefined || !this.#watch.answered || this.#watch.empty) {
       return undefined;
     }
+    // A burst is over before it would be worth it.
+    if (this.#steps < PACED_STEPS && ++this.#steps < PACED_STEPS) return undefined;
     const { encoder } = this.client;
     const from = this.#decoder.textFrame?.();
     if (from === undefined || encoder.pass === undefined) return undefined;

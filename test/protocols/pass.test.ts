@@ -80,7 +80,7 @@ function stepsOf({
 const settled = (text: string) =>
   text
     .replace(/(?:msg|rs|fc|ctc|resp|call|toolu)_[A-Za-z0-9]+/g, 'ID')
-    .replace(/"created(_at)?":\d+/g, '');
+    .replace(/"(?:created|completed)(?:_at)?":\d+/g, '');
 
 describe('text that goes out as the vendor’s bytes', () => {
   test('leaves the encoder as if it had written it', () => {
