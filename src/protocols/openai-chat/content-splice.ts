@@ -21,6 +21,9 @@ const CHUNK_OBJECT = 'chat.completion.chunk';
 /** Characters that cannot stand in a JSON string as they are. */
 const SPECIAL = /["\\\p{Cc}]/u;
 const PROBE = 'probe';
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 // Chunks that could have been learnt and yet never match (random padding): then it is not worth it.
 const MOST_MISSES = 4;
 
@@ -64,10 +67,13 @@ export class ContentSplice {
     let to = at;
     while (frames.startsWith(head, to)) {
       const from = to + head.length;
-      const end = frames.indexOf(foot, from);
-      if (end < 0) break;
-      const inner = frames.slice(from, end);
-      const said = SPECIAL.test(inner) ? unescaped(inner) : inner;
+      let end = plainEnd(frames, from);
+      let said: string | undefined;
+      if (frames.startsWith(foot, end)) said = frames.slice(from, end);
+      else {
+        end = frames.indexOf(foot, from);
+        if (end >= 0) said = unescaped(frames.slice(from, end));
+      }
       if (said === undefined) break;
       content += said;
       to = end + foot.length;
@@ -106,6 +112,16 @@ export class ContentSplice {
   get frame(): TextFrame | undefined {
     return this.#frame;
   }
+}
+
+/** Where a JSON string's characters that stand for themselves end: at a quote, an escape, a control character. */
+function plainEnd(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE || code === BACKSLASH || code < SPACE) break;
+  }
+  return at;
 }
 
 /** The value of a JSON string without its quotes; undefined when it is none. */
