@@ -39,7 +39,7 @@ export interface TranslateOptions {
   readonly continues: boolean;
 }
 
-// A stream of more chunks than this is a paced one.
+// A stream that has come in so many chunks is a paced one.
 const PACED_STEPS = 4;
 
 export class TranslateLane implements Lane, FrameReader {

@@ -43,6 +43,11 @@ export interface TextFrame {
   readonly foot: string;
 }
 
+/** …as it comes in, further text of the block of this index. */
+export interface DecodedTextFrame extends TextFrame {
+  readonly index: number;
+}
+
 export interface StreamDecoder {
   /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
   push(frame: SseFrame): readonly StreamEvent[];
@@ -53,10 +58,10 @@ export interface StreamDecoder {
    */
   textAt?(frames: string, at: number): TextRun | undefined;
   /**
-   * A frame of this kind says its text and nothing else, as a further piece of the text block of this
+   * A frame of this kind says its text and nothing else, as a further piece of the text block of its
    * index; undefined: none is known that does. The same object as long as it is true.
    */
-  textFrame?(): (TextFrame & { readonly index: number }) | undefined;
+  textFrame?(): DecodedTextFrame | undefined;
   /**
    * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
    * protocol's own ending (or all that matters of it) was seen; never invents one.

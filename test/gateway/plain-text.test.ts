@@ -6,7 +6,6 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Fold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import type { Conversation } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
 import { collector, type Heard } from '../../src/features/session-ledger/collect.ts';
@@ -18,15 +17,7 @@ import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import type { Protocol } from '../../src/protocols/protocol.ts';
-import { TOOLS, targetWith } from '../features/leaked-calls/transcript.ts';
-
-const SENT: Conversation = {
-  model: 'm',
-  system: [],
-  turns: [],
-  tools: TOOLS,
-  settings: { stream: true, streamUsage: true },
-};
+import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 
 interface Setting {
   readonly from: Protocol;
@@ -39,8 +30,8 @@ interface Setting {
 function laneOf({ from, to, interceptors, slow = false }: Setting) {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const context = { asked: SENT, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
-  const decoder = from.decodeStream({ sent: SENT, target, notes });
+  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const decoder = from.decodeStream({ sent: STREAMED, target, notes });
   return new TranslateLane({
     decoder: slow ? { push: (frame) => decoder.push(frame), end: () => decoder.end() } : decoder,
     interceptors,
@@ -141,7 +132,7 @@ describe('text known by its bytes', () => {
         const notes = new Notes();
         const heard: Heard[] = [];
         const target = { ...targetWith(), protocol: from.name };
-        const leaks = leakedCalls(() => {}).intercept!(SENT, {
+        const leaks = leakedCalls(() => {}).intercept!(STREAMED, {
           target,
           client: to.name,
           notes,

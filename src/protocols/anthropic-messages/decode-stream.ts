@@ -5,7 +5,7 @@ import { unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Block } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import type { StreamDecoder, TextFrame, UpstreamContext } from '../protocol.ts';
+import type { DecodedTextFrame, StreamDecoder, UpstreamContext } from '../protocol.ts';
 import { decodeBlock } from './decode-blocks.ts';
 import { merged } from './digest.ts';
 import { decodeErrorBody } from './errors.ts';
@@ -33,7 +33,7 @@ interface Open {
   readonly kind: 'text' | 'thinking' | 'call' | 'whole';
   /** How a text delta of this block begins, up to the text: such frames need no parse. */
   readonly textPrefix: string;
-  readonly textFrame?: TextFrame & { readonly index: number };
+  readonly textFrame?: DecodedTextFrame;
   /** Input of a freeform tool, held until its JSON is whole. */
   readonly held?: string[];
   /** Input that stood in the block's start, for relays that send it there. */

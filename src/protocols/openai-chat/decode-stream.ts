@@ -6,7 +6,7 @@ import { toolNames } from '../../conversation/tool-names.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
-import type { StreamDecoder, TextFrame, TextRun, UpstreamContext } from '../protocol.ts';
+import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../protocol.ts';
 import { ContentSplice } from './content-splice.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
@@ -44,7 +44,7 @@ class ChatStreamDecoder implements StreamDecoder {
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
-  #textFrame: (TextFrame & { readonly index: number }) | undefined;
+  #textFrame: DecodedTextFrame | undefined;
   #finish: string | undefined;
   #refused = false;
 
@@ -82,7 +82,7 @@ class ChatStreamDecoder implements StreamDecoder {
     return { event: this.#segments.piece(run.content), to: run.to };
   }
 
-  textFrame(): ReturnType<NonNullable<StreamDecoder['textFrame']>> {
+  textFrame(): DecodedTextFrame | undefined {
     const { frame } = this.#splice;
     if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
     const { index } = this.#segments;

@@ -161,3 +161,12 @@ function wellFormed(events: readonly StreamEvent[]): void {
 }
 
 export const characters = (text: string): string[] => Array.from(text);
+
+/** A request for a stream with those tools. */
+export const STREAMED: Conversation = {
+  model: 'm',
+  system: [],
+  turns: [],
+  tools: TOOLS,
+  settings: { stream: true, streamUsage: true },
+};

@@ -5,7 +5,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Conversation } from '../../../src/conversation/types.ts';
 import type { Interceptor } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import { TranslateLane } from '../../../src/gateway/translate-lane.ts';
@@ -15,7 +14,7 @@ import { anthropicMessages } from '../../../src/protocols/anthropic-messages/ind
 import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
-import { characters, TOOLS, targetWith } from './transcript.ts';
+import { characters, STREAMED, targetWith } from './transcript.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
 const THERE = existsSync(`${FIXTURES}index.json`);
@@ -25,20 +24,12 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   responses: openaiResponses,
 };
 
-const SENT: Conversation = {
-  model: 'm',
-  system: [],
-  turns: [],
-  tools: TOOLS,
-  settings: { stream: true, streamUsage: true },
-};
-
 function laneWith(from: Protocol, to: Protocol, interceptor: Interceptor): TranslateLane {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const clientContext = { asked: SENT, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const clientContext = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   return new TranslateLane({
-    decoder: from.decodeStream({ sent: SENT, target, notes }),
+    decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors: [interceptor],
     client: { encoder: to.encodeStream(clientContext), context: clientContext, fold: undefined },
     keepsBytes: from === to,
@@ -55,7 +46,12 @@ function through(
 ): Uint8Array {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const leaks = leakedCalls(() => {}).intercept!(SENT, { target, client: to.name, notes, hop: 1 })!;
+  const leaks = leakedCalls(() => {}).intercept!(STREAMED, {
+    target,
+    client: to.name,
+    notes,
+    hop: 1,
+  })!;
   const slow: Interceptor = { event: (event) => leaks.event(event), end: () => leaks.end() };
   const lane = laneWith(from, to, together ? leaks : slow);
   const out = [...chunks.map((chunk) => lane.push(chunk)), lane.end()];
