@@ -2,6 +2,7 @@
 
 import { LINT } from './compose-lint.ts';
 import type { Config } from './config/config.ts';
+import { targetName } from './conversation/target.ts';
 import type { HopRecording, RecordedExchange, Recording } from './features/feature.ts';
 import { SseParser } from './lib/sse.ts';
 import type { Finding } from './protocols/lint.ts';
@@ -45,7 +46,7 @@ export function streamValidator(
       found.push(...linter.end());
       for (const { rule } of found) metrics.violations.add(1, protocol, rule);
       for (const { at, rule, message } of found.slice(0, MOST_TOLD)) {
-        const where = target && `${target.provider}/${target.model}`;
+        const where = target && targetName(target);
         const fields = { id: exchange.id, protocol, target: where, at, rule, message };
         event(log, 'stream.violation', fields, 'error');
       }

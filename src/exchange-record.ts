@@ -2,6 +2,7 @@
 
 import type { GatewayError } from './conversation/errors.ts';
 import { summarize } from './conversation/notes.ts';
+import { targetName } from './conversation/target.ts';
 import type { Summary } from './gateway/exchange.ts';
 import type { Protocol } from './protocols/protocol.ts';
 import type { ExchangeRecord } from './telemetry/exchange.ts';
@@ -12,7 +13,7 @@ export function exchangeRecord(summary: Summary): ExchangeRecord {
     id: exchange.id,
     protocol: exchange.protocol.name,
     userAgent: exchange.headers.get('user-agent') ?? undefined,
-    target: target === undefined ? undefined : `${target.provider}/${target.model}`,
+    target: target && targetName(target),
     status: summary.status,
     stream: summary.stream,
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },

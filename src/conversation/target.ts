@@ -141,3 +141,15 @@ export interface Target {
   readonly protocol: ProtocolName;
   readonly profile: Profile;
 }
+
+const names = new WeakMap<Target, string>();
+
+/** `provider/model`: the very string each time, which is told on every answer. */
+export function targetName(target: Target): string {
+  let name = names.get(target);
+  if (name === undefined) {
+    name = `${target.provider}/${target.model}`;
+    names.set(target, name);
+  }
+  return name;
+}

@@ -37,13 +37,8 @@ interface Job {
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
 export function prepare(job: Job): Prepared | Promise<Prepared> {
   const { ask, target, notes, hop, refusal } = job;
-  const context: FeatureContext = {
-    target,
-    client: ask.protocol.name,
-    notes,
-    hop: hop.number,
-    ...(refusal === undefined ? {} : { refusal }),
-  };
+  const client = ask.protocol.name;
+  const context: FeatureContext = { target, client, notes, hop: hop.number, refusal };
   // The bytes are those of the first hop: what follows it is looked at by everybody.
   const armed: Feature[] = [];
   let asks = false;

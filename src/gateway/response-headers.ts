@@ -1,7 +1,7 @@
 /** The headers of what the client gets: built anew, hop-by-hop ones never copied. */
 
 import type { Notes } from '../conversation/notes.ts';
-import type { Target } from '../conversation/target.ts';
+import { type Target, targetName } from '../conversation/target.ts';
 import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
 
 /** Of the hop, of the body as the upstream framed it, or not an upstream's to set here. */
@@ -32,7 +32,7 @@ export interface OwnHeaders {
 export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
   headers.set('x-hopgate-request-id', own.requestId);
   if (own.target !== undefined) {
-    headers.set('x-hopgate-target', `${own.target.provider}/${own.target.model}`);
+    headers.set('x-hopgate-target', targetName(own.target));
   }
   const notes = own.notes?.summary() ?? '';
   if (notes !== '') headers.set('x-hopgate-notes', notes);

@@ -32,6 +32,7 @@ export function shapeBody(body: JsonObject, profile: Profile, notes: Notes): Jso
 
 /** The same for raw bytes, which are parsed only when one of the parameters is really there. */
 export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): Uint8Array {
+  if (profile.dropParams === undefined && profile.renameParams === undefined) return bytes;
   const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
   if (keys.length === 0) return bytes;
   const body = searchable(bytes);

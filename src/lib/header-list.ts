@@ -38,6 +38,9 @@ function checked(value: string): string {
 export class HeaderList implements HeaderFields {
   /** Name, value, name, value, …; names in lower case, none twice. */
   readonly #cells: string[] = [];
+  /** What {@link lines} gave, until something changes. */
+  #lines: string | undefined;
+  #linesWithout: ReadonlySet<string> | undefined;
 
   /** @throws TypeError for what cannot be a header */
   static of(fields: Readonly<Record<string, string>>): HeaderList {
@@ -73,6 +76,18 @@ export class HeaderList implements HeaderFields {
     return list;
   }
 
+  /** Would `list.where(stays)` be the same as this one, which came of `where(stays)` too? Makes nothing. */
+  isWhere(list: HeaderList, stays: (name: string) => boolean): boolean {
+    const own = this.#cells;
+    const cells = list.#cells;
+    let next = 0;
+    for (let i = 0; i < cells.length; i += 2) {
+      if (cells[i] === own[next] && cells[i + 1] === own[next + 1]) next += 2;
+      else if (stays(cells[i]!)) return false;
+    }
+    return next === own.length;
+  }
+
   /** How many. */
   get size(): number {
     return this.#cells.length / 2;
@@ -98,8 +113,9 @@ export class HeaderList implements HeaderFields {
   /** Repeated fields are one, their values joined (RFC 9110 §5.3). @throws TypeError as `of` does */
   append(name: string, value: string): void {
     const lower = lowerName(name);
-    const at = this.#at(lower);
+    const at = this.#find(lower);
     const text = checked(value.trim());
+    this.#lines = undefined;
     if (at < 0) this.#cells.push(lower, text);
     else this.#cells[at + 1] += `, ${text}`;
   }
@@ -107,9 +123,23 @@ export class HeaderList implements HeaderFields {
   /** In place of what was there. @throws TypeError as `of` does */
   set(name: string, value: string): void {
     const lower = lowerName(name);
-    const at = this.#at(lower);
+    const at = this.#find(lower);
+    this.#lines = undefined;
     if (at < 0) this.#cells.push(lower, checked(value));
     else this.#cells[at + 1] = checked(value);
+  }
+
+  /** `name: value` and a line break each, but for these names. */
+  lines(without: ReadonlySet<string>): string {
+    if (this.#lines !== undefined && this.#linesWithout === without) return this.#lines;
+    let text = '';
+    for (let i = 0; i < this.#cells.length; i += 2) {
+      const name = this.#cells[i]!;
+      if (!without.has(name)) text += `${name}: ${this.#cells[i + 1]!}\r\n`;
+    }
+    this.#lines = text;
+    this.#linesWithout = without;
+    return text;
   }
 
   /** As `Response` and `fetch` take them. */
@@ -124,7 +154,13 @@ export class HeaderList implements HeaderFields {
   }
 
   #at(name: string): number {
-    const lower = lowered.get(name) ?? name.toLowerCase();
+    const at = this.#find(name);
+    if (at >= 0) return at;
+    const lower = name.toLowerCase();
+    return lower === name ? -1 : this.#find(lower);
+  }
+
+  #find(lower: string): number {
     const cells = this.#cells;
     for (let i = 0; i < cells.length; i += 2) if (cells[i] === lower) return i;
     return -1;

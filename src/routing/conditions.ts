@@ -13,6 +13,8 @@ export interface Condition {
   /** What the rule wants, in words. */
   readonly wanted: string;
   holds(request: RouteRequest): boolean;
+  /** The same, where the model's name alone decides. */
+  readonly byName?: (model: string) => boolean;
   /** What the request has, in words. */
   got(request: RouteRequest): string;
 }
@@ -54,11 +56,13 @@ function models(patterns: readonly string[]): Condition {
     const regex = compileRegex(pattern);
     return regex === undefined ? globTest(pattern) : (text: string) => regex.test(text);
   });
+  const byName = (model: string) => tests.some((test) => test(model));
   return {
     key: 'model',
     facts: ['model'],
     wanted: patterns.join(' or '),
-    holds: (request) => tests.some((test) => test(request.model)),
+    holds: (request) => byName(request.model),
+    byName,
     got: (request) => request.model,
   };
 }

@@ -1,6 +1,7 @@
 /** Why a request goes where it goes, rule by rule. */
 
 import type { Category } from '../config/config.ts';
+import { targetName } from '../conversation/target.ts';
 import type { RouteDecision, RouteRequest } from './request.ts';
 import { followAliases, type RoutingTable, route, withModel } from './table.ts';
 
@@ -80,7 +81,7 @@ export function explainText(explanation: Explanation): string {
     for (const [index, { target }] of decision.targets.entries()) {
       const profile = target.profile.name === 'none' ? '' : `, profile ${target.profile.name}`;
       const label = index === 0 ? 'target   ' : 'then     ';
-      lines.push(`${label} ${target.provider}/${target.model} (${target.protocol}${profile})`);
+      lines.push(`${label} ${targetName(target)} (${target.protocol}${profile})`);
     }
   }
   return lines.join('\n');

@@ -8,7 +8,7 @@ import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { globTest, isGlob } from './glob.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
-import { expander, splitTarget, targetOf } from './targets.ts';
+import { expander, LONG_NAME, MOST_NAMES, splitTarget, targetOf } from './targets.ts';
 
 export interface Rule {
   readonly config: RouteConfig;
@@ -25,6 +25,22 @@ export interface RoutingTable {
   readonly classify: Classify;
   /** What each provider lists. */
   readonly listed: readonly Listed[];
+  /** What the names alone decide, remembered. */
+  readonly named: Map<string, Named>;
+}
+
+/** All that follows from the name that was asked for. */
+interface Named {
+  readonly model: string;
+  readonly aliases: readonly string[];
+  /** The name is `provider/model`. */
+  readonly direct: RouteDecision | undefined;
+  /** The rules that take the name, with what else they ask for. */
+  readonly rules: readonly {
+    readonly rule: Rule;
+    readonly index: number;
+    readonly others: readonly Condition[];
+  }[];
 }
 
 interface Listed {
@@ -58,7 +74,7 @@ export function routingTable(config: Config): RoutingTable {
       any: provider.models.includes('*'),
     }),
   );
-  return { config, needs, rules, classify, listed };
+  return { config, needs, rules, classify, listed, named: new Map() };
 }
 
 /**
@@ -68,22 +84,17 @@ export function routingTable(config: Config): RoutingTable {
  * nobody takes is `not_found` with a hint.
  */
 export function route(request: RouteRequest, table: RoutingTable): RouteDecision {
-  const { model, aliases } = followAliases(request.model, table.config);
-  const asked = aliases.length === 0 ? request : withModel(request, model);
-  const { providers } = table.config;
-  const direct = splitTarget(model, providers);
-  if (direct !== undefined) {
-    const targets = [targetOf(direct.provider, direct.model)];
-    return unruled('direct', direct.provider.name, targets, aliases);
-  }
+  const { model, aliases, direct, rules } = namedIn(table, request.model);
+  if (direct !== undefined) return direct;
   if (model !== '') {
-    for (let index = 0; index < table.rules.length; index++) {
-      const rule = table.rules[index]!;
-      if (!allHold(rule.conditions, asked)) continue;
+    const asked = aliases.length === 0 ? request : withModel(request, model);
+    for (const { rule, index, others } of rules) {
+      if (!allHold(others, asked)) continue;
       const affinity = table.needs.has('affinity') ? request.affinity : '';
       const targets = rule.targets(model, affinity);
       if (targets.length > 0) return new Ruled(rule, index, targets, asked, aliases, table);
     }
+    const { providers } = table.config;
     const takers = takersOf(model, table);
     if (takers.length > 0) {
       const targets = takers.map((name) => targetOf(providers[name]!, model));
@@ -92,6 +103,33 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
   return { ok: false, error: notFound(request.model, table), reason };
+}
+
+function namedIn(table: RoutingTable, asked: string): Named {
+  const known = table.named.get(asked);
+  if (known !== undefined) return known;
+  const named = nameIn(table, asked);
+  if (asked.length > LONG_NAME) return named;
+  if (table.named.size >= MOST_NAMES) table.named.clear();
+  table.named.set(asked, named);
+  return named;
+}
+
+function nameIn({ config, rules }: RoutingTable, asked: string): Named {
+  const { model, aliases } = followAliases(asked, config);
+  const place = splitTarget(model, config.providers);
+  if (place !== undefined) {
+    const targets = [targetOf(place.provider, place.model)];
+    const direct = unruled('direct', place.provider.name, targets, aliases);
+    return { model, aliases, direct, rules: [] };
+  }
+  const open = rules.flatMap((rule, index) => {
+    const own = rule.conditions.filter(({ byName }) => byName !== undefined);
+    if (!own.every(({ byName }) => byName?.(model))) return [];
+    const others = rule.conditions.filter(({ byName }) => byName === undefined);
+    return [{ rule, index, others }];
+  });
+  return { model, aliases, direct: undefined, rules: open };
 }
 
 function allHold(conditions: readonly Condition[], asked: RouteRequest): boolean {

@@ -93,8 +93,9 @@ function expand(
   return out;
 }
 
-// Clients choose the names: beyond so many the remembered ones are forgotten.
-const MOST_NAMES = 1000;
+// Clients choose the names: beyond so many the remembered ones are forgotten, and long ones are not kept.
+export const MOST_NAMES = 1000;
+export const LONG_NAME = 256;
 
 /**
  * {@link expand} for one rule, remembering what came of a name. Where weights pick a target, the
@@ -111,6 +112,7 @@ export function expander(
     if (targets === undefined) {
       if (known.size >= MOST_NAMES) known.clear();
       targets = expand(to, asked, '', providers);
+      if (asked.length > LONG_NAME) return targets;
       known.set(asked, targets);
     }
     return targets;

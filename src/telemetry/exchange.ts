@@ -56,11 +56,13 @@ const ms = (value: number | undefined) =>
 export function logExchange(log: Log, record: ExchangeRecord): void {
   const { status, timings, usage, error } = record;
   const level = status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info';
-  const agent = shortAgent(record.userAgent);
   const fields = {
     id: record.id,
-    client: agent === '' ? record.protocol : `${record.protocol} ${masked(agent)}`,
-    target: masked(record.target),
+    client:
+      record.userAgent === undefined
+        ? record.protocol
+        : clientOf(record.userAgent, record.protocol),
+    target: record.target === undefined ? undefined : targetOf(record.target),
     status,
     stream: record.stream,
     timings: {
@@ -87,6 +89,31 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
 /** What clients and vendors wrote may hold anything; the rest of the line is ours. */
 const masked = <T extends string | undefined>(text: T): T =>
   text === undefined ? text : (redactText(text).text as T);
+
+// The same few come with every exchange. Clients choose them: beyond so many they are forgotten, and long
+// ones are not kept.
+const MOST_KEPT = 1000;
+const LONG = 256;
+
+function remembered(make: (text: string, more: string) => string) {
+  const all = new Map<string, Map<string, string>>();
+  return (text: string, more = ''): string => {
+    const kept = all.get(more)?.get(text);
+    if (kept !== undefined) return kept;
+    const made = make(text, more);
+    if (text.length > LONG) return made;
+    const one = all.get(more) ?? new Map<string, string>();
+    if (one.size >= MOST_KEPT) one.clear();
+    all.set(more, one.set(text, made));
+    return made;
+  };
+}
+
+const targetOf = remembered(masked);
+const clientOf = remembered((userAgent, protocol) => {
+  const agent = shortAgent(userAgent);
+  return agent === '' ? protocol : `${protocol} ${masked(agent)}`;
+});
 
 /** Counts the exchange. */
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {

@@ -35,18 +35,23 @@ export interface LogOptions {
 export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', format = 'auto', isTTY = false, colour = false } = options;
   const pretty = format === 'pretty' || (format === 'auto' && isTTY);
-  const write = options.write ?? batched(pino.destination({ dest: 2, sync: true }));
-  const withoutSecrets = (line: string): string => {
-    let text = line;
+  const withoutSecrets = (lines: string): string => {
+    let text = lines;
     for (const secret of options.secrets?.() ?? []) {
       if (text.includes(secret)) text = text.replaceAll(secret, '*'.repeat(secret.length));
     }
     return text;
   };
+  const given = options.write;
+  const write =
+    given === undefined
+      ? batched(pino.destination({ dest: 2, sync: true }), withoutSecrets)
+      : (line: string) => given(withoutSecrets(line));
   const stream = {
     write(line: string): void {
-      const text = withoutSecrets(redactText(line).text);
-      write(pretty ? prettyLine(text, colour) : text);
+      const text = redactText(line).text;
+      // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
+      write(pretty ? prettyLine(withoutSecrets(text), colour) : text);
     },
   };
   const log = pino(
@@ -60,10 +65,8 @@ export function createLog(options: LogOptions = {}): Log {
   );
   const plain = (at: Level, name: string, fields: Fields): void => {
     if (!log.isLevelEnabled(at)) return;
-    const line = withoutSecrets(
-      `{"level":"${at}","time":"${isoNow()}","event":"${name}",${JSON.stringify(fields).slice(1)}\n`,
-    );
-    write(pretty ? prettyLine(line, colour) : line);
+    const line = `{"level":"${at}","time":"${isoNow()}","event":"${name}",${JSON.stringify(fields).slice(1)}\n`;
+    write(pretty ? prettyLine(withoutSecrets(line), colour) : line);
   };
   PLAIN.set(log, plain);
   return log;
@@ -86,28 +89,24 @@ function isoNow(): string {
 }
 
 /**
- * The first line of a turn of the event loop is written at once, those that follow in the same turn
- * go out together at its end: one system call under load, and a crash loses none but of its own turn.
+ * The lines of a turn of the event loop go out together at its end, or at the process's: one search for
+ * secrets and one system call under load, and a crash loses none but of its own turn.
  */
-function batched(stderr: { write(text: string): unknown }): (line: string) => void {
+function batched(
+  stderr: { write(text: string): unknown },
+  withoutSecrets: (lines: string) => string,
+): (line: string) => void {
   let waiting = '';
-  let busy = false;
   const flush = () => {
-    busy = false;
     if (waiting === '') return;
     const text = waiting;
     waiting = '';
-    stderr.write(text);
+    stderr.write(withoutSecrets(text));
   };
   process.on('exit', flush);
   return (line) => {
-    if (busy) {
-      waiting += line;
-      return;
-    }
-    busy = true;
-    stderr.write(line);
-    setImmediate(flush);
+    if (waiting === '') setImmediate(flush);
+    waiting += line;
   };
 }
 

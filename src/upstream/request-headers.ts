@@ -47,6 +47,41 @@ export interface UpstreamHeaderOptions {
   readonly extra: Readonly<Record<string, { reveal(): string }>>;
 }
 
+// Agents, and the sessions of one agent, take turns; whoever sends an id of its own each time gains nothing.
+const MOST_KEPT = 8;
+
+interface Kept {
+  readonly forwarded: HeaderList;
+  readonly key: string | undefined;
+  readonly stream: boolean;
+  readonly sameProtocol: boolean;
+  readonly headers: HeaderList;
+}
+
+/**
+ * The headers of the requests to one upstream. A client sends the same ones again and again: it gets the very
+ * list again, and whatever was made of that is spared, too.
+ */
+export class UpstreamHeaders {
+  readonly #kept: Kept[] = [];
+  #oldest = 0;
+
+  /** Not to be changed. */
+  of(options: UpstreamHeaderOptions): HeaderList {
+    const { key, stream, sameProtocol } = options;
+    const client = HeaderList.from(options.client);
+    for (const one of this.#kept) {
+      if (one.key !== key || one.stream !== stream || one.sameProtocol !== sameProtocol) continue;
+      if (!sameProtocol || one.forwarded.isWhere(client, isForwarded)) return one.headers;
+    }
+    const forwarded = client.where(isForwarded);
+    const headers = upstreamHeaders(options);
+    this.#kept[this.#oldest] = { forwarded, key, stream, sameProtocol, headers };
+    this.#oldest = (this.#oldest + 1) % MOST_KEPT;
+    return headers;
+  }
+}
+
 /** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
 export function upstreamHeaders(options: UpstreamHeaderOptions): HeaderList {
   const headers = options.sameProtocol

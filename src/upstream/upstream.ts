@@ -6,7 +6,7 @@ import type { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import { watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
-import { upstreamHeaders } from './request-headers.ts';
+import { UpstreamHeaders } from './request-headers.ts';
 import { Slots } from './slots.ts';
 import type { Transport, UpstreamAnswer } from './transport.ts';
 
@@ -64,6 +64,9 @@ export class Upstream {
   readonly #transport: Transport;
   readonly #slots: Slots;
   readonly #query: string;
+  readonly #headers = new UpstreamHeaders();
+  #lastPath = '';
+  #lastUrl = '';
 
   constructor(config: ProviderConfig, transport: Transport) {
     this.config = config;
@@ -77,7 +80,14 @@ export class Upstream {
 
   /** The URL of a path here, with the query of the configuration and that of the client. */
   url(path: string, search: string): string {
-    if (search === '' && this.#query === '') return this.config.baseUrl + path;
+    if (search === '' && this.#query === '') {
+      // The very string each time: whoever keeps what was made of it need not compare it.
+      if (this.#lastPath !== path) {
+        this.#lastPath = path;
+        this.#lastUrl = this.config.baseUrl + path;
+      }
+      return this.#lastUrl;
+    }
     const queries = [this.#query, search.replace(/^\?/, '')].filter((part) => part !== '');
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
   }
@@ -101,7 +111,7 @@ export class Upstream {
     });
     try {
       const url = this.url(options.path, options.sameProtocol ? options.search : '');
-      const headers = upstreamHeaders({
+      const headers = this.#headers.of({
         client: options.clientHeaders,
         sameProtocol: options.sameProtocol,
         protocol: config.protocol,

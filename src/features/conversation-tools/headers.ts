@@ -1,7 +1,7 @@
 /** The extension in headers, for apps that cannot change the bodies they send. */
 
 import { invalid } from '../../conversation/errors.ts';
-import type { HeaderFields } from '../../lib/header-list.ts';
+import { type HeaderFields, HeaderList } from '../../lib/header-list.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
 
 const EXTENSION = 'x-hopgate-extension';
@@ -51,6 +51,7 @@ export function joinedExtension(
   body: JsonObject | undefined,
   headers: HeaderFields,
 ): JsonObject | undefined {
+  if (!mentions(headers)) return body;
   const packed = headers.get(EXTENSION);
   const single: string[] = [];
   for (const name of NAMES) if (headers.has(name)) single.push(name);
@@ -63,6 +64,13 @@ export function joinedExtension(
     all = over(all, { [key]: inner === undefined ? value : { [inner]: value } });
   }
   return body === undefined ? all : over(all, body);
+}
+
+/** One look for all of the names. */
+function mentions(headers: HeaderFields): boolean {
+  const list = HeaderList.from(headers);
+  for (let i = 0; i < list.size; i++) if (list.name(i).startsWith('x-hopgate-')) return true;
+  return false;
 }
 
 function unpack(text: string): JsonObject {

@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { SampleToolRun } from '../../conversation/sample.ts';
+import { targetName } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
 import type {
@@ -99,7 +100,7 @@ export class Capture implements Recording {
       hop,
       try: attempt,
       protocol: sent.target.protocol,
-      target: `${sent.target.provider}/${sent.target.model}`,
+      target: targetName(sent.target),
     };
     const open = (stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts) => {
       const edge = this.#edge(prefix + stage, sse, { ...place, ...facts }, raw);

@@ -10,6 +10,7 @@ import type {
   SampleState,
   SampleToolRun,
 } from '../../conversation/sample.ts';
+import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
 import { countMasked, maskText } from './body-mask.ts';
 import type { Capture } from './capture.ts';
@@ -58,7 +59,7 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     ...(state === 'open' && { run }),
     time: capture.time,
     model: told?.model,
-    target: target === undefined ? counted?.facts.target : `${target.provider}/${target.model}`,
+    target: target === undefined ? counted?.facts.target : targetName(target),
     provider_protocol: target?.protocol ?? counted?.facts.protocol,
     route: told?.route,
     status: told?.status,

@@ -1,6 +1,6 @@
 /** Eyes for text models: images a target cannot see are put into words by a model that can. */
 
-import type { Target } from '../../conversation/target.ts';
+import { type Target, targetName } from '../../conversation/target.ts';
 import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature } from '../feature.ts';
 import { type DescriberOptions, describer, type VisionSettings } from './describe.ts';
@@ -47,7 +47,7 @@ export function visionFeature(options: VisionOptions): Feature {
       const settings = options.settings();
       if (settings === undefined || !isBlind(target)) return;
       // A model that is named as its own eyes sees nothing either.
-      if (settings.target === `${target.provider}/${target.model}`) return;
+      if (settings.target === targetName(target)) return;
       const images = imagesOf(conversation);
       if (images.length > 0) await eyes.describe(images, settings, signal);
     },

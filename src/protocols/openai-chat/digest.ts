@@ -39,14 +39,13 @@ export function digestReply(body: Json): Digest {
   const said = says(object(choice.message) ?? {});
   const reason = text(choice.finish_reason) ?? '';
   const failure = finishFailure(reason);
-  const usage = decodeUsage(reply.usage) ?? decodeUsage(choice.usage);
   return {
     complete: failure === undefined,
     semantic: said.spoken || said.refusal || said.calls,
     answered: said.answered,
     finish: decodeFinish(reason, said),
-    ...(usage === undefined ? {} : { usage }),
-    ...(failure === undefined ? {} : { error: failure }),
+    usage: decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+    error: failure,
   };
 }
 

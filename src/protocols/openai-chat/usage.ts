@@ -34,14 +34,16 @@ export function decodeUsage(value: unknown): Usage | undefined {
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
   const reasoning = number(object(usage.completion_tokens_details)?.reasoning_tokens);
   const searches = number(object(usage.server_tool_use_details)?.web_search_requests);
-  return {
+  const found: { -readonly [K in keyof Usage]: Usage[K] } = {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
     output: outputWithoutReasoning(usage, prompt, completion ?? 0, reasoning ?? 0),
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(searches === undefined ? {} : { hosted: { web_search_requests: searches } }),
   };
+  // What was not said has no member: counts are laid over those that came before.
+  if (cacheRead !== undefined) found.cacheRead = cacheRead;
+  if (cacheWrite !== undefined) found.cacheWrite = cacheWrite;
+  if (reasoning !== undefined) found.reasoning = reasoning;
+  if (searches !== undefined) found.hosted = { web_search_requests: searches };
+  return found;
 }
 
 /**

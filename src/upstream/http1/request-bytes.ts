@@ -47,18 +47,19 @@ export function requestBytes(
   { origin, path }: Place,
   { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
 ): readonly Uint8Array[] {
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${headers.get('host') ?? origin.host}\r\n`;
+  const start = `${method} ${path} HTTP/1.1\r\nhost: ${headers.get('host') ?? origin.host}\r\n`;
   // No value of a list, nor of `Headers`, holds a line break.
-  const list = HeaderList.from(headers);
-  for (let i = 0; i < list.size; i++) {
-    const name = list.name(i);
-    if (!FRAMING.has(name)) head += `${name}: ${list.value(i)}\r\n`;
-  }
-  head += body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
-  const size = body?.length ?? 0;
-  if (body !== undefined && size > TOGETHER_BYTES) return [Buffer.from(head, 'latin1'), body];
-  const bytes = Buffer.allocUnsafe(head.length + size);
-  bytes.write(head, 'latin1');
-  if (body !== undefined) bytes.set(body, head.length);
+  const lines = HeaderList.from(headers).lines(FRAMING);
+  const end = body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
+  const together = body !== undefined && body.length <= TOGETHER_BYTES;
+  const head = start.length + lines.length + end.length;
+  const bytes = Buffer.allocUnsafe(together ? head + body.length : head);
+  // Piece by piece: the lines are seldom new, and joined they would be another string.
+  bytes.write(start, 0, 'latin1');
+  bytes.write(lines, start.length, 'latin1');
+  bytes.write(end, start.length + lines.length, 'latin1');
+  if (body === undefined) return [bytes];
+  if (!together) return [bytes, body];
+  bytes.set(body, head);
   return [bytes];
 }
