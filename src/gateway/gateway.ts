@@ -119,7 +119,6 @@ function hopRunner(
       bytes: ask.bytes.length,
       headers: exchange.headers,
       affinity: exchange.id,
-      time: Date.now(),
       conversation: () => hop.conversation ?? ask.conversation,
     });
     let decision: ReturnType<typeof route>;

@@ -13,8 +13,8 @@ export interface FactsInput {
   readonly headers: HeaderFields;
   /** A session id, else the request id. */
   readonly affinity: string;
-  /** Milliseconds since 1970. */
-  readonly time: number;
+  /** Milliseconds since 1970; left out: when first asked for. */
+  readonly time?: number;
   /** Decodes the body, once, when the first fact needs it. */
   readonly conversation: () => Conversation;
 }
@@ -30,6 +30,7 @@ export function requestFacts(input: FactsInput): RouteRequest {
 
 /** What was computed. An object of its own: a request under another name shares it with its original. */
 interface Known {
+  time?: number;
   fresh?: readonly Turn[];
   tokens?: number;
   images?: number;
@@ -46,7 +47,6 @@ class Facts implements RouteRequest {
   readonly stream: boolean;
   readonly headers: HeaderFields;
   readonly affinity: string;
-  readonly time: number;
   // No `#` names: `withModel` makes objects that have this one for their prototype.
   private readonly bytes: number;
   private readonly conversation: () => Conversation;
@@ -58,9 +58,14 @@ class Facts implements RouteRequest {
     this.stream = input.stream;
     this.headers = input.headers;
     this.affinity = input.affinity;
-    this.time = input.time;
+    if (input.time !== undefined) this.known.time = input.time;
     this.bytes = input.bytes;
     this.conversation = input.conversation;
+  }
+
+  get time(): number {
+    this.known.time ??= Date.now();
+    return this.known.time;
   }
 
   private get fresh(): readonly Turn[] {

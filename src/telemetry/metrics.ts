@@ -35,10 +35,20 @@ const MOST_SERIES = 1000;
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
   const list: { readonly text: string; readonly cell: T }[] = [];
+  // One exchange is mostly like the one before.
+  let last:
+    | { readonly a: string; readonly b: string; readonly c: string; readonly cell: T }
+    | undefined;
   const get = (a = '', b = '', c = ''): T => {
+    if (last !== undefined && last.a === a && last.b === b && last.c === c) return last.cell;
+    const cell = find(a, b, c);
+    last = { a, b, c, cell };
+    return cell;
+  };
+  const find = (a: string, b: string, c: string): T => {
     const known = root.get(a)?.get(b)?.get(c);
     if (known !== undefined) return known;
-    if (list.length >= MOST_SERIES && a !== 'other') return get('other', 'other', 'other');
+    if (list.length >= MOST_SERIES && a !== 'other') return find('other', 'other', 'other');
     const cell = make();
     const second = root.get(a) ?? new Map<string, Map<string, T>>();
     const third = second.get(b) ?? new Map<string, T>();

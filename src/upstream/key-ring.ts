@@ -53,9 +53,15 @@ export class KeyRing {
    * The next key in turn that is not resting. When all rest, the one that is due first: a rest is a
    * guess about the vendor, and a refusal costs less than a request that is never tried.
    */
-  lend(now = Date.now()): LentKey {
+  lend(at?: number): LentKey {
     const count = this.#slots.length;
     if (count === 0) return NO_KEY;
+    const first = this.#slots[this.#next]!;
+    if (first.restUntil === 0) {
+      this.#next = (this.#next + 1) % count;
+      return new Lent(first, this.#maxRestMs);
+    }
+    const now = at ?? Date.now();
     let chosen: Slot | undefined;
     for (let i = 0; i < count; i++) {
       const slot = this.#slots[(this.#next + i) % count]!;

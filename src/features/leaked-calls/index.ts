@@ -2,8 +2,8 @@
 
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature } from '../feature.ts';
+import { mentionsTools } from '../tool-words.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';
@@ -64,8 +64,6 @@ function grammarOf({ profile, protocol }: Target): Grammar {
 }
 
 // `tools`, `tool_calls`, `tool_use`, `functions`, `function_call`.
-const MARKS = marks('"tool', '"function');
-
 /** Where it looks although the client's body gives no reason to. */
 export interface LeakWatch {
   /** Bodies without a word of tools, too: tools are added on the way. */
@@ -84,7 +82,7 @@ export function leakedCalls(
 ): Feature {
   return {
     name: 'leaked-calls',
-    looksAt: (body) => everyBody || everyAnswer || holdsAny(body, MARKS),
+    looksAt: (body) => everyBody || everyAnswer || mentionsTools(body),
     intercept(sent, { target, notes }) {
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;

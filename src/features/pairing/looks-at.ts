@@ -2,6 +2,7 @@
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { holdsAny, marks } from '../../lib/bytes.ts';
+import { mentionsTools } from '../tool-words.ts';
 
 /**
  * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their
@@ -9,7 +10,7 @@ import { holdsAny, marks } from '../../lib/bytes.ts';
  */
 const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
   'anthropic-messages': marks('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
-  // `tool_calls`, `tool_call_id`.
+  // `tool_calls`, `tool_call_id`; all of them are {@link mentionsTools}'s, too.
   'openai-chat': marks('"tool_call', '"function_call"', '"tool"'),
   'openai-responses': marks(
     '_call"',
@@ -57,7 +58,8 @@ const HARMLESS = new Set([
 
 /** False only where {@link pairing}'s pass over a body of this protocol would change nothing. */
 export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
-  if (holdsAny(bytes, MARKS[protocol])) return true;
+  const spoken = protocol !== 'openai-chat' || mentionsTools(bytes);
+  if (spoken && holdsAny(bytes, MARKS[protocol])) return true;
   if (hasSilence(bytes, CONTENT)) return true;
   if (protocol !== 'anthropic-messages') return false;
   if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;

@@ -2,8 +2,8 @@
 
 import type { Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { mentionsTools } from '../tool-words.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
 import type { SessionLedger } from './ledger.ts';
@@ -19,9 +19,6 @@ export interface SessionLedgerOptions {
   readonly owner: string;
 }
 
-// `tools`, `tool_calls`, `functions`, `function_call`.
-const MARKS = marks('"tool', '"function');
-
 /**
  * The feature of one exchange. It stands behind features that recover and run calls, and before those
  * that repair the history and fit it to the vendor, which then find it complete.
@@ -34,7 +31,7 @@ export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature 
     looksAt(body, { client, target }) {
       if (!concerns(client, target)) return false;
       if (client !== target.protocol || wantedBy(target).text === 'all') return true;
-      return holdsAny(body, MARKS);
+      return mentionsTools(body);
     },
     request(conversation, context) {
       const { target, notes, client } = context;

@@ -45,6 +45,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
   #gone: { readonly error: unknown } | undefined;
   #due = false;
   #served = 0;
+  #parked = false;
   #closed = false;
   /** Settles `open`. */
   #opening: { resolve(): void; reject(thrown: unknown): void } | undefined;
@@ -126,7 +127,9 @@ export class Connection implements TurnEnd, AbortListener, Line {
       this.#reply = new Reply(this, { resolve, reject });
       this.#abort = abort;
       abort.listen(this);
-      if (this.#served++ > 0) {
+      this.#served++;
+      if (this.#parked) {
+        this.#parked = false;
         socket.ref();
         socket.timeout(0);
       }
@@ -293,9 +296,15 @@ export class Connection implements TurnEnd, AbortListener, Line {
       this.end();
       return;
     }
-    socket.timeout(IDLE_SECONDS);
-    socket.unref();
     this.#events.idle(this);
+  }
+
+  /** Nobody has wanted it for a while: it no longer keeps the process, and one day it closes. */
+  park(): void {
+    if (this.#parked || this.#closed || this.#reply !== undefined) return;
+    this.#parked = true;
+    this.#socket?.timeout(IDLE_SECONDS);
+    this.#socket?.unref();
   }
 
   onDrain(socket: Socket<Connection>): void {

@@ -6,6 +6,8 @@ import { type Place, placeOf, requestBytes } from './request-bytes.ts';
 
 // More than this kept for one server, and the peak of yesterday would hold sockets all day.
 const MAX_IDLE = 256;
+// Under load a connection is wanted again within milliseconds: only one that is not is told to rest.
+const PARK_MS = 50;
 
 /**
  * Requests over kept connections. Bun's fetch hands every chunk from a thread of its own to this one,
@@ -27,6 +29,11 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     idle.set(key, fresh);
     return fresh;
   };
+  let parking = false;
+  const park = () => {
+    parking = false;
+    for (const free of idle.values()) for (const connection of free) connection.park();
+  };
 
   const fresh = async (
     request: UpstreamRequest,
@@ -37,8 +44,11 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     const options = (origin.tls && (await tls?.())) || {};
     const connection = await Connection.open(origin, options, request.abort, {
       idle(freed) {
-        if (free.length < MAX_IDLE) free.push(freed);
-        else freed.end();
+        if (free.length >= MAX_IDLE) return freed.end();
+        free.push(freed);
+        if (parking) return;
+        parking = true;
+        setTimeout(park, PARK_MS);
       },
       closed(gone) {
         const at = free.indexOf(gone);

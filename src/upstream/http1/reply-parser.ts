@@ -22,8 +22,11 @@ const CR = 0x0d;
 const SEMICOLON = 0x3b;
 const SPACE = 0x20;
 const TAB = 0x09;
+const COLON = 0x3a;
+// Lines, and characters of a name.
+const MOST_USUAL = 64;
 const END_OF_HEAD = Buffer.from('\n\r\n');
-const BARE_END_OF_HEAD = Buffer.from('\n\n');
+const BARE_END_OF_HEAD = '\n\n';
 
 // A view of memory makes an object of that memory: so few bytes are copied in less time, and the engine
 // keeps them among its own objects.
@@ -145,24 +148,21 @@ export class ReplyParser {
   }
 
   #readHead(input: Buffer, from: number): number {
-    let end = input.indexOf(END_OF_HEAD, from);
-    let next = end + END_OF_HEAD.length;
+    const end = input.indexOf(END_OF_HEAD, from);
+    const text = input.toString('latin1', from, end < 0 ? input.length : end + 1);
     // Some small servers end their lines without CR (RFC 9112 §2.2 lets a reader take them).
-    const bare = input.subarray(from, end < 0 ? input.length : end + 1).indexOf(BARE_END_OF_HEAD);
-    if (bare >= 0) {
-      end = from + bare;
-      next = end + BARE_END_OF_HEAD.length;
-    }
-    if ((end < 0 ? input.length : end) - from > MAX_HEAD_BYTES) {
+    const bare = text.indexOf(BARE_END_OF_HEAD);
+    const size = bare >= 0 ? bare : end < 0 ? text.length : end - from;
+    if (size > MAX_HEAD_BYTES) {
       throw new MalformedReply(`more than ${MAX_HEAD_BYTES} bytes of headers`);
     }
-    if (end < 0) {
+    if (bare < 0 && end < 0) {
       this.#partial = from === 0 ? input : input.subarray(from);
-      if (!plausible(this.#partial)) throw new MalformedReply('no HTTP/1 status line');
+      if (!plausible(text)) throw new MalformedReply('no HTTP/1 status line');
       return input.length;
     }
-    this.#take(input.toString('latin1', from, end));
-    return next;
+    this.#take(text.slice(0, size));
+    return bare >= 0 ? from + bare + BARE_END_OF_HEAD.length : end + END_OF_HEAD.length;
   }
 
   #take(text: string): void {
@@ -267,14 +267,32 @@ interface Framing {
 }
 
 /** Does this begin as an answer does? Tells a TLS port, or another protocol, from a slow head. */
-const plausible = (head: Buffer) => 'HTTP/1.'.startsWith(head.toString('latin1', 0, 7));
+const plausible = (head: string) => 'HTTP/1.'.startsWith(head.slice(0, 7));
+
+const OK = { status: 200, http10: false };
 
 function statusOf(text: string): { status: number; http10: boolean } {
+  if (text.startsWith('HTTP/1.1 200 ')) return OK;
   const found = /^HTTP\/1\.([01])[ \t]+(\d{3})(?![^\s])/.exec(text);
   if (found === null) throw new MalformedReply('no HTTP/1 status line');
   const status = Number(found[2]);
   if (status < 100 || status > 599) throw new MalformedReply(`an unknown status, ${status}`);
   return { status, http10: found[1] === '0' };
+}
+
+// A server says the same fields in the same order: a name that stands where it stood is not cut out again.
+const usual: string[] = [];
+
+function nameAt(text: string, from: number, stop: number, line: number): string {
+  const guess = usual[line];
+  if (guess !== undefined && text.startsWith(guess, from)) {
+    if (text.charCodeAt(from + guess.length) === COLON) return guess;
+  }
+  const colon = text.indexOf(':', from);
+  if (colon < 0 || colon >= stop) throw new MalformedReply('a header line without a colon');
+  const name = text.slice(from, colon);
+  if (line < MOST_USUAL && name.length < MOST_USUAL) usual[line] = name;
+  return name;
 }
 
 /** The header lines behind the status line; what frames the body is noted on the way. */
@@ -283,13 +301,12 @@ function headersOf(head: string, framing: Framing): HeaderFields {
   // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
   const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;
   const headers = new HeaderList();
-  for (let from = text.indexOf('\n') + 1; from > 0; ) {
+  for (let from = text.indexOf('\n') + 1, line = 0; from > 0; line++) {
     const end = text.indexOf('\n', from);
     const stop = end < 0 ? text.length : end;
-    const colon = text.indexOf(':', from);
-    if (colon < 0 || colon >= stop) throw new MalformedReply('a header line without a colon');
-    const name = text.slice(from, colon).trimEnd();
-    const value = text.slice(colon + 1, stop).trim();
+    const cut = nameAt(text, from, stop, line);
+    const value = text.slice(from + cut.length + 1, stop).trim();
+    const name = cut.trimEnd();
     try {
       headers.append(name, value);
     } catch (thrown) {
