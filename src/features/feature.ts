@@ -1,7 +1,7 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, Reply, StreamEvent } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -38,6 +38,11 @@ export interface Interceptor {
    * given it, joined, when it has long gone out. Undefined (or left out): all characters matter.
    */
   minds?(): string | undefined;
+  /**
+   * Asked about a whole reply, before any event: would every event of it be handed on as it is, with nothing
+   * done about it? Reads only. True: it is given none of them. Left out: it wants to see them.
+   */
+  ignores?(reply: Reply): boolean;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**

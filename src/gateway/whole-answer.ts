@@ -54,6 +54,10 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     if (empty !== undefined) return fault(empty, common);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
+  if (direct && prepared.interceptors.every((one) => one.ignores?.(reply) === true)) {
+    const empty = emptyOrCut(digest, provider);
+    return empty === undefined ? asIs : fault(empty, common);
+  }
   const before = [...unfold(reply)];
   const { events, next } = intercept(before, prepared.interceptors);
   if (next !== undefined) {

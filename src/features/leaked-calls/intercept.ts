@@ -5,6 +5,7 @@ import type {
   BlockStartEvent,
   DeltaEvent,
   FinishEvent,
+  Reply,
   StreamEvent,
 } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -100,6 +101,16 @@ class LeakInterceptor implements Interceptor {
       return undefined;
     if (this.#start?.index !== this.#next - 1) return undefined;
     return this.#watches ? '' : scanner.minds();
+  }
+
+  ignores({ blocks }: Reply): boolean {
+    let first = true;
+    for (const block of blocks) {
+      if (block.type !== 'text') return false;
+      if (!new TextScanner('text', this.#rules.text, first).passes(block.text)) return false;
+      first = false;
+    }
+    return true;
   }
 
   end(): readonly StreamEvent[] {

@@ -76,6 +76,7 @@ export function collector(done: (heard: Heard) => void): Interceptor {
   }
 
   return {
+    ignores: ({ blocks }) => blocks.every(({ type }) => type === 'text' || type === 'refusal'),
     event(event) {
       switch (event.type) {
         case 'delta':

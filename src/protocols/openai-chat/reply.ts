@@ -7,6 +7,7 @@ import { toolNames, unwrapFreeform } from '../../conversation/tool-names.ts';
 import type { Block, Conversation, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { put } from '../../lib/json-members.ts';
 import type { ClientContext, UpstreamContext } from '../protocol.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
@@ -14,19 +15,9 @@ import { decodeFinish, encodeFinish, finishFailure } from './finish.ts';
 import { decodeAnnotations, decodeSources, encodeAnnotation, thinkingText } from './parts.ts';
 import { decodeReasoning, sealDetails } from './reasoning.ts';
 import { decodeUsage, encodeUsage } from './usage.ts';
-import {
-  CHAT,
-  chatWire,
-  compact,
-  list,
-  NAME_LIMIT,
-  number,
-  object,
-  text,
-  without,
-} from './wire.ts';
+import { CHAT, chatWire, compact, list, NAME_LIMIT, number, object, text } from './wire.ts';
 
-const REPLY_KEYS = ['id', 'object', 'created', 'model', 'choices', 'usage'];
+const REPLY_KEYS = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
 
 /** Fields beside the answer that Chat clients know; those of other protocols are not theirs to see. */
 const CHAT_REST = [
@@ -89,24 +80,36 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (failure !== undefined) throw failure;
   const message = object(choice.message) ?? {};
   const blocks = decodeMessage(message, reply, context);
-  const rest = without(reply, REPLY_KEYS);
+  const rest = restOf(reply);
   const logprobs = list(object(choice.logprobs)?.content);
   const created = number(reply.created);
   const usage = decodeUsage(reply.usage) ?? decodeUsage(choice.usage);
-  return {
+  const found: { -readonly [K in keyof Reply]: Reply[K] } = {
     id: text(reply.id) ?? '',
     model: text(reply.model) ?? '',
-    ...(created ? { created } : {}),
     blocks,
     finish: decodeFinish(text(choice.finish_reason) ?? '', {
       calls: blocks.some((block) => block.type === 'tool-call'),
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
-    ...(usage === undefined ? {} : { usage }),
-    ...(logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}),
-    ...(Object.keys(rest).length > 0 ? { rest } : {}),
     wire: chatWire(reply),
   };
+  if (created) found.created = created;
+  if (usage !== undefined) found.usage = usage;
+  if (logprobs !== undefined && logprobs.length > 0) found.logprobs = logprobs;
+  if (rest !== undefined) found.rest = rest;
+  return found;
+}
+
+/** What stands beside the answer; undefined where nothing does. */
+function restOf(reply: JsonObject): JsonObject | undefined {
+  let rest: Record<string, Json | undefined> | undefined;
+  for (const key in reply) {
+    if (REPLY_KEYS.has(key)) continue;
+    rest ??= {};
+    put(rest, key, reply[key]);
+  }
+  return rest;
 }
 
 function decodeMessage(
@@ -127,14 +130,16 @@ function decodeMessage(
   }
   const refusal = text(message.refusal);
   if (refusal) blocks.push({ type: 'refusal', text: refusal });
-  const names = toolNames(context.sent.tools, NAME_LIMIT);
-  for (const call of list(message.tool_calls) ?? []) {
-    if (isObject(call)) blocks.push(decodeCall(call, names.original, provider));
-  }
+  const calls = list(message.tool_calls);
   const legacy = object(message.function_call);
+  if (calls === undefined && legacy === undefined) return blocks;
+  const { original } = toolNames(context.sent.tools, NAME_LIMIT);
+  for (const call of calls ?? []) {
+    if (isObject(call)) blocks.push(decodeCall(call, original, provider));
+  }
   const name = text(legacy?.name);
   if (name && !blocks.some((block) => block.type === 'tool-call')) {
-    blocks.push(decodeCall({ function: legacy }, names.original, provider));
+    blocks.push(decodeCall({ function: legacy }, original, provider));
   }
   return blocks;
 }

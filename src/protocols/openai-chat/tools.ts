@@ -4,7 +4,7 @@ import { invalid } from '../../conversation/errors.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { FREEFORM_SCHEMA, toolNames } from '../../conversation/tool-names.ts';
-import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../conversation/types.ts';
+import type { CustomTool, FunctionTool, HostedTool, Tool, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import {
   chatWire,
@@ -56,11 +56,11 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
   if (!isObject(value)) throw invalid(`Invalid type for '${where}': expected an object.`, where);
   const type = text(value.type);
   const wire = chatWire(value);
-  if (legacy) return { ...functionOf(value, where), wire };
+  if (legacy) return functionOf(value, where, wire);
   const declared = object(value.function);
   // Without a type (old clients) and flat (Responses' form): both taken by real servers.
   if (type === 'function' || (type === undefined && (declared ?? value.name) !== undefined)) {
-    return { ...functionOf(declared ?? value, declared ? `${where}.function` : where), wire };
+    return functionOf(declared ?? value, declared ? `${where}.function` : where, wire);
   }
   if (type === 'custom') {
     const custom = object(value.custom) ?? value;
@@ -81,18 +81,21 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
 
 const missing = (where: string) => invalid(`Missing required parameter: '${where}'.`, where);
 
-function functionOf(value: JsonObject, where: string): FunctionTool {
+function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool {
   const name = text(value.name);
   if (!name) throw missing(`${where}.name`);
-  return {
+  const tool: { -readonly [K in keyof FunctionTool]: FunctionTool[K] } = {
     type: 'function',
     name,
-    ...(compact({
-      description: text(value.description),
-      schema: object(value.parameters),
-      strict: flag(value.strict),
-    }) as object),
+    wire,
   };
+  const description = text(value.description);
+  const schema = object(value.parameters);
+  const strict = flag(value.strict);
+  if (description !== undefined) tool.description = description;
+  if (schema !== undefined) tool.schema = schema;
+  if (strict !== undefined) tool.strict = strict;
+  return tool;
 }
 
 /** GLM `web_search`, OpenAI `web_search_preview`, `openrouter:web_search`, Kimi's `$web_search`. */
