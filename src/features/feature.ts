@@ -1,7 +1,7 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { DeltaEvent, Reply, StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -39,10 +39,11 @@ export interface Interceptor {
    */
   minds?(): string | undefined;
   /**
-   * Asked about a whole reply, before any event: would every event of it be handed on as it is, with nothing
-   * done about it? Reads only. True: it is given none of them. Left out: it wants to see them.
+   * Asked about a whole reply that is nothing but these texts, before any event: would every event of it be
+   * handed on as it is, with nothing done about it? Reads only. True: it is given none of them. Left out: it
+   * wants to see them.
    */
-  ignores?(reply: Reply): boolean;
+  ignores?(texts: readonly string[]): boolean;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**

@@ -44,8 +44,14 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   if (error !== undefined) return fault(error, common);
 
   const direct = common.same && !streamed && !ask.stream && hop.number === 1;
-  const asIs: Whole = { kind: 'whole', ...common, status, body: bytes, digest };
+  // Without a content type the server would make one up for a text.
+  const body = (contentType !== '' && found.ascii) || bytes;
+  const asIs: Whole = { kind: 'whole', ...common, status, body, digest };
   if (direct && prepared.interceptors.length === 0) return asIs;
+  const { texts } = digest;
+  if (direct && texts !== undefined) {
+    if (prepared.interceptors.every((one) => one.ignores?.(texts) === true)) return asIs;
+  }
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
     const lane = translateLane(reading, false);
@@ -53,10 +59,6 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     const empty = lane.next === undefined ? emptyOrCut(lane.digest, provider) : undefined;
     if (empty !== undefined) return fault(empty, common);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
-  }
-  if (direct && prepared.interceptors.every((one) => one.ignores?.(reply) === true)) {
-    const empty = emptyOrCut(digest, provider);
-    return empty === undefined ? asIs : fault(empty, common);
   }
   const before = [...unfold(reply)];
   const { events, next } = intercept(before, prepared.interceptors);
@@ -102,12 +104,15 @@ interface Found {
   readonly value: Json;
   readonly digest: Digest;
   readonly reply?: Reply;
+  /** The very answer, where bytes and characters are the same: a text goes out without another copy. */
+  readonly ascii?: string;
 }
 
 function fromJson(reading: Reading, bytes: Uint8Array, contentType: string): Found {
   let value: Json;
+  const text = utf8.decode(bytes);
   try {
-    value = parseJson(utf8.decode(bytes));
+    value = parseJson(text);
   } catch (thrown) {
     const type = contentType.split(';')[0] || 'no content type';
     throw new GatewayError(
@@ -116,7 +121,9 @@ function fromJson(reading: Reading, bytes: Uint8Array, contentType: string): Fou
       { cause: thrown },
     );
   }
-  return { value, digest: reading.attempt.protocol.digestReply(value) };
+  // A character of more bytes, or a mark for bytes that are none, would be fewer or stand out.
+  const ascii = text.length === bytes.length && !text.includes('\ufffd') ? text : undefined;
+  return { value, digest: reading.attempt.protocol.digestReply(value), ascii };
 }
 
 /** The upstream streamed although nobody asked it to. */

@@ -96,6 +96,8 @@ export interface Digest {
   readonly semantic: boolean;
   /** Of that, something besides reasoning: text, a refusal, a call. Left out: the same as `semantic`. */
   readonly answered?: boolean;
+  /** Of a whole reply that is one answer in plain words: its text, block by block, none empty. Else left out. */
+  readonly texts?: readonly string[];
   readonly usage?: Usage;
   readonly finish?: FinishReason;
   /** The upstream's own error event. */

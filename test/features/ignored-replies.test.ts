@@ -9,6 +9,11 @@ import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
 import { collector } from '../../src/features/session-ledger/collect.ts';
+import type { Json } from '../../src/lib/json.ts';
+import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../src/protocols/protocol.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
 const LEAK = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "ls"}}\n</tool_call>';
@@ -27,7 +32,11 @@ const text = fc
   .map((pieces) => pieces.join(''));
 
 const block: fc.Arbitrary<Block> = fc.oneof(
-  { weight: 6, arbitrary: text.map((said): Block => ({ type: 'text', text: said })) },
+  { weight: 8, arbitrary: text.map((said): Block => ({ type: 'text', text: said })) },
+  text.map((said): Block => {
+    const citations = [{ url: 'https://example.com/', title: 'T', start: 0, end: 1 }];
+    return { type: 'text', text: `${said}x`, citations };
+  }),
   text.map((said): Block => ({ type: 'reasoning', text: said })),
   text.map((said): Block => ({ type: 'refusal', text: said })),
   fc.constant<Block>({
@@ -48,26 +57,43 @@ const reply: fc.Arbitrary<Reply> = fc.record({
   usage: fc.constantFrom({ input: 1, output: 2 }, { input: 0, output: 0 }),
 });
 
-/** Two of a kind: one is asked, the other is given the events. `told` holds what each did beside them. */
-function pairs() {
-  const told: unknown[] = [];
-  const leaks = () => {
+const PROTOCOLS = [openaiChat, anthropicMessages, openaiResponses];
+
+/** The reply as a vendor of this protocol would write it. */
+const bodyOf = (protocol: Protocol, given: Reply): Json => {
+  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'v', notes: new Notes() };
+  return JSON.parse(JSON.stringify(protocol.encodeReply(given, context)));
+};
+
+const decoded = (protocol: Protocol, body: Json): Reply =>
+  protocol.decodeReply(body, {
+    sent: STREAMED,
+    target: { ...targetWith(), protocol: protocol.name },
+    notes: new Notes(),
+  });
+
+/** An interceptor of a kind, and what it does beside handing events on. */
+const KINDS: Readonly<Record<string, (protocol: Protocol) => [Interceptor, () => unknown[]]>> = {
+  'leaked calls'(protocol) {
+    const told: unknown[] = [];
     const notes = new Notes();
     const made = leakedCalls((leak) => told.push(leak)).intercept?.(STREAMED, {
-      target: targetWith(),
-      client: 'openai-chat',
+      target: { ...targetWith(), protocol: protocol.name },
+      client: protocol.name,
       notes,
       hop: 1,
     });
     if (made === undefined) throw new Error('nothing looks for leaked calls');
-    return { interceptor: made, notes };
-  };
-  const useful = ({ pieces }: { pieces: readonly { type: string }[] }) => {
-    if (pieces.some(({ type }) => type !== 'text')) told.push(pieces);
-  };
-  const collectors = () => ({ interceptor: collector(useful), notes: new Notes() });
-  return { told, kinds: { leaks, collectors } };
-}
+    return [made, () => [...told, ...notes.all]];
+  },
+  'the session ledger'() {
+    const told: unknown[] = [];
+    const made = collector(({ pieces }) => {
+      if (pieces.some(({ type }) => type !== 'text')) told.push(pieces);
+    });
+    return [made, () => told];
+  },
+};
 
 function isUntouched(interceptor: Interceptor, given: Reply): boolean {
   const events = [...unfold(given)];
@@ -77,34 +103,56 @@ function isUntouched(interceptor: Interceptor, given: Reply): boolean {
   return same && interceptor.next?.() === undefined;
 }
 
-describe('a whole reply that is ignored', () => {
-  test.each(['leaks', 'collectors'] as const)(
-    'would have gone through untouched and unnoticed: %s',
-    (kind) => {
-      let ignored = 0;
+const CASES = PROTOCOLS.flatMap((protocol) =>
+  Object.keys(KINDS).map((kind) => [kind, protocol.name, protocol] as const),
+);
+
+describe('a whole reply that is nothing but plain words', () => {
+  test.each(PROTOCOLS.map((protocol) => [protocol.name, protocol] as const))(
+    '%s: the texts are all that there is',
+    (_name, protocol) => {
+      let plain = 0;
       fc.assert(
         fc.property(reply, (given) => {
-          const { told, kinds } = pairs();
-          if (kinds[kind]().interceptor.ignores?.(given) !== true) return;
-          ignored++;
-          const { interceptor, notes } = kinds[kind]();
-          expect(isUntouched(interceptor, given)).toBe(true);
-          expect({ told, notes: notes.all }).toEqual({ told: [], notes: [] });
+          const body = bodyOf(protocol, given);
+          const { texts } = protocol.digestReply(body);
+          if (texts === undefined) return;
+          plain++;
+          const blocks = texts.map((said) => ({ type: 'text' as const, text: said }));
+          const found = decoded(protocol, body).blocks.map(
+            ({ wire: _, ...block }) => block as Block,
+          );
+          expect(found).toEqual(blocks);
         }),
-        { numRuns: 3000 },
+        { numRuns: 2000 },
       );
-      // A reply of plain words is one of the commonest: a method that never says yes proves nothing.
-      expect(ignored).toBeGreaterThan(100);
+      // A digest that never tells the texts proves nothing.
+      expect(plain).toBeGreaterThan(100);
     },
   );
 
-  test('is none when it holds a leaked call, reasoning, or a call', () => {
-    const { leaks } = pairs().kinds;
-    const says = (...blocks: Block[]): Reply => ({ id: 'c', model: 'm', blocks, finish: 'stop' });
-    const ignores = (given: Reply) => leaks().interceptor.ignores?.(given);
-    expect(ignores(says({ type: 'text', text: 'All done.' }))).toBe(true);
-    expect(ignores(says({ type: 'text', text: `All done. ${LEAK}` }))).toBe(false);
-    expect(ignores(says({ type: 'text', text: PYTHONIC }))).toBe(false);
-    expect(ignores(says({ type: 'reasoning', text: 'hm' }))).toBe(false);
+  test.each(CASES)('ignored by %s, %s: untouched and unnoticed', (kind, _name, protocol) => {
+    let ignored = 0;
+    fc.assert(
+      fc.property(reply, (given) => {
+        const body = bodyOf(protocol, given);
+        const { texts } = protocol.digestReply(body);
+        if (texts === undefined) return;
+        if (KINDS[kind]!(protocol)[0].ignores?.(texts) !== true) return;
+        ignored++;
+        const [interceptor, told] = KINDS[kind]!(protocol);
+        expect(isUntouched(interceptor, decoded(protocol, body))).toBe(true);
+        expect(told()).toEqual([]);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(ignored).toBeGreaterThan(100);
+  });
+
+  test('is not ignored with a leaked call in it', () => {
+    const ignores = (said: string) => KINDS['leaked calls']!(openaiChat)[0].ignores?.([said]);
+    expect(ignores('All done.')).toBe(true);
+    expect(ignores(`All done. ${LEAK}`)).toBe(false);
+    expect(ignores(PYTHONIC)).toBe(false);
   });
 });

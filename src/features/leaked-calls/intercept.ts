@@ -5,7 +5,6 @@ import type {
   BlockStartEvent,
   DeltaEvent,
   FinishEvent,
-  Reply,
   StreamEvent,
 } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -103,11 +102,10 @@ class LeakInterceptor implements Interceptor {
     return this.#watches ? '' : scanner.minds();
   }
 
-  ignores({ blocks }: Reply): boolean {
+  ignores(texts: readonly string[]): boolean {
     let first = true;
-    for (const block of blocks) {
-      if (block.type !== 'text') return false;
-      if (!new TextScanner('text', this.#rules.text, first).passes(block.text)) return false;
+    for (const text of texts) {
+      if (!new TextScanner('text', this.#rules.text, first).passes(text)) return false;
       first = false;
     }
     return true;

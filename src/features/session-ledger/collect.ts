@@ -76,7 +76,8 @@ export function collector(done: (heard: Heard) => void): Interceptor {
   }
 
   return {
-    ignores: ({ blocks }) => blocks.every(({ type }) => type === 'text' || type === 'refusal'),
+    // Text is kept for the reasoning before it.
+    ignores: () => true,
     event(event) {
       switch (event.type) {
         case 'delta':

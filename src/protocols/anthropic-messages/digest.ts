@@ -22,9 +22,22 @@ export function digestReply(body: Json): Digest {
     complete,
     semantic: objects(body.content).some(says),
     answered: objects(body.content).some((block) => says(block) && !isThinking(block)),
+    ...(complete ? { texts: plainTexts(body.content) } : {}),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: decodeStopReason(body.stop_reason) } : {}),
   };
+}
+
+function plainTexts(content: Json | undefined): Digest['texts'] {
+  const texts: string[] = [];
+  for (const block of Array.isArray(content) ? content : []) {
+    if (!isObject(block) || block.type !== 'text' || typeof block.text !== 'string')
+      return undefined;
+    const cited = Array.isArray(block.citations) ? block.citations.length > 0 : block.citations;
+    if (block.text === '' || cited) return undefined;
+    texts.push(block.text);
+  }
+  return texts.length > 0 ? texts : undefined;
 }
 
 /** A block that a user would miss: any that is not empty text or empty thinking. */

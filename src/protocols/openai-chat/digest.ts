@@ -28,6 +28,27 @@ function says(message: JsonObject) {
   return { spoken, refusal, calls, answered: written || refusal || calls };
 }
 
+/** Fields of a reply, and of its message, that say more than the text does. */
+const SOURCES = ['search_results', 'web_search', 'citations'];
+const BESIDE = ['reasoning_content', 'reasoning', 'reasoning_details', 'refusal', 'tool_calls'];
+const BESIDE_TOO = ['function_call', 'annotations', 'audio'];
+
+const holdsAny = (value: JsonObject, keys: readonly string[]): boolean => {
+  for (const key of keys) if (!isNothing(value[key])) return true;
+  return false;
+};
+
+const isNothing = (value: Json | undefined) =>
+  value === undefined || value === null || value === '' || list(value)?.length === 0;
+
+function plainTexts(reply: JsonObject, choices: readonly Json[]): Digest['texts'] {
+  const message = choices.length === 1 ? object(object(choices[0])?.message) : undefined;
+  const said = text(message?.content);
+  if (message === undefined || said === undefined || said === '') return undefined;
+  if (holdsAny(message, BESIDE) || holdsAny(message, BESIDE_TOO)) return undefined;
+  return holdsAny(reply, SOURCES) ? undefined : [said];
+}
+
 /** Looks at a whole reply. A body that is no completion is incomplete and says nothing. */
 export function digestReply(body: Json): Digest {
   const reply = object(body);
@@ -43,6 +64,7 @@ export function digestReply(body: Json): Digest {
     complete: failure === undefined,
     semantic: said.spoken || said.refusal || said.calls,
     answered: said.answered,
+    texts: failure === undefined ? plainTexts(reply, choices) : undefined,
     finish: decodeFinish(reason, said),
     usage: decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
     error: failure,

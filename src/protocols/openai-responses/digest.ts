@@ -27,10 +27,25 @@ function digestResponse(response: JsonObject, status: string): Digest {
     complete,
     semantic: objects(response.output).some(says),
     answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
+    ...(complete && error === undefined ? { texts: plainTexts(response.output) } : {}),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+function plainTexts(output: Json | undefined): Digest['texts'] {
+  const texts: string[] = [];
+  for (const item of Array.isArray(output) ? output : []) {
+    if (!isObject(item) || item.type !== 'message') return undefined;
+    for (const part of Array.isArray(item.content) ? item.content : []) {
+      if (!isObject(part) || part.type !== 'output_text') return undefined;
+      const said = text(part, 'text') ?? '';
+      if (said === '' || objects(part.annotations).length > 0) return undefined;
+      texts.push(said);
+    }
+  }
+  return texts.length > 0 ? texts : undefined;
 }
 
 /** Does this item hold something that a user would miss? */
