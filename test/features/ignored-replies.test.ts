@@ -8,7 +8,7 @@ import { Notes } from '../../src/conversation/notes.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { collector } from '../../src/features/session-ledger/collect.ts';
+import { memorySessionLedger, sessionLedger } from '../../src/features/session-ledger/index.ts';
 import type { Json } from '../../src/lib/json.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
@@ -86,11 +86,16 @@ const KINDS: Readonly<Record<string, (protocol: Protocol) => [Interceptor, () =>
     if (made === undefined) throw new Error('nothing looks for leaked calls');
     return [made, () => [...told, ...notes.all]];
   },
-  'the session ledger'() {
+  'the session ledger'(protocol) {
     const told: unknown[] = [];
-    const made = collector(({ pieces }) => {
-      if (pieces.some(({ type }) => type !== 'text')) told.push(pieces);
+    const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
+    const made = sessionLedger({ ledger, owner: '' }).intercept?.(STREAMED, {
+      target: { ...targetWith(), protocol: protocol.name },
+      client: 'openai-chat',
+      notes: new Notes(),
+      hop: 1,
     });
+    if (made === undefined) throw new Error('nothing listens for what is to be remembered');
     return [made, () => told];
   },
 };

@@ -1,13 +1,15 @@
 /** Recovers tool calls that leaked into the answer as text, on every provider, for every protocol. */
 
+import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import type { Feature } from '../feature.ts';
+import type { Feature, Interceptor } from '../feature.ts';
+import { LateInterceptor } from '../late-interceptor.ts';
 import { mentionsTools } from '../tool-words.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';
-import type { ScanRules } from './text-scanner.ts';
+import { type ScanRules, TextScanner } from './text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
 
 export { FAMILIES } from './grammars/index.ts';
@@ -89,29 +91,38 @@ export function leakedCalls(
       // Without tools nothing can be called, but a history of calls makes models write them.
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
       const grammar = grammarOf(target);
-      const callable = sent.settings.toolChoice?.type !== 'none';
-      const all = toolIndex(sent.tools);
-      const tools = callable ? all : NO_TOOLS;
-      const { format } = sent.settings;
-      const plain = format === undefined || format.type === 'text';
-      const rules: Omit<ScanRules, 'lexicon'> = {
-        all: grammar.all,
-        tools,
-        json: plain && tools.size > 0 && grammar.families.has('json'),
-        results: grammar.families.has('tool-result'),
-        pythonic: plain && grammar.families.has('pythonic'),
-        unopened: grammar.families.has(OPT_IN),
-      };
-      return interceptor({
-        text: { ...rules, lexicon: grammar.text },
-        reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
-        native: { tools: all, all: EVERYTHING, provider: target.provider },
-        signed: target.protocol === 'anthropic-messages',
-        notes,
-        report: (family, outcome) => report({ family, outcome, target }),
-      });
+      const unopened = grammar.families.has(OPT_IN);
+      return new LateInterceptor(
+        () => leaksIn(sent, target, notes),
+        (texts) => !unopened && texts.every(TextScanner.isPlain),
+      );
     },
   };
+
+  function leaksIn(sent: Conversation, target: Target, notes: Notes): Interceptor {
+    const grammar = grammarOf(target);
+    const callable = sent.settings.toolChoice?.type !== 'none';
+    const all = toolIndex(sent.tools);
+    const tools = callable ? all : NO_TOOLS;
+    const { format } = sent.settings;
+    const plain = format === undefined || format.type === 'text';
+    const rules: Omit<ScanRules, 'lexicon'> = {
+      all: grammar.all,
+      tools,
+      json: plain && tools.size > 0 && grammar.families.has('json'),
+      results: grammar.families.has('tool-result'),
+      pythonic: plain && grammar.families.has('pythonic'),
+      unopened: grammar.families.has(OPT_IN),
+    };
+    return interceptor({
+      text: { ...rules, lexicon: grammar.text },
+      reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
+      native: { tools: all, all: EVERYTHING, provider: target.provider },
+      signed: target.protocol === 'anthropic-messages',
+      notes,
+      report: (family, outcome) => report({ family, outcome, target }),
+    });
+  }
 }
 
 const NO_TOOLS = toolIndex([]);

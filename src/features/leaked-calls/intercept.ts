@@ -102,15 +102,6 @@ class LeakInterceptor implements Interceptor {
     return this.#watches ? '' : scanner.minds();
   }
 
-  ignores(texts: readonly string[]): boolean {
-    let first = true;
-    for (const text of texts) {
-      if (!new TextScanner('text', this.#rules.text, first).passes(text)) return false;
-      first = false;
-    }
-    return true;
-  }
-
   end(): readonly StreamEvent[] {
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());

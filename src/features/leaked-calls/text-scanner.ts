@@ -44,6 +44,9 @@ const MOST_FAILURES = 64;
 /** More text than this does not wait for the whitespace at its end. */
 const MOST_SPACE = 1000;
 
+/** As it is at the beginning of every block; never pushed. */
+const UNTOUCHED = new CodeMask();
+
 export class TextScanner {
   /** To be emitted, oldest first; the caller empties it. */
   segments: Segment[] = [];
@@ -120,6 +123,11 @@ export class TextScanner {
   passes(text: string): boolean {
     if (this.#busy || text.slice(-1).trim() === '') return false;
     return this.#mask.isPlain(text);
+  }
+
+  /** Would this text pass as the whole of a block, unless all text is thinking until a tag says otherwise? */
+  static isPlain(text: string): boolean {
+    return text.slice(-1).trim() !== '' && UNTOUCHED.isPlain(text);
   }
 
   /** Text without these characters that does not end in whitespace passes, now and then again. */

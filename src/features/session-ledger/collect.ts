@@ -76,8 +76,6 @@ export function collector(done: (heard: Heard) => void): Interceptor {
   }
 
   return {
-    // Text is kept for the reasoning before it.
-    ignores: () => true,
     event(event) {
       switch (event.type) {
         case 'delta':

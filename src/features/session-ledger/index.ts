@@ -3,6 +3,7 @@
 import type { Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { LateInterceptor } from '../late-interceptor.ts';
 import { mentionsTools } from '../tool-words.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
@@ -47,7 +48,11 @@ export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature 
       if (!concerns(client, target)) return undefined;
       const words =
         before?.of === context ? before.words : () => wordsBefore(sent.turns, sent.turns.length);
-      return collector((heard) => remember(ledger, owner, target, heard, words));
+      return new LateInterceptor(
+        () => collector((heard) => remember(ledger, owner, target, heard, words)),
+        // Text alone is nothing to remember.
+        () => true,
+      );
     },
   };
 }
