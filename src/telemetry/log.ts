@@ -43,17 +43,13 @@ export function createLog(options: LogOptions = {}): Log {
     return text;
   };
   const given = options.write;
-  const write =
+  const lines: Lines =
     given === undefined
       ? batched(pino.destination({ dest: 2, sync: true }), withoutSecrets)
-      : (line: string) => given(withoutSecrets(line));
-  const stream = {
-    write(line: string): void {
-      const text = redactText(line).text;
-      // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
-      write(pretty ? prettyLine(withoutSecrets(text), colour) : text);
-    },
-  };
+      : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
+  // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
+  const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
+  const stream = { write: (line: string) => lines.now(shown(redactText(line).text)) };
   const log = pino(
     {
       level,
@@ -65,8 +61,8 @@ export function createLog(options: LogOptions = {}): Log {
   );
   const plain = (at: Level, name: string, fields: Fields): void => {
     if (!log.isLevelEnabled(at)) return;
-    const line = `{"level":"${at}","time":"${isoNow()}","event":"${name}",${JSON.stringify(fields).slice(1)}\n`;
-    write(pretty ? prettyLine(withoutSecrets(line), colour) : line);
+    const head = `{"level":"${at}","time":"${isoNow()}","event":"${name}",`;
+    lines.soon(shown(`${head}${JSON.stringify(fields).slice(1)}\n`));
   };
   PLAIN.set(log, plain);
   return log;
@@ -88,14 +84,20 @@ function isoNow(): string {
   return lastText;
 }
 
+interface Lines {
+  /** Written on return, behind all that waited. */
+  now(line: string): void;
+  soon(line: string): void;
+}
+
 /**
- * The lines of a turn of the event loop go out together at its end, or at the process's: one search for
- * secrets and one system call under load, and a crash loses none but of its own turn.
+ * The lines that may wait go out together at the end of the turn of the event loop, or of the process: one
+ * search for secrets and one system call under load, and a crash loses none but of its own turn.
  */
 function batched(
   stderr: { write(text: string): unknown },
   withoutSecrets: (lines: string) => string,
-): (line: string) => void {
+): Lines {
   let waiting = '';
   const flush = () => {
     if (waiting === '') return;
@@ -104,9 +106,15 @@ function batched(
     stderr.write(withoutSecrets(text));
   };
   process.on('exit', flush);
-  return (line) => {
-    if (waiting === '') setImmediate(flush);
-    waiting += line;
+  return {
+    now(line) {
+      waiting += line;
+      flush();
+    },
+    soon(line) {
+      if (waiting === '') setImmediate(flush);
+      waiting += line;
+    },
   };
 }
 

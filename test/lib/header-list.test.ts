@@ -37,6 +37,33 @@ describe('as Headers has it', () => {
     );
   });
 
+  test('the lines of a head say what is there now, but for the names left out', () => {
+    const none = new Set<string>();
+    const without = new Set(['b']);
+    const list = HeaderList.of({ A: '1', B: '2' });
+    expect(list.lines(none)).toBe('a: 1\r\nb: 2\r\n');
+    expect(list.lines(without)).toBe('a: 1\r\n');
+    list.set('a', '3');
+    list.append('c', '4');
+    expect(list.lines(without)).toBe('a: 3\r\nc: 4\r\n');
+    list.append('c', '5');
+    expect(list.lines(without)).toBe('a: 3\r\nc: 4, 5\r\n');
+  });
+
+  test('what would be picked of another list is compared as if it had been picked', () => {
+    const stays = (name: string) => !name.startsWith('x');
+    const names = fc.constantFrom('a', 'b', 'x', 'xa', 'c');
+    const fields = fc.dictionary(names, fc.constantFrom('1', '2'), { maxKeys: 4 });
+    fc.assert(
+      fc.property(fields, fields, (one, other) => {
+        const picked = HeaderList.of(one).where(stays);
+        const same = Bun.deepEquals([...picked], [...HeaderList.of(other).where(stays)]);
+        expect(picked.isWhere(HeaderList.of(other), stays)).toBe(same);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
   test('what stands under a name is replaced by set, and only that', () => {
     const list = HeaderList.of({ Accept: 'a', 'X-Own': 'b' });
     list.set('accept', 'c');

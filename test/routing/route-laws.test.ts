@@ -89,6 +89,20 @@ describe('laws', () => {
     );
   });
 
+  test('what other requests asked before changes nothing', () => {
+    fc.assert(
+      fc.property(rules, fc.array(anyRequest, { minLength: 2, maxLength: 8 }), (some, all) => {
+        const used = compiled(some);
+        for (const asked of [...all, ...all]) {
+          const { reason, ...decision } = route(asked, used);
+          const { reason: wanted, ...fresh } = route(asked, compiled(some));
+          expect({ ...decision, reason }).toEqual({ ...fresh, reason: wanted });
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   test('rules behind the one that decided change nothing', () => {
     fc.assert(
       fc.property(rules, rules, anyRequest, (some, more, asked) => {

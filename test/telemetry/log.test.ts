@@ -148,7 +148,7 @@ describe('the exchange line', () => {
 describe('lines are on stderr, and stdout stays empty', () => {
   const path = JSON.stringify(new URL('../../src/telemetry/log.ts', import.meta.url).pathname);
   const run = (body: string) => {
-    const script = `import { createLog } from ${path}; const log = createLog(); ${body}`;
+    const script = `import { createLog, maskedEvent } from ${path}; const log = createLog(); ${body}`;
     const { stderr, stdout } = Bun.spawnSync([process.execPath, '-e', script]);
     expect(stdout.toString()).toBe('');
     return stderr.toString().trim().split('\n');
@@ -160,6 +160,27 @@ describe('lines are on stderr, and stdout stays empty', () => {
     const lines = run(`${many} ${turn} } process.kill(process.pid, 'SIGKILL');`);
     expect(lines).toHaveLength(200);
     expect(JSON.parse(lines[199]!).i).toBe(199);
+  });
+
+  test('an event is out on return, behind the lines of exchanges that waited', () => {
+    const lines = run(
+      `maskedEvent(log, 'exchange', { i: 0 }, 'info'); log.info({ i: 1 }); maskedEvent(log, 'exchange', { i: 2 }, 'info'); process.kill(process.pid, 'SIGKILL');`,
+    );
+    expect(lines.map((line) => JSON.parse(line).i)).toEqual([0, 1]);
+  });
+
+  test('without the secrets of the configuration, each by itself or many together', () => {
+    for (const format of ['json', 'pretty']) {
+      const script = `import { createLog, maskedEvent } from ${path};
+        const log = createLog({ format: '${format}', secrets: () => ['hunter-two'] });
+        log.info({ a: 'hunter-two' }, 'hunter-two');
+        for (let i = 0; i < 9; i++) maskedEvent(log, 'exchange', { i, a: 'a hunter-two' }, 'info');`;
+      const { stderr } = Bun.spawnSync([process.execPath, '-e', script]);
+      const text = stderr.toString();
+      expect(text.trim().split('\n')).toHaveLength(10);
+      expect(text).not.toContain('hunter-two');
+      expect(text.split('**********')).toHaveLength(12);
+    }
   });
 
   test('all of them, in order, when the process ends by itself or by exit', () => {

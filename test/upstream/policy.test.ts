@@ -1,10 +1,12 @@
 /** What happens after a refusal: remedies, delays, keys, headers, slots. */
 
 import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { GatewayError } from '../../src/conversation/errors.ts';
+import { HeaderList } from '../../src/lib/header-list.ts';
 import { remedyForError, remedyForStatus, retryDelay } from '../../src/upstream/classify.ts';
 import { KeyRing } from '../../src/upstream/key-ring.ts';
-import { upstreamHeaders } from '../../src/upstream/request-headers.ts';
+import { UpstreamHeaders, upstreamHeaders } from '../../src/upstream/request-headers.ts';
 import { Slots } from '../../src/upstream/slots.ts';
 
 const key = (text: string) => ({ reveal: () => text });
@@ -101,6 +103,46 @@ describe('headers to an upstream', () => {
     for (const name of ['cookie', 'host', 'connection', 'x-forwarded-for', 'x-hopgate-x']) {
       expect(sent.has(name)).toBe(false);
     }
+  });
+
+  test('a client that sends other fields than before never gets what was made for another', () => {
+    const fields = fc.dictionary(
+      fc.constantFrom(
+        'anthropic-beta',
+        'x-session',
+        'accept',
+        'authorization',
+        'cookie',
+        'x-api-key',
+      ),
+      fc.constantFrom('a', 'b', 'c'),
+    );
+    const asked = fc.record({
+      fields,
+      key: fc.constantFrom('key-1', 'key-2'),
+      stream: fc.boolean(),
+      sameProtocol: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(asked, { minLength: 1, maxLength: 40 }), (all) => {
+        const upstream = new UpstreamHeaders();
+        for (const { fields: sent, ...rest } of all) {
+          const wanted = { ...options, ...rest, client: HeaderList.of(sent) };
+          expect([...upstream.of(wanted)]).toEqual([...upstreamHeaders(wanted)]);
+        }
+      }),
+    );
+  });
+
+  test('the same fields get the very same list, whatever credentials and lengths they come with', () => {
+    const upstream = new UpstreamHeaders();
+    const from = (fields: Record<string, string>) =>
+      upstream.of({ ...options, sameProtocol: true, client: HeaderList.of(fields) });
+    const first = from({ host: 'a', 'x-session': '1', 'content-length': '10', cookie: 'a' });
+    expect(from({ 'content-length': '99', 'x-session': '1', authorization: 'b' })).toBe(first);
+    expect(from({ 'x-session': '2' })).not.toBe(first);
+    expect(from({})).not.toBe(first);
+    expect(from({ 'x-session': '1' })).toBe(first);
   });
 
   test('another protocol gets only what is ours to say', () => {

@@ -2,10 +2,9 @@
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
+import { mentionsTools } from '../../conversation/tool-words.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import type { Feature, Interceptor } from '../feature.ts';
-import { LateInterceptor } from '../late-interceptor.ts';
-import { mentionsTools } from '../tool-words.ts';
+import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';

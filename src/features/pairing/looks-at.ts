@@ -1,8 +1,8 @@
 /** A look at a raw body: could anything in it be this feature's business? */
 
+import { mentionsTools } from '../../conversation/tool-words.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { holdsAny, marks } from '../../lib/bytes.ts';
-import { mentionsTools } from '../tool-words.ts';
 
 /**
  * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their

@@ -1,10 +1,9 @@
 /** The session ledger: what a vendor wants back of its own answers is remembered for clients that do not send it. */
 
 import type { Target } from '../../conversation/target.ts';
+import { mentionsTools } from '../../conversation/tool-words.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import type { Feature, FeatureContext } from '../feature.ts';
-import { LateInterceptor } from '../late-interceptor.ts';
-import { mentionsTools } from '../tool-words.ts';
+import { type Feature, type FeatureContext, LateInterceptor } from '../feature.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
 import type { SessionLedger } from './ledger.ts';

@@ -237,6 +237,25 @@ describe('what is no answer', () => {
   });
 });
 
+test('fields in another order, or by other names, than the reply before had them are read as they are', () => {
+  const names = ['content-type', 'content-typo', 'Content-Type', 'x-a', 'x-ab', 'x', 'date'];
+  const field = fc.tuple(fc.constantFrom(...names), fc.constantFrom('1', 'a:b', '', 'x-a: 2'));
+  fc.assert(
+    fc.property(fc.array(fc.array(field, { maxLength: 6 }), { maxLength: 6 }), (replies) => {
+      for (const fields of replies) {
+        const parser = new ReplyParser();
+        const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+        parser.push(bytesOf(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`));
+        const wanted = new Headers([...fields, ['content-length', '0']]);
+        for (const name of names) {
+          expect(parser.head?.headers.get(name)).toBe(wanted.get(name));
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test('any body in any chunks, cut anywhere, comes out as it went in', () => {
   const chunk = fc.uint8Array({ minLength: 1, maxLength: 300 });
   const run = fc.tuple(

@@ -132,6 +132,29 @@ describe('connections', () => {
     expect(server.peers.length).toBe(150);
   });
 
+  test('a kept one holds no process back, also when it was used again', async () => {
+    const server = serve((socket) => socket.write(ok('x')));
+    const from = (path: string) => JSON.stringify(join(import.meta.dir, '../../../src', path));
+    const script = `import { http1Transport } from ${from('upstream/http1/index.ts')};
+      import { Abort } from ${from('lib/abort.ts')};
+      const send = http1Transport();
+      const ask = async () => {
+        const request = { url: ${JSON.stringify(server.url)}, method: 'POST', headers: new Headers() };
+        const answer = await send({ ...request, body: new Uint8Array(1), abort: new Abort() });
+        await answer.body.all();
+      };
+      await ask();
+      await ask();
+      await Bun.sleep(200);
+      await ask();`;
+    const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'pipe' });
+    const late = Bun.sleep(20_000).then(() => child.kill());
+    await Promise.race([child.exited, late]);
+    expect(await new Response(child.stderr).text()).toBe('');
+    expect(child.exitCode).toBe(0);
+    expect(server.peers.length).toBe(1);
+  }, 30_000);
+
   test('a kept one that the server has closed is not used', async () => {
     const server = serve((socket) => {
       socket.write(ok('x'));
