@@ -321,6 +321,8 @@ describe('axes', () => {
         expect(top).toBeGreaterThanOrEqual(value * 0.999999);
         expect(top).toBeLessThan(value * 1.7);
       }),
+      // A value so small that what it is above 1.5 was less than a fixed tolerance.
+      { examples: [[0.0000015000015000015003]] },
     );
   });
 

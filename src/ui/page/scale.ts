@@ -34,5 +34,5 @@ export function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
     .map((factor) => factor * power)
-    .find((one) => one >= value - 1e-9)!;
+    .find((one) => one >= value * (1 - 1e-9))!;
 }
