@@ -16,7 +16,9 @@ export function digestReply(body: Json): Digest {
   if (body.output === undefined && body.error !== undefined && body.error !== null) {
     return { complete: false, semantic: false, error: vendorError(undefined, body.error) };
   }
-  return digestResponse(body, text(body, 'status') ?? 'completed');
+  const digest = digestResponse(body, text(body, 'status') ?? 'completed');
+  const sound = digest.complete && digest.error === undefined;
+  return sound ? { ...digest, texts: plainTexts(body.output) } : digest;
 }
 
 function digestResponse(response: JsonObject, status: string): Digest {
@@ -27,7 +29,6 @@ function digestResponse(response: JsonObject, status: string): Digest {
     complete,
     semantic: objects(response.output).some(says),
     answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
-    ...(complete && error === undefined ? { texts: plainTexts(response.output) } : {}),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),

@@ -9,6 +9,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json.ts';
 import { SseParser } from '../../../src/lib/sse.ts';
 import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { expectPlain } from '../../support/plain-reply.ts';
 import { ABSENT, asked, bytes, client, eventsOf, recorded, upstream } from './recorded.ts';
 
 const suite = ABSENT === undefined ? describe : describe.skip;
@@ -249,6 +250,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
       expect(digest.complete, file).toBe(true);
       expect(digest.usage, file).toEqual(reply.usage);
       expect(digest.finish, file).toBe(reply.finish);
+      expectPlain(digest, reply, file);
     }
   });
 });

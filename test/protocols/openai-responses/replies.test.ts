@@ -6,6 +6,7 @@ import type { Reply } from '../../../src/conversation/events.ts';
 import type { Block } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import { expectPlain } from '../../support/plain-reply.ts';
 import {
   bodyOf,
   client,
@@ -87,6 +88,7 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
       const asked = conversation(requestOf(row));
       const reply: Reply = openaiResponses.decodeReply(body, upstream(asked));
       const digest = openaiResponses.digestReply(body);
+      expectPlain(digest, reply, row.file);
       expect(
         { complete: digest.complete, finish: digest.finish, usage: digest.usage },
         row.file,
