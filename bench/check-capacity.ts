@@ -6,6 +6,7 @@ import type { Generator } from './generator.ts';
 import {
   cpuBetween,
   cpuSample,
+  lowestResident,
   peakResident,
   processTree,
   residentMegabytes,
@@ -132,7 +133,10 @@ export interface Soak {
   readonly requests: number;
   readonly aborted: number;
   readonly errors: Readonly<Record<string, number>>;
-  /** Resident megabytes after every tenth of the run; the first tenth is warm-up. */
+  /**
+   * Lowest resident megabytes in every tenth of the run: between two collections it rises by tens of
+   * megabytes, and only what stays is growth. The first tenth is warm-up.
+   */
   readonly resident: readonly number[];
   /** Least-squares growth from the end of the warm-up to the end, in megabytes. */
   readonly growth: number;
@@ -165,14 +169,18 @@ export async function soak(
         abortAfterMs: 30,
       },
     ];
-    for (const plan of plans) {
-      const result = await generator.run(plan);
-      answered += result.requests;
-      aborted += result.aborted;
-      for (const [kind, n] of Object.entries(result.errors)) errors[kind] = (errors[kind] ?? 0) + n;
-    }
-    await sleep(300);
-    resident.push(residentMegabytes(target.pid));
+    const run = async () => {
+      for (const plan of plans) {
+        const result = await generator.run(plan);
+        answered += result.requests;
+        aborted += result.aborted;
+        for (const [kind, n] of Object.entries(result.errors)) {
+          errors[kind] = (errors[kind] ?? 0) + n;
+        }
+      }
+      await sleep(300);
+    };
+    resident.push(await lowestResident(target.pid, run()));
   }
   const settled = resident.slice(1);
   return {

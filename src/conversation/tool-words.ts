@@ -4,15 +4,18 @@ import { holdsAny, marks } from '../lib/bytes.ts';
 
 // `tools`, `tool_calls`, `tool_choice`, `functions`, `function_call`, and the role `tool`.
 const WORDS = marks('"tool', '"function');
-// A larger body is not held on to only to spare a search.
+// A larger body takes long to search, and is not to be held on to only to spare that.
 const MOST_HELD = 64 * 1024;
 
 let last: { readonly body: Buffer; readonly found: boolean } | undefined;
+const large = new WeakMap<Buffer, boolean>();
 
 /** False: neither a key nor a value of the body begins with `tool` or `function`. */
 export function mentionsTools(body: Buffer): boolean {
-  if (last?.body === body) return last.found;
+  const known = last?.body === body ? last.found : large.get(body);
+  if (known !== undefined) return known;
   const found = holdsAny(body, WORDS);
-  last = body.length <= MOST_HELD ? { body, found } : undefined;
+  if (body.length > MOST_HELD) large.set(body, found);
+  else last = { body, found };
   return found;
 }

@@ -29,9 +29,20 @@ export function secretBase36(length: number): string {
   return text;
 }
 
+const PAIRS = Array.from({ length: 36 * 36 }, (_, i) => i.toString(36).padStart(2, '0'));
+const pair = () => PAIRS[Math.floor(Math.random() * PAIRS.length)]!;
+
+let lastTime = 0;
+let lastStem = '';
+
 /** `req_<epoch ms>_<6 of 0-9a-z>`: the id of an exchange, also the stem of its sample files. */
 export function requestId(now = Date.now()): string {
-  return `req_${now}_${randomBase36(6)}`;
+  // Every request has one: numbers are put into words no oftener than they change.
+  if (now !== lastTime) {
+    lastTime = now;
+    lastStem = `req_${now}_`;
+  }
+  return lastStem + pair() + pair() + pair();
 }
 
 /** `<prefix><24 hex digits>`, e.g. `call_…`, `msg_…`, `toolu_…`. */
