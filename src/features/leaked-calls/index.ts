@@ -64,7 +64,6 @@ function grammarOf({ profile, protocol }: Target): Grammar {
   return grammar;
 }
 
-// `tools`, `tool_calls`, `tool_use`, `functions`, `function_call`.
 /** Where it looks although the client's body gives no reason to. */
 export interface LeakWatch {
   /** Bodies without a word of tools, too: tools are added on the way. */
@@ -92,14 +91,18 @@ export function leakedCalls(
       const grammar = grammarOf(target);
       const unopened = grammar.families.has(OPT_IN);
       return new LateInterceptor(
-        () => leaksIn(sent, target, notes),
+        () => leaksIn(sent, target, notes, grammar),
         (texts) => !unopened && texts.every(TextScanner.isPlain),
       );
     },
   };
 
-  function leaksIn(sent: Conversation, target: Target, notes: Notes): Interceptor {
-    const grammar = grammarOf(target);
+  function leaksIn(
+    sent: Conversation,
+    target: Target,
+    notes: Notes,
+    grammar: Grammar,
+  ): Interceptor {
     const callable = sent.settings.toolChoice?.type !== 'none';
     const all = toolIndex(sent.tools);
     const tools = callable ? all : NO_TOOLS;

@@ -30,8 +30,16 @@ function says(message: JsonObject) {
 
 /** Fields of a reply, and of its message, that say more than the text does. */
 const SOURCES = ['search_results', 'web_search', 'citations'];
-const BESIDE = ['reasoning_content', 'reasoning', 'reasoning_details', 'refusal', 'tool_calls'];
-const BESIDE_TOO = ['function_call', 'annotations', 'audio'];
+const BESIDE = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'refusal',
+  'tool_calls',
+  'function_call',
+  'annotations',
+  'audio',
+];
 
 const holdsAny = (value: JsonObject, keys: readonly string[]): boolean => {
   for (const key of keys) if (!isNothing(value[key])) return true;
@@ -45,7 +53,7 @@ function plainTexts(reply: JsonObject, choices: readonly Json[]): Digest['texts'
   const message = choices.length === 1 ? object(object(choices[0])?.message) : undefined;
   const said = text(message?.content);
   if (message === undefined || said === undefined || said === '') return undefined;
-  if (holdsAny(message, BESIDE) || holdsAny(message, BESIDE_TOO)) return undefined;
+  if (holdsAny(message, BESIDE)) return undefined;
   return holdsAny(reply, SOURCES) ? undefined : [said];
 }
 
