@@ -1,5 +1,7 @@
 /** What the load generator is told and what it tells back: one JSON line each way. */
 
+import { median } from './statistics.ts';
+
 export interface LoadPlan {
   readonly port: number;
   readonly path: string;
@@ -55,4 +57,37 @@ export interface LoadResult {
   readonly delay: Spread;
   /** Nanosecond and microseconds of every request, in pairs. */
   readonly log?: readonly number[];
+}
+
+function spreadOf(spreads: readonly Spread[]): Spread {
+  return {
+    p50: median(spreads.map((one) => one.p50)),
+    p99: median(spreads.map((one) => one.p99)),
+    max: Math.max(...spreads.map((one) => one.max)),
+  };
+}
+
+/** Several runs as one: counts and times are sums, spreads the medians of their percentiles; no log. */
+export function together(runs: readonly LoadResult[]): LoadResult {
+  const sum = (value: (run: LoadResult) => number) =>
+    runs.reduce((total, run) => total + value(run), 0);
+  const errors: Record<string, number> = {};
+  for (const run of runs) {
+    for (const [kind, n] of Object.entries(run.errors)) errors[kind] = (errors[kind] ?? 0) + n;
+  }
+  return {
+    requests: sum((run) => run.requests),
+    requestsInTime: sum((run) => run.requestsInTime),
+    events: sum((run) => run.events),
+    eventsInTime: sum((run) => run.eventsInTime),
+    bytes: sum((run) => run.bytes),
+    lost: sum((run) => run.lost),
+    unfinished: sum((run) => run.unfinished),
+    aborted: sum((run) => run.aborted),
+    errors,
+    elapsedMs: sum((run) => run.elapsedMs),
+    latency: spreadOf(runs.map((run) => run.latency)),
+    firstByte: spreadOf(runs.map((run) => run.firstByte)),
+    delay: spreadOf(runs.map((run) => run.delay)),
+  };
 }

@@ -2,7 +2,7 @@
 
 import { sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
-import type { LoadResult } from './load-plan.ts';
+import { type LoadResult, together } from './load-plan.ts';
 import { cpuBetween, cpuSample, peakResident, residentMegabytes } from './process-usage.ts';
 import { planFor, type Scenario, type ScenarioName, shortened } from './scenarios.ts';
 import { median, shuffled } from './statistics.ts';
@@ -49,15 +49,14 @@ async function warmUp(
 
 // A target stands idle while the others are measured; the runtime then drops compiled code, and other
 // scenarios unlearn some of it. After half a minute of rest a short request costs 40 µs of compiling on
-// top: sustained load is measured, so every target gets back to its work, for one to four seconds or
-// one wave of paced streams, before it counts.
+// top: sustained load is measured, so every target gets back to its work, for one to four seconds, before
+// it counts.
 const RUN_IN_WINDOW = 0.5;
 const RUN_IN_WINDOWS = 8;
 
 async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
   const window = shortened(scenario, RUN_IN_WINDOW * share);
-  if (scenario.stamped) await cell(0, window, target, generator);
-  else await settle(target, window, generator, 2, RUN_IN_WINDOWS);
+  await settle(target, window, generator, 2, RUN_IN_WINDOWS);
 }
 
 /** Runs windows until `times` in a row cost no less than the one before (to 5 %), at most `most` of them. */
@@ -70,36 +69,86 @@ async function settle(
 ): Promise<void> {
   let last = Number.POSITIVE_INFINITY;
   for (let run = 0, settled = 0; run < most && settled < times; run++) {
-    const { cpu } = await cell(0, window, target, generator);
+    const { spent, result } = await slice(window, target, generator);
+    const cpu = spent / unitsOf(window, result);
     settled = cpu > last * SETTLED ? settled + 1 : 0;
     last = cpu;
   }
 }
 
-async function cell(
-  round: number,
-  scenario: Scenario,
-  target: Target,
-  generator: Generator,
-): Promise<Cell> {
+/** One short run of a scenario on a target. */
+interface Slice {
+  /** Microseconds of CPU. */
+  readonly spent: number;
+  readonly residentPeak: number;
+  readonly result: LoadResult;
+}
+
+async function slice(scenario: Scenario, target: Target, generator: Generator): Promise<Slice> {
   const before = cpuSample(target.pid);
   const [result, residentPeak] = await peakResident(
     target.pid,
     generator.run(planFor(scenario, target)),
   );
   await sleep(40);
-  const spent = cpuBetween(before, cpuSample(target.pid)) / 1000;
-  const units = scenario.unit === 'event' ? result.events : result.requests;
+  return { spent: cpuBetween(before, cpuSample(target.pid)) / 1000, residentPeak, result };
+}
+
+const unitsOf = (scenario: Scenario, result: LoadResult) =>
+  scenario.unit === 'event' ? result.events : result.requests;
+
+/** What the slices of one round say together: sums of counts and times, medians of what is spread. */
+function cellOf(
+  round: number,
+  scenario: Scenario,
+  target: TargetName,
+  slices: readonly Slice[],
+): Cell {
+  const result = together(slices.map((one) => one.result));
+  const spent = slices.reduce((sum, one) => sum + one.spent, 0);
   return {
     round,
     scenario: scenario.name,
-    target: target.name,
-    cpu: spent / units,
+    target,
+    cpu: spent / unitsOf(scenario, result),
     rate: (result.requestsInTime / result.elapsedMs) * 1000,
     eventRate: (result.eventsInTime / result.elapsedMs) * 1000,
-    residentPeak,
+    residentPeak: Math.max(...slices.map((one) => one.residentPeak)),
     result,
   };
+}
+
+// The speed of a shared machine moves by a third within minutes. What is to be compared runs side by
+// side: each target's time with a scenario is cut into slices, and every slice of one target stands
+// among the same slices of the others. A wave of paced streams cannot be cut: there are two of them.
+const SLICES = 5;
+const WAVES = 2;
+
+/** Runs one scenario on every target: the peers at a stretch, all others slice by slice. */
+async function interleaved(
+  round: number,
+  scenario: Scenario,
+  targets: readonly Target[],
+  generator: Generator,
+  share: number,
+): Promise<Cell[]> {
+  const slices = new Map(targets.map((target) => [target, [] as Slice[]]));
+  for (const target of shuffled(targets)) {
+    if (!scenario.stamped) await runIn(target, scenario, generator, share);
+    if (isPeer(target.name)) {
+      slices.get(target)!.push(await slice(shortened(scenario, share), target, generator));
+    }
+  }
+  const passes = scenario.stamped ? WAVES : SLICES;
+  const cut = shortened(scenario, share / passes);
+  // The first pass brings those back to work that stood idle meanwhile: it does not count.
+  for (let pass = 0; pass <= passes; pass++) {
+    for (const target of shuffled(targets.filter(({ name }) => !isPeer(name)))) {
+      const one = await slice(cut, target, generator);
+      if (pass > 0) slices.get(target)!.push(one);
+    }
+  }
+  return targets.map((target) => cellOf(round, scenario, target.name, slices.get(target)!));
 }
 
 export interface Rounds {
@@ -129,9 +178,9 @@ export async function runRounds(
   }
   for (let round = 1; round <= rounds; round++) {
     const began = Date.now();
-    for (const { target, scenario } of shuffled(pairs)) {
-      await runIn(target, scenario, generator, share);
-      cells.push(await cell(round, shortened(scenario, share), target, generator));
+    for (const scenario of shuffled(scenarios)) {
+      const involved = targets.filter((target) => measured(scenario, target.name));
+      cells.push(...(await interleaved(round, scenario, involved, generator, share)));
     }
     bench.say(`round ${round} of ${rounds}: ${((Date.now() - began) / 1000).toFixed(0)} s`);
   }
