@@ -34,10 +34,11 @@ export interface ConversationSetup {
 export function conversationOf(
   { headers, owner, id }: Exchange,
   ask: Ask,
-  { memory, mayUse, settings, log, onMarkup }: ConversationSetup,
+  setup: ConversationSetup,
 ): ConversationParts | undefined {
   // Most requests ask for nothing of the kind.
   if (joinedExtension(ask.extension, headers) === undefined) return undefined;
+  const { memory, mayUse, settings, log, onMarkup } = setup;
   return conversationParts({
     extension: ask.extension,
     headers,

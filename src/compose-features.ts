@@ -1,7 +1,12 @@
 /** The features of an exchange, in the order in which they act; the stores and tools that they share. */
 
 import { join } from 'node:path';
-import { conversationOf, turnLedger, withConversationTools } from './compose-conversation.ts';
+import {
+  type ConversationSetup,
+  conversationOf,
+  turnLedger,
+  withConversationTools,
+} from './compose-conversation.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { invalid } from './conversation/errors.ts';
@@ -167,18 +172,23 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       return reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
     },
   });
+  const conversation: ConversationSetup = {
+    get memory() {
+      return options.memory;
+    },
+    get settings() {
+      return config.conversation;
+    },
+    mayUse: options.mayUse,
+    log,
+    onMarkup: (target) => leakedInChat({ family: 'dsml', outcome: 'removed', target }),
+  };
   const results = toolResults({ limit: () => config.limits.toolText, ledger: short });
   const fit = vendorFit();
 
   return {
     of(exchange, ask, recording) {
-      const chat = conversationOf(exchange, ask, {
-        memory: options.memory,
-        mayUse: options.mayUse,
-        settings: config.conversation,
-        log,
-        onMarkup: (target) => leakedInChat({ family: 'dsml', outcome: 'removed', target }),
-      });
+      const chat = conversationOf(exchange, ask, conversation);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(tools.registry, chat?.tools ?? []);
       const adds = registry.starting || registry.tools.some(({ inject }) => inject !== 'declared');

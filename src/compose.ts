@@ -12,7 +12,7 @@ import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
 import type { ProtocolName } from './conversation/types.ts';
-import { exchangeRecord, refusedRecord } from './exchange-record.ts';
+import { Ended, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
 import type { Failed } from './gateway/answer.ts';
@@ -27,6 +27,7 @@ import type { App } from './http/server.ts';
 import { deferred } from './lib/deferred.ts';
 import { requestId } from './lib/ids.ts';
 import { tryParse } from './lib/json.ts';
+import { atTurnEnd } from './lib/turn-end.ts';
 import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
 import { anthropicMessagesRoutes } from './protocols/anthropic-messages/routes.ts';
 import { openaiChat } from './protocols/openai-chat/index.ts';
@@ -35,7 +36,7 @@ import { openaiResponses } from './protocols/openai-responses/index.ts';
 import { openaiResponsesRoutes } from './protocols/openai-responses/routes.ts';
 import type { Protocol, Routes } from './protocols/protocol.ts';
 import { models, routingTable } from './routing/index.ts';
-import { countExchange, logExchange } from './telemetry/exchange.ts';
+import { countExchange, type ExchangeRecord, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
@@ -144,16 +145,16 @@ export function compose(options: ComposeOptions): Composed {
     options.config,
   );
 
+  const tell = (record: ExchangeRecord) => {
+    countExchange(metrics, record);
+    logExchange(log, record);
+  };
   const shared = {
     protocols: PROTOCOLS,
     snapshot: () => settings.snapshot,
     onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) =>
       metrics.retries.add(1, target?.provider ?? '', error.kind),
-    onEnd: (summary: Summary) => {
-      const record = exchangeRecord(summary);
-      countExchange(metrics, record);
-      logExchange(log, record);
-    },
+    onEnd: (summary: Summary) => atTurnEnd(new Ended(summary, tell)),
   };
   // What the gateway itself asks of a model passes no features: nothing it says could call for more.
   const bare = createGateway({
@@ -203,9 +204,7 @@ export function compose(options: ComposeOptions): Composed {
     access,
     bodyBytes: () => settings.bodyBytes,
     onRefused: (request: Request, protocol: Protocol, id: string, error: GatewayError) => {
-      const record = refusedRecord(request, protocol, id, error);
-      countExchange(metrics, record);
-      logExchange(log, record);
+      atTurnEnd(new Ended(refusedRecord(request, protocol, id, error), tell));
     },
   };
   const serve = serveWith(exchanges, gateway);

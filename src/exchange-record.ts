@@ -4,10 +4,31 @@ import type { GatewayError } from './conversation/errors.ts';
 import { summarize } from './conversation/notes.ts';
 import { targetName } from './conversation/target.ts';
 import type { Summary } from './gateway/exchange.ts';
+import type { TurnEnd } from './lib/turn-end.ts';
 import type { Protocol } from './protocols/protocol.ts';
 import type { ExchangeRecord } from './telemetry/exchange.ts';
 
-export function exchangeRecord(summary: Summary): ExchangeRecord {
+/** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
+export class Ended implements TurnEnd {
+  readonly #about: Summary | ExchangeRecord;
+  readonly #tell: (record: ExchangeRecord) => void;
+
+  constructor(about: Summary | ExchangeRecord, tell: (record: ExchangeRecord) => void) {
+    this.#about = about;
+    this.#tell = tell;
+  }
+
+  onTurnEnd(): void {
+    const about = this.#about;
+    this.#tell('exchange' in about ? exchangeRecord(about) : about);
+  }
+
+  onExit(): void {
+    this.onTurnEnd();
+  }
+}
+
+function exchangeRecord(summary: Summary): ExchangeRecord {
   const { exchange, target, error } = summary;
   return {
     id: exchange.id,

@@ -92,9 +92,11 @@ function requestOf(body: Body, protocol: ProtocolName, deps: Deps): RouteRequest
     headers: new Headers(),
     affinity: '',
     time,
-    conversation: () => {
-      decoded ??= deps.protocols[protocol].decodeRequest(body);
-      return decoded;
+    asked: {
+      get conversation() {
+        decoded ??= deps.protocols[protocol].decodeRequest(body);
+        return decoded;
+      },
     },
   });
 }

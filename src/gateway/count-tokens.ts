@@ -41,7 +41,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         headers: exchange.headers,
         affinity: exchange.id,
         time: Date.now(),
-        conversation: () => ask.conversation,
+        asked: ask,
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;

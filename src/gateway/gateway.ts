@@ -2,7 +2,7 @@
 
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import type { ProtocolName } from '../conversation/types.ts';
+import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
 import { HeaderList } from '../lib/header-list.ts';
 import type { Protocol } from '../protocols/protocol.ts';
@@ -19,7 +19,7 @@ import type { Lane, Said } from './lane.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import { streamBody } from './stream-body.ts';
 import { Tally } from './tally.ts';
-import { runTries } from './tries.ts';
+import { runTries, type Tries } from './tries.ts';
 
 /** What may change while the process runs (a reload); read once per exchange. */
 export interface Snapshot {
@@ -72,7 +72,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const entered = snapshot.slots.take(exchange);
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
-      const runHop = hopRunner(options, snapshot, exchange, ask, extras, tally);
+      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally });
       const { keepAliveMs } = snapshot.table.config;
 
       const running = runHop({ number: 1 });
@@ -102,16 +102,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-function hopRunner(
-  options: GatewayOptions,
-  { table, upstream }: Snapshot,
-  exchange: Exchange,
-  ask: Ask,
-  extras: Extras | undefined,
-  tally: Tally,
-): RunHop {
-  const features = extras?.features ?? [];
+/** What all hops of one exchange share. */
+interface Running {
+  readonly options: GatewayOptions;
+  readonly snapshot: Snapshot;
+  readonly exchange: Exchange;
+  readonly ask: Ask;
+  readonly extras: Extras | undefined;
+  readonly tally: Tally;
+}
+
+function hopRunner(running: Running): RunHop {
   return (hop) => {
+    const { exchange, ask, snapshot, tally } = running;
     const facts = requestFacts({
       model: ask.model,
       protocol: exchange.protocol.name,
@@ -119,42 +122,72 @@ function hopRunner(
       bytes: ask.bytes.length,
       headers: exchange.headers,
       affinity: exchange.id,
-      conversation: () => hop.conversation ?? ask.conversation,
+      asked: conversationOf(hop, ask),
     });
     let decision: ReturnType<typeof route>;
     try {
-      decision = route(facts, table);
+      decision = route(facts, snapshot.table);
     } catch (thrown) {
       // A fact that a rule asked for needs the body decoded, and the body is broken.
       return Promise.resolve(unrouted(asGatewayError(thrown)));
     }
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-    const { rule } = decision;
+    const { rule, targets } = decision;
     tally.routed(rule);
-    return runTries({
-      targets: decision.targets,
-      upstream,
-      signal: exchange.signal,
-      onRetry: options.onRetry,
-      tally,
-      attempt: (routed, number, refusal) =>
-        attempt({
-          exchange,
-          ask,
-          routed,
-          protocol: options.protocols[routed.target.protocol],
-          upstream: upstream(routed),
-          features,
-          hop,
-          number,
-          refusal,
-          rule,
-          recording: tally.recording,
-          keepsAnswer: extras?.onAnswer !== undefined,
-        }),
-    });
+    return runTries(new TriesOfHop(running, hop, rule), targets);
   };
 }
+
+const conversationOf = (hop: Hop, ask: Ask): { readonly conversation: Conversation } =>
+  hop.conversation === undefined ? ask : { conversation: hop.conversation };
+
+class TriesOfHop implements Tries {
+  readonly #running: Running;
+  readonly #hop: Hop;
+  readonly #rule: string | undefined;
+
+  constructor(running: Running, hop: Hop, rule: string | undefined) {
+    this.#running = running;
+    this.#hop = hop;
+    this.#rule = rule;
+  }
+
+  get signal(): AbortSignal {
+    return this.#running.exchange.signal;
+  }
+
+  upstream(routed: RoutedTarget): Upstream {
+    return this.#running.snapshot.upstream(routed);
+  }
+
+  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
+    const { options, snapshot, exchange, ask, extras, tally } = this.#running;
+    return attempt({
+      exchange,
+      ask,
+      routed,
+      protocol: options.protocols[routed.target.protocol],
+      upstream: snapshot.upstream(routed),
+      features: extras?.features ?? NO_FEATURES,
+      hop: this.#hop,
+      number,
+      refusal,
+      rule: this.#rule,
+      recording: tally.recording,
+      keepsAnswer: extras?.onAnswer !== undefined,
+    });
+  }
+
+  onRetry(failed: Failed): void {
+    this.#running.options.onRetry(failed);
+  }
+
+  tried(answer: Answer, tries: number): void {
+    this.#running.tally.tried(answer, tries);
+  }
+}
+
+const NO_FEATURES: readonly Feature[] = [];
 
 const unrouted = (error: GatewayError): Failed => ({
   kind: 'failed',

@@ -7,19 +7,16 @@ import { retryDelay } from '../upstream/classify.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed } from './answer.ts';
 
-export interface TriesOptions {
-  readonly targets: readonly RoutedTarget[];
-  readonly upstream: (routed: RoutedTarget) => Upstream;
-  /** `refusal`: what the target said of the history on the try before, for the features to act on. */
-  readonly attempt: (
-    routed: RoutedTarget,
-    number: number,
-    refusal?: GatewayError,
-  ) => Promise<Answer>;
+/** The tries of one hop. */
+export interface Tries {
+  /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  readonly onRetry: (failed: Failed) => void;
+  upstream(routed: RoutedTarget): Upstream;
+  /** `refusal`: what the target said of the history on the try before, for the features to act on. */
+  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined): Promise<Answer>;
+  onRetry(failed: Failed): void;
   /** Told what came of it, and after how many tries. */
-  readonly tally: { tried(answer: Answer, tries: number): void };
+  tried(answer: Answer, tries: number): void;
 }
 
 /**
@@ -27,12 +24,12 @@ export interface TriesOptions {
  * except that a vendor's refusal of the request itself ends it at once. A refusal of the history is
  * answered once, by the same target with what the refusal names taken out.
  */
-export async function runTries(options: TriesOptions): Promise<Answer> {
+export async function runTries(those: Tries, targets: readonly RoutedTarget[]): Promise<Answer> {
   let last: Failed | undefined;
   let tries = 0;
   let mended = false;
-  for (const routed of options.targets) {
-    const upstream = options.upstream(routed);
+  for (const routed of targets) {
+    const upstream = those.upstream(routed);
     const { retry } = upstream.config;
     // The words are this target's own: the next one gets the whole history.
     let refusal: GatewayError | undefined;
@@ -40,20 +37,20 @@ export async function runTries(options: TriesOptions): Promise<Answer> {
     let keysLeft = upstream.keys.size - 1;
     for (let attempt = 1; ; ) {
       tries++;
-      const answer = await options.attempt(routed, tries, refusal);
-      if (answer.kind !== 'failed') return ended(options, answer, tries);
+      const answer = await those.attempt(routed, tries, refusal);
+      if (answer.kind !== 'failed') return ended(those, answer, tries);
       last = answer;
-      if (!mended && !options.signal.aborted && historyRefusal(answer.error) !== undefined) {
+      if (!mended && !those.signal.aborted && historyRefusal(answer.error) !== undefined) {
         mended = true;
         refusal = answer.error;
-        options.onRetry(answer);
+        those.onRetry(answer);
         continue;
       }
-      if (answer.remedy === 'never' || options.signal.aborted) return ended(options, answer, tries);
+      if (answer.remedy === 'never' || those.signal.aborted) return ended(those, answer, tries);
       if (answer.remedy === 'next-target') break;
       if ((answer.remedy === 'next-key' || answer.error.status === 429) && keysLeft > 0) {
         keysLeft--;
-        options.onRetry(answer);
+        those.onRetry(answer);
         continue;
       }
       if (answer.remedy === 'next-key' || attempt >= retry.attempts) break;
@@ -65,13 +62,13 @@ export async function runTries(options: TriesOptions): Promise<Answer> {
       );
       if (delay === undefined) break;
       attempt++;
-      options.onRetry(answer);
-      await pause(delay, options.signal);
+      those.onRetry(answer);
+      await pause(delay, those.signal);
     }
-    if (last !== undefined) options.onRetry(last);
+    if (last !== undefined) those.onRetry(last);
   }
   return ended(
-    options,
+    those,
     last ?? {
       kind: 'failed',
       error: new GatewayError('internal', 'No target was tried.'),
@@ -83,8 +80,8 @@ export async function runTries(options: TriesOptions): Promise<Answer> {
   );
 }
 
-function ended({ tally }: TriesOptions, answer: Answer, tries: number): Answer {
-  tally.tried(answer, tries);
+function ended(those: Tries, answer: Answer, tries: number): Answer {
+  those.tried(answer, tries);
   return answer;
 }
 

@@ -31,7 +31,7 @@ export function wholeAnswer(
 }
 
 function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Answer {
-  const { common, prepared, client } = reading;
+  const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
   const streamed = contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
@@ -50,7 +50,7 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   if (direct && prepared.interceptors.length === 0) return asIs;
   const { texts } = digest;
   if (direct && texts !== undefined) {
-    if (prepared.interceptors.every((one) => one.ignores?.(texts) === true)) return asIs;
+    if (ignoredByAll(prepared.interceptors, texts)) return asIs;
   }
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
@@ -64,20 +64,27 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   const { events, next } = intercept(before, prepared.interceptors);
   if (next !== undefined) {
     const all = [...(hop.events ?? []), ...events];
+    const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
     return { ...asIs, same: false, continuation: { next, events: all, finish } };
   }
   const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
   if (empty !== undefined && hop.events === undefined) return fault(empty, common);
   if (direct && events === before) return asIs;
-  return finish([...(hop.events ?? []), ...events]);
+  return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+}
 
-  function finish(told: readonly StreamEvent[]): Whole {
-    const fold = new Fold();
-    for (const event of told) fold.push(event);
-    const body = JSON.stringify(ask.protocol.encodeReply(fold.reply, client));
-    const whole = { ...digest, usage: fold.reply.usage };
-    return { ...asIs, same: false, status: 200, body, digest: whole };
-  }
+/** The answer that these events make, in the client's protocol. */
+function finished({ attempt, client }: Reading, asIs: Whole, told: readonly StreamEvent[]): Whole {
+  const fold = new Fold();
+  for (const event of told) fold.push(event);
+  const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
+  const digest = { ...asIs.digest, usage: fold.reply.usage };
+  return { ...asIs, same: false, status: 200, body, digest };
+}
+
+function ignoredByAll(interceptors: readonly Interceptor[], texts: readonly string[]): boolean {
+  for (const one of interceptors) if (one.ignores?.(texts) !== true) return false;
+  return true;
 }
 
 /** Whether these events hold an answer, and how they end. */

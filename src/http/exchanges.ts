@@ -6,6 +6,7 @@ import type { Exchange } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { HeaderList } from '../lib/header-list.ts';
 import { requestId } from '../lib/ids.ts';
+import { turnEnd } from '../lib/turn-end.ts';
 import type { Protocol, Serve } from '../protocols/protocol.ts';
 import type { Access } from './access.ts';
 import { readBody } from './read-body.ts';
@@ -31,6 +32,8 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
       const headers = HeaderList.from(request.headers);
       const owner = options.access()(headers);
       const body = await readBody(request, headers, options.bodyBytes());
+      // What came in the same turn goes on together.
+      await turnEnd();
       const exchange: Exchange = {
         id,
         protocol,

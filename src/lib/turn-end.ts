@@ -7,12 +7,17 @@
 export interface TurnEnd {
   /** Must not throw. */
   onTurnEnd(): void;
+  /** The process ends before that; for what must not get lost. */
+  onExit?(): void;
 }
 
 let due: TurnEnd[] = [];
 let spare: TurnEnd[] = [];
+/** {@link run} will be called. */
+let coming = false;
 
 function run(): void {
+  coming = false;
   const now = due;
   due = spare;
   for (const one of now) one.onTurnEnd();
@@ -22,6 +27,32 @@ function run(): void {
 
 /** Calls `onTurnEnd` once everything that was ready when this turn began has been told. */
 export function atTurnEnd(one: TurnEnd): void {
-  if (due.length === 0) setImmediate(run);
   due.push(one);
+  if (coming) return;
+  coming = true;
+  setImmediate(run);
 }
+
+let ending: Promise<void> | undefined;
+
+/**
+ * The end of this turn: one promise for all who wait for it, and then go on step by step together. What they
+ * put off in their first step is done behind it, and not a turn later.
+ */
+export function turnEnd(): Promise<void> {
+  ending ??= new Promise((resolve) =>
+    atTurnEnd({
+      onTurnEnd() {
+        ending = undefined;
+        resolve();
+        coming = true;
+        queueMicrotask(run);
+      },
+    }),
+  );
+  return ending;
+}
+
+process.on('exit', () => {
+  for (const one of due) one.onExit?.();
+});

@@ -15,8 +15,12 @@ export interface FactsInput {
   readonly affinity: string;
   /** Milliseconds since 1970; left out: when first asked for. */
   readonly time?: number;
-  /** Decodes the body, once, when the first fact needs it. */
-  readonly conversation: () => Conversation;
+  /** Its conversation is read when the first fact needs it, which may decode the body. */
+  readonly asked: Asked;
+}
+
+interface Asked {
+  readonly conversation: Conversation;
 }
 
 const BYTES_PER_TOKEN = 4;
@@ -49,7 +53,7 @@ class Facts implements RouteRequest {
   readonly affinity: string;
   // No `#` names: `withModel` makes objects that have this one for their prototype.
   private readonly bytes: number;
-  private readonly conversation: () => Conversation;
+  private readonly asked: Asked;
   private readonly known: Known = {};
 
   constructor(input: FactsInput) {
@@ -60,7 +64,7 @@ class Facts implements RouteRequest {
     this.affinity = input.affinity;
     if (input.time !== undefined) this.known.time = input.time;
     this.bytes = input.bytes;
-    this.conversation = input.conversation;
+    this.asked = input.asked;
   }
 
   get time(): number {
@@ -69,12 +73,12 @@ class Facts implements RouteRequest {
   }
 
   private get fresh(): readonly Turn[] {
-    this.known.fresh ??= sinceUserSpoke(this.conversation().turns);
+    this.known.fresh ??= sinceUserSpoke(this.asked.conversation.turns);
     return this.known.fresh;
   }
 
   get tokens(): number {
-    this.known.tokens ??= estimateTokens(this.bytes, this.conversation);
+    this.known.tokens ??= estimateTokens(this.bytes, this.asked);
     return this.known.tokens;
   }
 
@@ -84,34 +88,34 @@ class Facts implements RouteRequest {
   }
 
   get documents(): number {
-    this.known.documents ??= countMedia(this.conversation().turns, 'document');
+    this.known.documents ??= countMedia(this.asked.conversation.turns, 'document');
     return this.known.documents;
   }
 
   get toolNames(): readonly string[] {
-    this.known.toolNames ??= this.conversation().tools.flatMap((tool) =>
+    this.known.toolNames ??= this.asked.conversation.tools.flatMap((tool) =>
       tool.type === 'hosted' ? [] : [tool.name],
     );
     return this.known.toolNames;
   }
 
   get hostedTools(): readonly string[] {
-    this.known.hostedTools ??= this.conversation().tools.flatMap((tool) =>
+    this.known.hostedTools ??= this.asked.conversation.tools.flatMap((tool) =>
       tool.type === 'hosted' ? [tool.name] : [],
     );
     return this.known.hostedTools;
   }
 
   get thinking(): boolean {
-    return isThinking(this.conversation().settings);
+    return isThinking(this.asked.conversation.settings);
   }
 
   get effort(): string | undefined {
-    return this.conversation().settings.reasoning?.effort;
+    return this.asked.conversation.settings.reasoning?.effort;
   }
 
   get background(): boolean {
-    this.known.background ??= isBackground(this.conversation());
+    this.known.background ??= isBackground(this.asked.conversation);
     return this.known.background;
   }
 
@@ -150,7 +154,7 @@ function countMedia(turns: readonly Turn[], media: 'image' | 'document'): number
 }
 
 /** Bytes by four, media left out: base64 would make every picture a long context. */
-function estimateTokens(bytes: number, conversation: () => Conversation): number {
+function estimateTokens(bytes: number, asked: Asked): number {
   let text = bytes;
   if (bytes >= SMALL_BODY) {
     const visit = (block: Block) => {
@@ -158,7 +162,7 @@ function estimateTokens(bytes: number, conversation: () => Conversation): number
         text -= block.source.data.length;
       else if (block.type === 'tool-result') block.content.forEach(visit);
     };
-    for (const turn of conversation().turns) turn.blocks.forEach(visit);
+    for (const turn of asked.conversation.turns) turn.blocks.forEach(visit);
   }
   return Math.ceil(Math.max(0, text) / BYTES_PER_TOKEN);
 }

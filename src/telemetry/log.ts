@@ -112,7 +112,7 @@ function batched(
       flush();
     },
     soon(line) {
-      if (waiting === '') setImmediate(flush);
+      if (waiting === '') queueMicrotask(flush);
       waiting += line;
     },
   };

@@ -1,7 +1,7 @@
 /** What is put off to the end of a turn of the event loop, and when it is done. */
 
 import { expect, test } from 'bun:test';
-import { atTurnEnd, type TurnEnd } from '../../src/lib/turn-end.ts';
+import { atTurnEnd, type TurnEnd, turnEnd } from '../../src/lib/turn-end.ts';
 
 const note = (list: string[], name: string): TurnEnd => ({ onTurnEnd: () => list.push(name) });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -30,6 +30,41 @@ test('what is put off meanwhile is done at the end of the next turn, not lost an
   expect(done).toEqual(['outer']);
   await turn();
   expect(done).toEqual(['outer', 'inner']);
+});
+
+test('all who wait for the end of a turn go on in step, and what they put off then is not a turn late', async () => {
+  const done: string[] = [];
+  const one = async (name: string) => {
+    await turnEnd();
+    done.push(`${name} goes on`);
+    atTurnEnd(note(done, `${name} put off`));
+    await Promise.resolve();
+    done.push(`${name} further`);
+  };
+  const both = [one('a'), one('b')];
+  expect(done).toEqual([]);
+  await turn();
+  await Promise.all(both);
+  expect(done).toEqual([
+    'a goes on',
+    'b goes on',
+    'a put off',
+    'b put off',
+    'a further',
+    'b further',
+  ]);
+  // The next turn has an end of its own.
+  await one('c');
+  expect(done.slice(6)).toEqual(['c goes on', 'c put off', 'c further']);
+});
+
+test('whoever is put off when the process exits is told, if it wants to know', async () => {
+  const path = JSON.stringify(new URL('../../src/lib/turn-end.ts', import.meta.url).pathname);
+  const script = `import { atTurnEnd } from ${path};
+    const loud = { onTurnEnd() {}, onExit: () => console.log('told') };
+    atTurnEnd(loud); atTurnEnd({ onTurnEnd() {} }); process.exit(0);`;
+  const { stdout } = Bun.spawnSync([process.execPath, '-e', script]);
+  expect(stdout.toString()).toBe('told\n');
 });
 
 test('everything that is ready in one turn of the loop is told before the work begins', async () => {

@@ -33,7 +33,7 @@ async function category(file: string, model?: string): Promise<string> {
     headers: new Headers(),
     affinity: '',
     time: 0,
-    conversation: () => protocol.decodeRequest(body),
+    asked: { conversation: protocol.decodeRequest(body) },
   });
   return table(PROVIDERS).classify(facts);
 }

@@ -58,9 +58,11 @@ function facts(parts: Partial<Omit<Conversation, 'settings'>> & { settings?: Par
       headers: new Headers(),
       affinity: 'a',
       time: 0,
-      conversation: () => {
-        decoded++;
-        return conversation;
+      asked: {
+        get conversation() {
+          decoded++;
+          return conversation;
+        },
       },
     });
   return { request, decoded: () => decoded };
@@ -213,7 +215,7 @@ describe('laziness', () => {
       headers: new Headers(),
       affinity: 'a',
       time: 0,
-      conversation: () => conversation,
+      asked: { conversation },
     });
     const of = table(`${PROVIDERS}routes:
   - { when: { images: ">5" }, to: [glm/a] }

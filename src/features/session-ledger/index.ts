@@ -2,8 +2,13 @@
 
 import type { Target } from '../../conversation/target.ts';
 import { mentionsTools } from '../../conversation/tool-words.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
-import { type Feature, type FeatureContext, LateInterceptor } from '../feature.ts';
+import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import {
+  type Feature,
+  type FeatureContext,
+  type Interceptor,
+  LateInterceptor,
+} from '../feature.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
 import type { SessionLedger } from './ledger.ts';
@@ -23,38 +28,49 @@ export interface SessionLedgerOptions {
  * The feature of one exchange. It stands behind features that recover and run calls, and before those
  * that repair the history and fit it to the vendor, which then find it complete.
  */
-export function sessionLedger({ ledger, owner }: SessionLedgerOptions): Feature {
-  /** The words before the answer that is awaited, as the pass of the same try saw them. */
-  let before: { readonly of: FeatureContext; readonly words: () => string } | undefined;
-  return {
-    name: 'session-ledger',
-    looksAt(body, { client, target }) {
-      if (!concerns(client, target)) return false;
-      if (client !== target.protocol || wantedBy(target).text === 'all') return true;
-      return mentionsTools(body);
-    },
-    request(conversation, context) {
-      const { target, notes, client } = context;
-      if (!concerns(client, target)) return conversation;
-      const { turns } = conversation;
-      before = { of: context, words: () => wordsBefore(turns, turns.length) };
-      if (ledger.empty) return conversation;
-      const scope = { owner, provider: target.provider };
-      return restore(conversation, { ledger, scope, target, notes });
-    },
-    intercept(sent, context) {
-      const { target, client } = context;
-      if (!concerns(client, target)) return undefined;
-      const words =
-        before?.of === context ? before.words : () => wordsBefore(sent.turns, sent.turns.length);
-      return new LateInterceptor(
-        () => collector((heard) => remember(ledger, owner, target, heard, words)),
-        // Text alone is nothing to remember.
-        () => true,
-      );
-    },
-  };
+export const sessionLedger = (options: SessionLedgerOptions): Feature => new Remembering(options);
+
+/** One object for each exchange: as functions that close over it there would be four. */
+class Remembering implements Feature {
+  readonly name = 'session-ledger';
+  readonly #ledger: SessionLedger;
+  readonly #owner: string;
+  /** Where the words before the answer that is awaited are read, as the pass of the same try saw them. */
+  #seen: { readonly by: FeatureContext; readonly turns: Conversation['turns'] } | undefined;
+
+  constructor({ ledger, owner }: SessionLedgerOptions) {
+    this.#ledger = ledger;
+    this.#owner = owner;
+  }
+
+  looksAt(body: Buffer, { client, target }: FeatureContext): boolean {
+    if (!concerns(client, target)) return false;
+    if (client !== target.protocol || wantedBy(target).text === 'all') return true;
+    return mentionsTools(body);
+  }
+
+  request(conversation: Conversation, context: FeatureContext): Conversation {
+    const { target, notes, client } = context;
+    if (!concerns(client, target)) return conversation;
+    this.#seen = { by: context, turns: conversation.turns };
+    if (this.#ledger.empty) return conversation;
+    const scope = { owner: this.#owner, provider: target.provider };
+    return restore(conversation, { ledger: this.#ledger, scope, target, notes });
+  }
+
+  intercept(sent: Conversation, context: FeatureContext): Interceptor | undefined {
+    const { target, client } = context;
+    if (!concerns(client, target)) return undefined;
+    const { turns } = this.#seen?.by === context ? this.#seen : sent;
+    const words = () => wordsBefore(turns, turns.length);
+    const made = () =>
+      collector((heard) => remember(this.#ledger, this.#owner, target, heard, words));
+    // Text alone is nothing to remember.
+    return new LateInterceptor(made, always);
+  }
 }
+
+const always = () => true;
 
 /**
  * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and

@@ -50,14 +50,16 @@ export function decodeRequest(body: Json): Conversation {
     );
   }
   const freeform = new Set<string>();
-  const parts = {
-    model,
-    system: [],
-    turns: sent.map((message, i) => decodeMessage(message, `messages[${i}]`, freeform)),
-    tools: decodeTools(body),
-    settings: decodeSettings(body),
-  };
-  return { ...parts, origin: { protocol: CHAT, value: body, parts } };
+  const turns: Turn[] = [];
+  for (let i = 0; i < sent.length; i++) {
+    turns.push(decodeMessage(sent[i]!, `messages[${i}]`, freeform));
+  }
+  const system: readonly Block[] = [];
+  const tools = decodeTools(body);
+  const settings = decodeSettings(body);
+  const parts = { model, system, turns, tools, settings };
+  const origin = { protocol: CHAT, value: body, parts } as const;
+  return { model, system, turns, tools, settings, origin };
 }
 
 /** `freeform` collects the ids of freeform calls, so that their results are known for such. */

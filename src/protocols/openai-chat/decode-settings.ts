@@ -62,35 +62,42 @@ export function decodeSettings(body: JsonObject): Settings {
     rest ??= {};
     put(rest, key, body[key]);
   }
-  const out: Record<string, unknown> = { stream: stream === true };
-  // Most requests say three or four of these: nothing is laid out that would be taken away again.
-  const say = (key: keyof Settings, value: unknown) => {
-    if (value !== undefined) out[key] = value;
-  };
-  say('streamUsage', flag(object(body.stream_options)?.include_usage));
-  say('maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
-  say('temperature', number(body.temperature));
-  say('topP', number(body.top_p));
-  say('topK', number(body.top_k));
-  say('stop', decodeStop(body.stop));
-  say('seed', number(body.seed));
-  say('n', number(body.n));
-  say('presencePenalty', number(body.presence_penalty));
-  say('frequencyPenalty', number(body.frequency_penalty));
-  say('logitBias', object(body.logit_bias));
-  say('logprobs', body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined);
-  say('toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
-  say('parallelTools', flag(body.parallel_tool_calls));
-  say('reasoning', decodeReasoningSettings(body));
-  say('format', decodeFormat(body.response_format));
-  say('verbosity', text(body.verbosity));
-  say('metadata', object(body.metadata));
-  say('user', text(body.user));
-  say('serviceTier', text(body.service_tier));
-  say('cacheKey', text(body.prompt_cache_key));
-  say('store', flag(body.store));
-  say('rest', rest);
+  const out: Said = { stream: stream === true };
+  say(out, 'streamUsage', flag(object(body.stream_options)?.include_usage));
+  say(out, 'maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
+  say(out, 'temperature', number(body.temperature));
+  say(out, 'topP', number(body.top_p));
+  say(out, 'topK', number(body.top_k));
+  say(out, 'stop', decodeStop(body.stop));
+  say(out, 'seed', number(body.seed));
+  say(out, 'n', number(body.n));
+  say(out, 'presencePenalty', number(body.presence_penalty));
+  say(out, 'frequencyPenalty', number(body.frequency_penalty));
+  say(out, 'logitBias', object(body.logit_bias));
+  say(
+    out,
+    'logprobs',
+    body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined,
+  );
+  say(out, 'toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
+  say(out, 'parallelTools', flag(body.parallel_tool_calls));
+  say(out, 'reasoning', decodeReasoningSettings(body));
+  say(out, 'format', decodeFormat(body.response_format));
+  say(out, 'verbosity', text(body.verbosity));
+  say(out, 'metadata', object(body.metadata));
+  say(out, 'user', text(body.user));
+  say(out, 'serviceTier', text(body.service_tier));
+  say(out, 'cacheKey', text(body.prompt_cache_key));
+  say(out, 'store', flag(body.store));
+  say(out, 'rest', rest);
   return out as unknown as Settings;
+}
+
+type Said = Record<string, unknown>;
+
+// Most requests say three or four of them: nothing is laid out that would be taken away again.
+function say(out: Said, key: keyof Settings, value: unknown): void {
+  if (value !== undefined) out[key] = value;
 }
 
 function decodeStop(stop: Json | undefined): readonly string[] | undefined {
@@ -127,9 +134,14 @@ export function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   return type === undefined ? undefined : { type: 'tool', name: type, kind: 'hosted' };
 }
 
+function saysAny(body: JsonObject, keys: readonly string[]): boolean {
+  for (const key of keys) if (body[key] !== undefined) return true;
+  return false;
+}
+
 /** `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking`, Qwen's `enable_thinking`. */
 export function decodeReasoningSettings(body: JsonObject): ReasoningSettings | undefined {
-  if (!KEYS_OF.reasoning.some((key) => body[key] !== undefined)) return undefined;
+  if (!saysAny(body, KEYS_OF.reasoning)) return undefined;
   const router = object(body.reasoning);
   const thinking = object(body.thinking);
   const effort = text(body.reasoning_effort) ?? text(router?.effort);

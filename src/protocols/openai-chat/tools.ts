@@ -23,6 +23,8 @@ import {
 /** Top-level keys of a request that declare tools. */
 export const TOOL_KEYS = ['tools', 'functions', 'web_search_options'] as const;
 
+const LISTS = ['tools', 'functions'] as const;
+
 /** The kind of the hosted tool that `web_search_options` amounts to. */
 const SEARCH_OPTIONS = 'web_search_options';
 
@@ -35,14 +37,14 @@ const PLACEHOLDER = 'DeferredToolPlaceholder';
  */
 export function decodeTools(body: JsonObject): readonly Tool[] {
   const tools: Tool[] = [];
-  for (const key of ['tools', 'functions'] as const) {
+  for (const key of LISTS) {
     const value = body[key];
     if (value === undefined || value === null) continue;
     const declared = list(value);
     if (declared === undefined) throw invalid(`Invalid type for '${key}': expected an array.`, key);
-    declared.forEach((tool, i) => {
-      tools.push(decodeTool(tool, `${key}[${i}]`, key === 'functions'));
-    });
+    for (let i = 0; i < declared.length; i++) {
+      tools.push(decodeTool(declared[i]!, `${key}[${i}]`, key === 'functions'));
+    }
   }
   const search = object(body.web_search_options);
   if (search !== undefined) {

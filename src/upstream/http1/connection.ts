@@ -4,7 +4,7 @@ import type { Socket } from 'bun';
 import type { Abort, AbortListener } from '../../lib/abort.ts';
 import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
-import { type Line, Reply } from './reply.ts';
+import { type Line, Reply, type Waiting } from './reply.ts';
 import type { Origin } from './request-bytes.ts';
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
@@ -114,29 +114,26 @@ export class Connection implements TurnEnd, AbortListener, Line {
    * Sends a request; one at a time. Where a kept connection turns out to be closed before anything of
    * the answer came, it is sent `again`: that repeats nothing.
    */
-  send(
-    pieces: readonly Uint8Array[],
-    abort: Abort,
-    again?: () => Promise<UpstreamAnswer>,
-  ): Promise<UpstreamAnswer> {
-    return new Promise((resolve, refuse) => {
-      const reject = (thrown: unknown) =>
-        thrown === STALE ? resolve(again?.() ?? Promise.reject(reset())) : refuse(thrown);
-      const socket = this.#socket;
-      if (this.#closed || socket === undefined) return reject(STALE);
-      this.#reply = new Reply(this, { resolve, reject });
-      this.#abort = abort;
-      abort.listen(this);
-      this.#served++;
-      if (this.#parked) {
-        this.#parked = false;
-        socket.ref();
-        socket.timeout(0);
-      }
-      for (const piece of pieces) this.#unsent.push(piece);
-      this.#asked = false;
-      this.#later();
-    });
+  send(pieces: readonly Uint8Array[], abort: Abort, again?: Again): Promise<UpstreamAnswer> {
+    const waiting = new Asking(again);
+    const socket = this.#socket;
+    if (this.#closed || socket === undefined) {
+      waiting.reject(STALE);
+      return waiting.answer;
+    }
+    this.#reply = new Reply(this, waiting);
+    this.#abort = abort;
+    abort.listen(this);
+    this.#served++;
+    if (this.#parked) {
+      this.#parked = false;
+      socket.ref();
+      socket.timeout(0);
+    }
+    for (const piece of pieces) this.#unsent.push(piece);
+    this.#asked = false;
+    this.#later();
+    return waiting.answer;
   }
 
   onAbort(reason: unknown): void {
@@ -327,6 +324,30 @@ export class Connection implements TurnEnd, AbortListener, Line {
       else reply.fail(stale ? STALE : error);
     }
     this.#events.closed(this);
+  }
+}
+
+type Again = (() => Promise<UpstreamAnswer>) | undefined;
+
+/** Whoever waits for an answer; for one that a stale connection owes, it is asked again. */
+class Asking implements Waiting {
+  readonly answer: Promise<UpstreamAnswer>;
+  readonly #again: Again;
+  readonly #settle: PromiseWithResolvers<UpstreamAnswer>;
+
+  constructor(again: Again) {
+    this.#again = again;
+    this.#settle = Promise.withResolvers();
+    this.answer = this.#settle.promise;
+  }
+
+  resolve(answer: UpstreamAnswer): void {
+    this.#settle.resolve(answer);
+  }
+
+  reject(thrown: unknown): void {
+    if (thrown !== STALE) this.#settle.reject(thrown);
+    else this.#settle.resolve(this.#again?.() ?? Promise.reject(reset()));
   }
 }
 
