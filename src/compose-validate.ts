@@ -54,10 +54,10 @@ export function streamValidator(
   };
 }
 
-/** Several recordings as one; undefined when there is none. */
-export function joined(all: readonly (Recording | undefined)[]): Recording | undefined {
-  const some = all.filter((one) => one !== undefined);
-  if (some.length < 2) return some[0];
+/** Two recordings as one; undefined when there is none. */
+export function joined(a: Recording | undefined, b: Recording | undefined): Recording | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const some = [a, b];
   return {
     tool(run) {
       for (const one of some) one.tool?.(run);

@@ -191,10 +191,10 @@ export function compose(options: ComposeOptions): Composed {
         : { ...own, features: [...own.features, ...all] };
     },
     record: (exchange) =>
-      joined([
+      joined(
         recorder.begin(exchange),
         streamValidator(settings.snapshot.table.config.validate, exchange, log, metrics),
-      ]),
+      ),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
   const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot: () => settings.snapshot });

@@ -37,7 +37,7 @@ function check(protocol: ProtocolName, chunks: readonly (string | Uint8Array)[],
     search: '',
     owner: '',
   };
-  const recording = joined([undefined, streamValidator('all', exchange, log, metrics)]);
+  const recording = joined(undefined, streamValidator('all', exchange, log, metrics));
   recording?.clientStart(200, new Headers({ 'content-type': 'text/event-stream' }));
   for (const chunk of chunks) recording?.clientChunk(chunk);
   recording?.end(told);

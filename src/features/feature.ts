@@ -56,19 +56,16 @@ export interface Interceptor {
 }
 
 /** One that is made when there is something to intercept: plain whole replies never get so far. */
-export class LateInterceptor implements Interceptor {
-  readonly #make: () => Interceptor;
-  readonly #ignores: (texts: readonly string[]) => boolean;
+export abstract class LateInterceptor implements Interceptor {
   #made: Interceptor | undefined;
 
-  /** @param ignores as the interceptor's own, which need not be there for it */
-  constructor(make: () => Interceptor, ignores: (texts: readonly string[]) => boolean) {
-    this.#make = make;
-    this.#ignores = ignores;
-  }
+  protected abstract make(): Interceptor;
+
+  /** As the interceptor's own, which need not be there for it. */
+  abstract ignores(texts: readonly string[]): boolean;
 
   get #own(): Interceptor {
-    this.#made ??= this.#make();
+    this.#made ??= this.make();
     return this.#made;
   }
 
@@ -82,10 +79,6 @@ export class LateInterceptor implements Interceptor {
 
   minds(): string | undefined {
     return this.#own.minds?.();
-  }
-
-  ignores(texts: readonly string[]): boolean {
-    return this.#ignores(texts);
   }
 
   end(): readonly StreamEvent[] {

@@ -21,6 +21,8 @@ const HISTORY = marks(
   '"custom_tool_call',
 );
 
+const NONE: readonly Note[] = [];
+
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type Mend = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
 
@@ -36,16 +38,17 @@ export class Ask {
   #value: Json | undefined;
   #conversation: Conversation | undefined;
   readonly #mend: Mend | undefined;
-  #mended = new Notes();
+  #mended: Notes | undefined;
   #modelAt: readonly [number, number] | undefined;
 
   /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
   constructor(protocol: Protocol, body: Uint8Array, mend?: Mend) {
     this.protocol = protocol;
     this.#mend = mend;
-    const cut = cutExtension(searchable(body));
-    this.bytes = searchable(cut.bytes);
-    this.extension = cut.extension;
+    const whole = searchable(body);
+    const cut = whole.includes(EXTENSION) ? cutExtension(whole) : undefined;
+    this.bytes = cut === undefined ? whole : searchable(cut.bytes);
+    this.extension = cut?.extension;
     if (this.bytes.length <= PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
       this.model = model;
@@ -81,7 +84,7 @@ export class Ask {
 
   /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
   get mended(): readonly Note[] {
-    return this.#mended.all;
+    return this.#mended?.all ?? NONE;
   }
 
   #decode(): Conversation {
@@ -142,15 +145,11 @@ function notAnObject(bytes: Uint8Array): GatewayError {
   return invalid('The request body must be a JSON object.');
 }
 
-/**
- * Takes the top-level member `hopgate` out of a body, commas included. The search for its name is
- * native and fast; only a body that may hold it is scanned.
- */
-function cutExtension(body: Buffer): { bytes: Uint8Array; extension?: JsonObject } {
-  if (!body.includes(EXTENSION)) return { bytes: body };
+/** Takes the top-level member `hopgate` out of a body that may hold it, commas included. */
+function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject } | undefined {
   const members = topLevel(body);
   const own = members?.get('hopgate');
-  if (members === undefined || own === undefined) return { bytes: body };
+  if (members === undefined || own === undefined) return undefined;
   const value = decodeJson(body.subarray(own.valueStart, own.valueEnd));
   if (!isObject(value)) throw invalid("'hopgate' must be an object.", 'hopgate');
   const order = [...members.values()].sort((a, b) => a.keyStart - b.keyStart);

@@ -31,13 +31,13 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
     try {
       const headers = HeaderList.from(request.headers);
       const owner = options.access()(headers);
-      const body = await readBody(request, headers, options.bodyBytes());
+      const read = await readBody(request, headers, options.bodyBytes());
       // What came in the same turn goes on together.
       await turnEnd();
       const exchange: Exchange = {
         id,
         protocol,
-        body,
+        body: read instanceof Uint8Array ? read : Buffer.from(read),
         headers,
         search: search(request.url),
         signal: request.signal,

@@ -29,7 +29,7 @@ const tooLarge = (limit: number) =>
   );
 
 /**
- * The body's bytes. `content-length` is checked before anything is read, and the limit holds for the
+ * The body's bytes, as they came to hand. `content-length` is checked before anything is read, and the limit holds for the
  * decoded size too, so that a small body cannot unfold into a large one.
  * @throws GatewayError too_large (413), or invalid_request for an unknown or broken encoding
  */
@@ -37,20 +37,18 @@ export function readBody(
   request: Request,
   headers: HeaderFields,
   limit: number,
-): Promise<Uint8Array> {
+): Promise<ArrayBuffer | Uint8Array> {
   const length = headers.get('content-length');
   // No more than its length comes of it.
   const plain = length !== null && !headers.has('content-encoding') && Number(length) <= limit;
   if (!plain) return readChecked(request, headers, limit);
-  const read = request.arrayBuffer().then(bytesOf);
+  const read = request.arrayBuffer();
   return Number(length) < LARGE_BYTES ? read : read.then(afterOthers);
 }
 
 /** The same, once everybody who waits meanwhile has had a turn. */
-const afterOthers = (bytes: Uint8Array): Promise<Uint8Array> =>
-  new Promise((resolve) => setImmediate(resolve, bytes));
-
-const bytesOf = (buffer: ArrayBuffer): Uint8Array => Buffer.from(buffer);
+const afterOthers = (buffer: ArrayBuffer): Promise<ArrayBuffer> =>
+  new Promise((resolve) => setImmediate(resolve, buffer));
 
 async function readChecked(
   request: Request,

@@ -49,46 +49,45 @@ export function shortAgent(userAgent: string | undefined): string {
   return (comment < 0 ? userAgent : userAgent.slice(0, comment)).trim().slice(0, 40);
 }
 
-const ms = (value: number | undefined) =>
-  value === undefined ? undefined : Math.round(value * 10) / 10;
+const ms = (value: number) => Math.round(value * 10) / 10;
+
+/** What a vendor counted: JSON can say 1e999, but not what becomes of it. */
+const count = (tokens: number) => (Number.isFinite(tokens) ? tokens : null);
 
 /** Writes the exchange's one line: info, warn from status 400 on, error from 500 on. */
 export function logExchange(log: Log, record: ExchangeRecord): void {
-  const { status, timings, usage, error } = record;
+  const { status, error } = record;
   const level = status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info';
-  const fields = {
-    id: record.id,
-    client:
-      record.userAgent === undefined
-        ? record.protocol
-        : clientOf(record.userAgent, record.protocol),
-    target: record.target === undefined ? undefined : targetOf(record.target),
-    status,
-    stream: record.stream,
-    timings: {
-      queue: ms(timings.queue),
-      first_byte: ms(timings.firstByte),
-      total: ms(timings.total),
-    },
-    usage: usage && {
-      input: usage.input,
-      output: usage.output,
-      cache_read: usage.cacheRead,
-      cache_write: usage.cacheWrite,
-      reasoning: usage.reasoning,
-    },
-    notes: record.notes === '' ? undefined : masked(record.notes),
-    hops: record.hops ?? 1,
-    error: error?.kind,
-    error_message: masked(error?.message),
-    aborted: record.aborted === true ? true : undefined,
-  };
-  maskedEvent(log, 'exchange', fields, level);
+  if (log.isLevelEnabled(level)) maskedEvent(log, 'exchange', membersOf(record), level);
+}
+
+/** The line's members as JSON text: no object is made for what is only to be written. */
+function membersOf(record: ExchangeRecord): string {
+  const { userAgent, protocol, target, timings, usage, notes, error } = record;
+  const client = userAgent === undefined ? quoted(protocol) : clientOf(userAgent, protocol);
+  let text = `"id":${JSON.stringify(record.id)},"client":${client}`;
+  if (target !== undefined) text += `,"target":${targetOf(target)}`;
+  text += `,"status":${record.status},"stream":${record.stream},"timings":{`;
+  if (timings.queue !== undefined) text += `"queue":${ms(timings.queue)},`;
+  if (timings.firstByte !== undefined) text += `"first_byte":${ms(timings.firstByte)},`;
+  text += `"total":${ms(timings.total)}}`;
+  if (usage !== undefined) {
+    text += `,"usage":{"input":${count(usage.input)},"output":${count(usage.output)}`;
+    if (usage.cacheRead !== undefined) text += `,"cache_read":${count(usage.cacheRead)}`;
+    if (usage.cacheWrite !== undefined) text += `,"cache_write":${count(usage.cacheWrite)}`;
+    if (usage.reasoning !== undefined) text += `,"reasoning":${count(usage.reasoning)}`;
+    text += '}';
+  }
+  if (notes !== undefined && notes !== '') text += `,"notes":${quoted(notes)}`;
+  text += `,"hops":${record.hops ?? 1}`;
+  if (error !== undefined) text += `,"error":${JSON.stringify(error.kind)}`;
+  if (error?.message !== undefined) text += `,"error_message":${quoted(error.message)}`;
+  return record.aborted === true ? `${text},"aborted":true` : text;
 }
 
 /** What clients and vendors wrote may hold anything; the rest of the line is ours. */
-const masked = <T extends string | undefined>(text: T): T =>
-  text === undefined ? text : (redactText(text).text as T);
+const masked = (text: string): string => redactText(text).text;
+const quoted = (text: string): string => JSON.stringify(masked(text));
 
 // The same few come with every exchange. Clients choose them: beyond so many they are forgotten, and long
 // ones are not kept.
@@ -109,10 +108,10 @@ function remembered(make: (text: string, more: string) => string) {
   };
 }
 
-const targetOf = remembered(masked);
+const targetOf = remembered(quoted);
 const clientOf = remembered((userAgent, protocol) => {
   const agent = shortAgent(userAgent);
-  return agent === '' ? protocol : `${protocol} ${masked(agent)}`;
+  return JSON.stringify(agent === '' ? protocol : `${protocol} ${masked(agent)}`);
 });
 
 /** Counts the exchange. */

@@ -59,17 +59,16 @@ export function createLog(options: LogOptions = {}): Log {
     },
     stream,
   );
-  const plain = (at: Level, name: string, fields: Fields): void => {
+  const plain = (at: Level, name: string, members: string): void => {
     if (!log.isLevelEnabled(at)) return;
-    const head = `{"level":"${at}","time":"${isoNow()}","event":"${name}",`;
-    lines.soon(shown(`${head}${JSON.stringify(fields).slice(1)}\n`));
+    lines.soon(shown(`{"level":"${at}","time":"${isoNow()}","event":"${name}",${members}}\n`));
   };
   PLAIN.set(log, plain);
   return log;
 }
 
 /** How a log writes lines of {@link maskedEvent}; children, whose bindings it would not know, have none. */
-const PLAIN = new WeakMap<Log, (level: Level, name: string, fields: Fields) => void>();
+const PLAIN = new WeakMap<Log, (level: Level, name: string, members: string) => void>();
 
 let lastTime = 0;
 let lastText = '';
@@ -135,11 +134,12 @@ export function event(
 }
 
 /**
- * The same for fields, one at least, that hold no credential any more: without the mask over the whole
- * line and what else a line of any kind needs. It is what an exchange pays for its line.
+ * The same for members, one at least, that are JSON text already and hold no credential any more: without
+ * the mask over the whole line and what else a line of any kind needs. It is what an exchange pays for its
+ * line.
  */
-export function maskedEvent(log: Log, name: string, fields: Fields, level: Level): void {
+export function maskedEvent(log: Log, name: string, members: string, level: Level): void {
   const write = PLAIN.get(log);
-  if (write === undefined) event(log, name, fields, level);
-  else write(level, name, fields);
+  if (write === undefined) event(log, name, JSON.parse(`{${members}}`) as Fields, level);
+  else write(level, name, members);
 }

@@ -1,6 +1,7 @@
 /** The log: one line each, JSON or readable, never a credential. */
 
 import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { type ExchangeRecord, logExchange, shortAgent } from '../../src/telemetry/exchange.ts';
 import { createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
 
@@ -101,6 +102,64 @@ describe('the exchange line', () => {
     });
   });
 
+  test('whatever clients and vendors say, it is one line of JSON that says it', () => {
+    const words = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
+    const tokens = fc.oneof(fc.nat(), fc.constantFrom(0.5, Number.POSITIVE_INFINITY));
+    const some = { requiredKeys: ['input', 'output'] as ['input', 'output'] };
+    const counts = { input: tokens, output: tokens, cacheRead: tokens, reasoning: tokens };
+    const told = fc.record({ kind: words, message: words }, { requiredKeys: ['kind'] });
+    const records = fc.record(
+      {
+        id: words,
+        protocol: words,
+        userAgent: words,
+        target: words,
+        status: fc.integer({ min: 200, max: 599 }),
+        stream: fc.boolean(),
+        timings: fc.record({ queue: fc.nat(), total: fc.nat() }, { requiredKeys: ['total'] }),
+        usage: fc.record(counts, some),
+        notes: words,
+        hops: fc.nat(),
+        error: told,
+        aborted: fc.boolean(),
+      },
+      { requiredKeys: ['id', 'protocol', 'status', 'stream', 'timings'] },
+    );
+    fc.assert(
+      fc.property(records, (record) => {
+        const { lines, log } = capture();
+        logExchange(log, record);
+        expect(lines).toHaveLength(1);
+        expect(lines[0]!.indexOf('\n')).toBe(lines[0]!.length - 1);
+        const { time: _, level: __, ...entry } = JSON.parse(lines[0]!);
+        const { id, protocol, status, stream, timings, usage, error } = record;
+        const agent = shortAgent(record.userAgent);
+        const finite = (n?: number) => (n === Number.POSITIVE_INFINITY ? null : n);
+        const expected = {
+          event: 'exchange',
+          id,
+          client: agent === '' ? protocol : `${protocol} ${agent}`,
+          target: record.target,
+          status,
+          stream,
+          timings,
+          usage: usage && {
+            input: finite(usage.input),
+            output: finite(usage.output),
+            cache_read: finite(usage.cacheRead),
+            reasoning: finite(usage.reasoning),
+          },
+          notes: record.notes === '' ? undefined : record.notes,
+          hops: record.hops ?? 1,
+          error: error?.kind,
+          error_message: error?.message,
+          aborted: record.aborted === true ? true : undefined,
+        };
+        expect(entry).toEqual(JSON.parse(JSON.stringify(expected)));
+      }),
+    );
+  });
+
   test('the level follows the outcome', () => {
     const { lines, log } = capture();
     logExchange(log, { ...RECORD, status: 429, error: { kind: 'rate_limit', message: 'slow' } });
@@ -164,7 +223,7 @@ describe('lines are on stderr, and stdout stays empty', () => {
 
   test('an event is out on return, behind the lines of exchanges that waited', () => {
     const lines = run(
-      `maskedEvent(log, 'exchange', { i: 0 }, 'info'); log.info({ i: 1 }); maskedEvent(log, 'exchange', { i: 2 }, 'info'); process.kill(process.pid, 'SIGKILL');`,
+      `maskedEvent(log, 'exchange', '"i":0', 'info'); log.info({ i: 1 }); maskedEvent(log, 'exchange', '"i":2', 'info'); process.kill(process.pid, 'SIGKILL');`,
     );
     expect(lines.map((line) => JSON.parse(line).i)).toEqual([0, 1]);
   });
@@ -174,7 +233,7 @@ describe('lines are on stderr, and stdout stays empty', () => {
       const script = `import { createLog, maskedEvent } from ${path};
         const log = createLog({ format: '${format}', secrets: () => ['hunter-two'] });
         log.info({ a: 'hunter-two' }, 'hunter-two');
-        for (let i = 0; i < 9; i++) maskedEvent(log, 'exchange', { i, a: 'a hunter-two' }, 'info');`;
+        for (let i = 0; i < 9; i++) maskedEvent(log, 'exchange', '"i":' + i + ',"a":"a hunter-two"', 'info');`;
       const { stderr } = Bun.spawnSync([process.execPath, '-e', script]);
       const text = stderr.toString();
       expect(text.trim().split('\n')).toHaveLength(10);

@@ -88,21 +88,40 @@ export function leakedCalls(
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but a history of calls makes models write them.
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
-      const grammar = grammarOf(target);
-      const unopened = grammar.families.has(OPT_IN);
-      return new LateInterceptor(
-        () => leaksIn(sent, target, notes, grammar),
-        (texts) => !unopened && texts.every(TextScanner.isPlain),
-      );
+      return new LateScan(sent, target, notes, report);
     },
   };
+}
 
-  function leaksIn(
+class LateScan extends LateInterceptor {
+  readonly #sent: Conversation;
+  readonly #target: Target;
+  readonly #notes: Notes;
+  readonly #grammar: Grammar;
+  readonly #report: (leak: LeakReport) => void;
+
+  constructor(
     sent: Conversation,
     target: Target,
     notes: Notes,
-    grammar: Grammar,
-  ): Interceptor {
+    report: (leak: LeakReport) => void,
+  ) {
+    super();
+    this.#sent = sent;
+    this.#target = target;
+    this.#notes = notes;
+    this.#grammar = grammarOf(target);
+    this.#report = report;
+  }
+
+  ignores(texts: readonly string[]): boolean {
+    return !this.#grammar.families.has(OPT_IN) && texts.every(TextScanner.isPlain);
+  }
+
+  protected make(): Interceptor {
+    const sent = this.#sent;
+    const target = this.#target;
+    const grammar = this.#grammar;
     const callable = sent.settings.toolChoice?.type !== 'none';
     const all = toolIndex(sent.tools);
     const tools = callable ? all : NO_TOOLS;
@@ -121,8 +140,8 @@ export function leakedCalls(
       reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
       native: { tools: all, all: EVERYTHING, provider: target.provider },
       signed: target.protocol === 'anthropic-messages',
-      notes,
-      report: (family, outcome) => report({ family, outcome, target }),
+      notes: this.#notes,
+      report: (family, outcome) => this.#report({ family, outcome, target }),
     });
   }
 }

@@ -62,15 +62,35 @@ class Remembering implements Feature {
     const { target, client } = context;
     if (!concerns(client, target)) return undefined;
     const { turns } = this.#seen?.by === context ? this.#seen : sent;
-    const words = () => wordsBefore(turns, turns.length);
-    const made = () =>
-      collector((heard) => remember(this.#ledger, this.#owner, target, heard, words));
-    // Text alone is nothing to remember.
-    return new LateInterceptor(made, always);
+    return new LateCollector(this.#ledger, this.#owner, target, turns);
   }
 }
 
-const always = () => true;
+class LateCollector extends LateInterceptor {
+  readonly #ledger: SessionLedger;
+  readonly #owner: string;
+  readonly #target: Target;
+  readonly #turns: Conversation['turns'];
+
+  constructor(ledger: SessionLedger, owner: string, target: Target, turns: Conversation['turns']) {
+    super();
+    this.#ledger = ledger;
+    this.#owner = owner;
+    this.#target = target;
+    this.#turns = turns;
+  }
+
+  protected make(): Interceptor {
+    const turns = this.#turns;
+    const words = () => wordsBefore(turns, turns.length);
+    return collector((heard) => remember(this.#ledger, this.#owner, this.#target, heard, words));
+  }
+
+  /** Text alone is nothing to remember. */
+  ignores(): boolean {
+    return true;
+  }
+}
 
 /**
  * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and

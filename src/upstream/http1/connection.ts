@@ -5,7 +5,7 @@ import type { Abort, AbortListener } from '../../lib/abort.ts';
 import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import { type Line, Reply, type Waiting } from './reply.ts';
-import type { Origin } from './request-bytes.ts';
+import type { Origin, RequestBytes } from './request-bytes.ts';
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
 const IDLE_SECONDS = 50;
@@ -17,6 +17,10 @@ const TURN_BYTES = 128 * 1024;
 const ADDRESS = /^[\d.]+$|:/;
 // The protocol list of ALPN: each name behind its length (RFC 7301 §3.1).
 const ALPN_HTTP1 = '\x08http/1.1';
+
+// Up to this much a request is laid out here, head and body, to be one packet and one system call; what the
+// socket does not take of it is copied out at once.
+const SCRATCH = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** A connection that was kept turned out to be closed before anything of the answer came. */
 const STALE = Symbol('stale connection');
@@ -34,6 +38,8 @@ export class Connection implements TurnEnd, AbortListener, Line {
   #socket: Socket<Connection> | undefined;
   readonly #events: ConnectionEvents;
   #reply: Reply | undefined;
+  /** Nothing of it has been written. */
+  #request: RequestBytes | undefined;
   #unsent: Uint8Array[] = [];
   /** The rest is written with the next turn. */
   #goesOn = false;
@@ -114,7 +120,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
    * Sends a request; one at a time. Where a kept connection turns out to be closed before anything of
    * the answer came, it is sent `again`: that repeats nothing.
    */
-  send(pieces: readonly Uint8Array[], abort: Abort, again?: Again): Promise<UpstreamAnswer> {
+  send(request: RequestBytes, abort: Abort, again?: Again): Promise<UpstreamAnswer> {
     const waiting = new Asking(again);
     const socket = this.#socket;
     if (this.#closed || socket === undefined) {
@@ -130,7 +136,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
       socket.ref();
       socket.timeout(0);
     }
-    for (const piece of pieces) this.#unsent.push(piece);
+    this.#request = request;
     this.#asked = false;
     this.#later();
     return waiting.answer;
@@ -164,7 +170,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
     try {
       this.#readAll();
       if (this.#gone !== undefined) this.#closedBy(this.#gone.error);
-      else if (this.#socket !== undefined && !this.#goesOn) this.#flush(this.#socket);
+      else if (this.#socket !== undefined && !this.#goesOn) this.#write(this.#socket);
     } catch (thrown) {
       this.#abandon(thrown);
     }
@@ -198,6 +204,21 @@ export class Connection implements TurnEnd, AbortListener, Line {
     this.#closed = true;
     this.#fail(why);
     this.#socket?.terminate();
+  }
+
+  #write(socket: Socket<Connection>): void {
+    const request = this.#request;
+    this.#request = undefined;
+    if (request !== undefined && request.size <= SCRATCH.length && !this.#closed) {
+      request.writeTo(SCRATCH);
+      const written = socket.write(SCRATCH, 0, request.size);
+      this.#asked = true;
+      if (written === request.size) return;
+      this.#unsent.push(Buffer.from(SCRATCH.subarray(Math.max(0, written), request.size)));
+      return;
+    }
+    if (request !== undefined) this.#unsent.push(...request.pieces);
+    this.#flush(socket);
   }
 
   /** Writes what the socket takes, and no more in one turn than keeps others waiting unnoticeably. */
@@ -305,7 +326,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
   }
 
   onDrain(socket: Socket<Connection>): void {
-    if (!this.#goesOn) this.#flush(socket);
+    if (!this.#goesOn) this.#write(socket);
   }
 
   onClose(error: unknown): void {

@@ -2,7 +2,7 @@
 
 import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
 import { Connection } from './connection.ts';
-import { type Place, placeOf, requestBytes } from './request-bytes.ts';
+import { type Place, placeOf, RequestBytes } from './request-bytes.ts';
 
 // More than this kept for one server, and the peak of yesterday would hold sockets all day.
 const MAX_IDLE = 256;
@@ -38,7 +38,7 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
   const fresh = async (
     request: UpstreamRequest,
     { origin }: Place,
-    pieces: readonly Uint8Array[],
+    bytes: RequestBytes,
     free: Connection[],
   ): Promise<UpstreamAnswer> => {
     const options = (origin.tls && (await tls?.())) || {};
@@ -56,24 +56,24 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
       },
     });
     request.onConnected?.();
-    return connection.send(pieces, request.abort);
+    return connection.send(bytes, request.abort);
   };
 
   return (request) => {
     const { abort } = request;
     if (abort.aborted) return Promise.reject(abort.reason);
     let place: Place;
-    let pieces: readonly Uint8Array[];
+    let bytes: RequestBytes;
     try {
       place = placeFor(request.url);
-      pieces = requestBytes(place, request);
+      bytes = new RequestBytes(place, request);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
     const free = kept(place.origin.key);
     // The one used last is the one least likely to have been closed meanwhile.
     const known = free.pop();
-    const again = () => fresh(request, place, pieces, free);
-    return known === undefined ? again() : known.send(pieces, abort, again);
+    const again = () => fresh(request, place, bytes, free);
+    return known === undefined ? again() : known.send(bytes, abort, again);
   };
 }

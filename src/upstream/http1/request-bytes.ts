@@ -37,9 +37,6 @@ export function placeOf(text: string): Place {
   };
 }
 
-// Up to this much a body is copied behind its head: one piece is one packet and one system call.
-const TOGETHER_BYTES = 64 * 1024;
-
 const FRAMING = new Set(['content-length', 'transfer-encoding', 'connection', 'host']);
 
 interface Start {
@@ -70,21 +67,41 @@ function startOf(place: Place, method: string, headers: HeaderFields): string {
   return last.text;
 }
 
-/** The pieces to be written, in order. A `host` among the headers stands in for the URL's. */
-export function requestBytes(
-  place: Place,
-  { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
-): readonly Uint8Array[] {
-  const start = startOf(place, method, headers);
-  const end = body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
-  const together = body !== undefined && body.length <= TOGETHER_BYTES;
-  const head = start.length + end.length;
-  const bytes = Buffer.allocUnsafe(together ? head + body.length : head);
+/** One request as it goes over the wire; its bytes are laid out when they are written. */
+export class RequestBytes {
+  /** Of the whole. */
+  readonly size: number;
+  readonly #start: string;
+  readonly #end: string;
+  readonly #body: Uint8Array | undefined;
+
+  /** A `host` among the headers stands in for the URL's. */
+  constructor(
+    place: Place,
+    { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
+  ) {
+    this.#start = startOf(place, method, headers);
+    this.#end = body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
+    this.#body = body;
+    this.size = this.#start.length + this.#end.length + (body?.length ?? 0);
+  }
+
+  /** Writes all of it to the beginning of `bytes`, which holds `size` at least. */
+  writeTo(bytes: Buffer): void {
+    this.#writeHead(bytes);
+    if (this.#body !== undefined) bytes.set(this.#body, this.#start.length + this.#end.length);
+  }
+
+  /** In order, the body as it is. */
+  get pieces(): readonly Uint8Array[] {
+    const head = Buffer.allocUnsafe(this.#start.length + this.#end.length);
+    this.#writeHead(head);
+    return this.#body === undefined ? [head] : [head, this.#body];
+  }
+
   // Not joined: that would be one more string for every request.
-  bytes.write(start, 0, 'latin1');
-  bytes.write(end, start.length, 'latin1');
-  if (body === undefined) return [bytes];
-  if (!together) return [bytes, body];
-  bytes.set(body, head);
-  return [bytes];
+  #writeHead(bytes: Buffer): void {
+    bytes.write(this.#start, 0, 'latin1');
+    bytes.write(this.#end, this.#start.length, 'latin1');
+  }
 }
