@@ -4,6 +4,7 @@ import { singlePlan } from './check-latency.ts';
 import { sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
 import {
+  type CpuSample,
   cpuBetween,
   cpuSample,
   lowestResident,
@@ -112,7 +113,7 @@ export async function workers(bench: Bench, generator: Generator): Promise<Worke
     const result = await generator.run(planFor(named('J50'), entrance));
     const after = cpuSample(child.pid);
     const spent = processTree(child.pid).map((pid) => {
-      const own = (sample: ReadonlyMap<string, number>) =>
+      const own = (sample: CpuSample) =>
         new Map([...sample].filter(([key]) => key.startsWith(`${pid}/`)));
       return cpuBetween(own(before), own(after));
     });

@@ -31,25 +31,39 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
-/** Nanoseconds on a CPU by thread, for {@link cpuBetween}. */
-export type CpuSample = ReadonlyMap<string, number>;
+interface Thread {
+  /** As the kernel tells it, at most 15 characters. */
+  readonly name: string;
+  /** Nanoseconds on a CPU. */
+  readonly spent: number;
+}
+
+/** Every thread of a tree, for {@link cpuBetween}. */
+export type CpuSample = ReadonlyMap<string, Thread>;
 
 /** Reads `/proc/PID/task/TID/schedstat` of every thread of the tree; finer than the ticks of `stat`. */
 export function cpuSample(pid: number): CpuSample {
-  const sample = new Map<string, number>();
+  const sample = new Map<string, Thread>();
   for (const member of processTree(pid)) {
     for (const task of tasks(member)) {
       const spent = read(`/proc/${member}/task/${task}/schedstat`).split(' ')[0];
-      if (spent !== undefined && spent !== '') sample.set(`${member}/${task}`, Number(spent));
+      if (spent === undefined || spent === '') continue;
+      const name = read(`/proc/${member}/task/${task}/comm`).trim();
+      sample.set(`${member}/${task}`, { name, spent: Number(spent) });
     }
   }
   return sample;
 }
 
-/** Nanoseconds of CPU between two samples; what an ended thread spent since the first one is not seen. */
-export function cpuBetween(before: CpuSample, after: CpuSample): number {
+/**
+ * Nanoseconds of CPU between two samples, of all threads or those of one name; what an ended thread spent
+ * since the first one is not seen.
+ */
+export function cpuBetween(before: CpuSample, after: CpuSample, named?: string): number {
   let sum = 0;
-  for (const [thread, spent] of after) sum += spent - (before.get(thread) ?? 0);
+  for (const [thread, { name, spent }] of after) {
+    if (named === undefined || name === named) sum += spent - (before.get(thread)?.spent ?? 0);
+  }
   return sum;
 }
 

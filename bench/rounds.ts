@@ -30,12 +30,16 @@ export function measured(scenario: Scenario, target: TargetName): boolean {
 }
 
 // JavaScript is compiled in the background for its first tens of thousands of requests, at up to 70 µs of
-// CPU for each: the product runs until that no longer shows before anything counts. C has nothing to warm.
+// CPU for each; and other scenarios unlearn some of it, which costs as much again for some seconds. Sustained
+// load is measured: a target gets back to its work until its compilers have none, before it counts.
+const COMPILER = 'JITWorker';
+const IDLE = 0.01;
 const WARM_WINDOW = 2;
 const WARM_WINDOWS = 8;
-const SETTLED = 0.95;
+const RUN_IN_WINDOW = 0.5;
+const RUN_IN_WINDOWS = 10;
 
-/** Runs a scenario until it costs no less any more; shortly, where nothing is compiled. */
+/** Runs a scenario for the first time; C and the bare relay have little to warm. */
 async function warmUp(
   target: Target,
   scenario: Scenario,
@@ -44,42 +48,32 @@ async function warmUp(
 ): Promise<void> {
   const window = shortened(scenario, WARM_WINDOW * share);
   const most = !target.name.startsWith('hopgate') ? 1 : scenario.stamped ? 2 : WARM_WINDOWS;
-  await settle(target, window, generator, 2, most);
+  await settle(target, window, generator, most);
 }
-
-// A target stands idle while the others are measured; the runtime then drops compiled code, and other
-// scenarios unlearn some of it. After half a minute of rest a short request costs 40 µs of compiling on
-// top: sustained load is measured, so every target gets back to its work, for one to four seconds, before
-// it counts.
-const RUN_IN_WINDOW = 0.5;
-const RUN_IN_WINDOWS = 8;
 
 async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
   const window = shortened(scenario, RUN_IN_WINDOW * share);
-  await settle(target, window, generator, 2, RUN_IN_WINDOWS);
+  await settle(target, window, generator, RUN_IN_WINDOWS);
 }
 
-/** Runs windows until `times` in a row cost no less than the one before (to 5 %), at most `most` of them. */
+/** Runs windows until in two of them hardly anything was compiled, at most `most`. */
 async function settle(
   target: Target,
   window: Scenario,
   generator: Generator,
-  times: number,
   most: number,
 ): Promise<void> {
-  let last = Number.POSITIVE_INFINITY;
-  for (let run = 0, settled = 0; run < most && settled < times; run++) {
-    const { spent, result } = await slice(window, target, generator);
-    const cpu = spent / unitsOf(window, result);
-    settled = cpu > last * SETTLED ? settled + 1 : 0;
-    last = cpu;
+  for (let run = 0, calm = 0; run < most && calm < 2; run++) {
+    const { spent, compiling } = await slice(window, target, generator);
+    calm = compiling < spent * IDLE ? calm + 1 : 0;
   }
 }
 
 /** One short run of a scenario on a target. */
 interface Slice {
-  /** Microseconds of CPU. */
+  /** Microseconds of CPU, and those of them in the compilers' threads. */
   readonly spent: number;
+  readonly compiling: number;
   readonly residentPeak: number;
   readonly result: LoadResult;
 }
@@ -91,7 +85,10 @@ async function slice(scenario: Scenario, target: Target, generator: Generator): 
     generator.run(planFor(scenario, target)),
   );
   await sleep(40);
-  return { spent: cpuBetween(before, cpuSample(target.pid)) / 1000, residentPeak, result };
+  const after = cpuSample(target.pid);
+  const spent = cpuBetween(before, after) / 1000;
+  const compiling = cpuBetween(before, after, COMPILER) / 1000;
+  return { spent, compiling, residentPeak, result };
 }
 
 const unitsOf = (scenario: Scenario, result: LoadResult) =>

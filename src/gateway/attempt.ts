@@ -64,7 +64,10 @@ export async function attempt(options: Attempt): Promise<Answer> {
   const notes = new Notes();
   const same = protocol === ask.protocol;
   const abort = new Abort();
-  abort.follow(exchange.signal);
+  // Whoever asks for the first time was there a moment ago.
+  const first = hop.number === 1 && options.number === 1;
+  if (first) abort.followSoon(exchange);
+  else abort.follow(exchange.signal);
   let sent: Sent | undefined;
   let recorded: HopRecording | undefined;
   try {

@@ -34,17 +34,8 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
       const read = await readBody(request, headers, options.bodyBytes());
       // What came in the same turn goes on together.
       await turnEnd();
-      const exchange: Exchange = {
-        id,
-        protocol,
-        body: read instanceof Uint8Array ? read : Buffer.from(read),
-        headers,
-        search: search(request.url),
-        signal: request.signal,
-        owner,
-        started,
-      };
-      return await handle(exchange);
+      const body = read instanceof Uint8Array ? read : Buffer.from(read);
+      return await handle(new Incoming(request, protocol, { id, headers, body, owner, started }));
     } catch (thrown) {
       const error = asGatewayError(thrown);
       options.onRefused(request, protocol, id, error);
@@ -55,6 +46,35 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
       });
     }
   };
+}
+
+type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: HeaderList };
+
+class Incoming implements Exchange {
+  readonly id: string;
+  readonly protocol: Protocol;
+  readonly body: Uint8Array;
+  readonly headers: HeaderList;
+  readonly search: string;
+  readonly owner: string;
+  readonly started: number;
+  readonly #request: Request;
+
+  constructor(request: Request, protocol: Protocol, read: Read) {
+    this.id = read.id;
+    this.protocol = protocol;
+    this.body = read.body;
+    this.headers = read.headers;
+    this.search = search(request.url);
+    this.owner = read.owner;
+    this.started = read.started;
+    this.#request = request;
+  }
+
+  // Made when it is first read, and aborted even then when the client has gone before.
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
 }
 
 function search(url: string): string {

@@ -8,11 +8,27 @@ export interface AbortListener {
   onAbort(reason: unknown): void;
 }
 
+/** Whose signal is read only when it is needed: the one of a request is a native object made then. */
+export interface Asker {
+  readonly signal: AbortSignal;
+}
+
+// Most exchanges that take no longer than this are over before anyone listens.
+const SOON_MS = 5;
+let starting: Abort[] = [];
+
+function followAll(): void {
+  const all = starting;
+  starting = [];
+  for (const one of all) one.followNow();
+}
+
 export class Abort {
   #aborted = false;
   #reason: unknown;
   readonly #listeners: AbortListener[] = [];
   #controller: AbortController | undefined;
+  #asker: Asker | undefined;
   #followed: AbortSignal | undefined;
 
   get aborted(): boolean {
@@ -64,7 +80,24 @@ export class Abort {
     this.#followed = signal;
   }
 
+  /**
+   * The same for a signal that stays aborted once it has been: it is not looked at before some milliseconds
+   * have gone by, nor at all when `unfollow` comes first. To make it, and to listen to it, costs a short
+   * exchange more than finding its route.
+   */
+  followSoon(asker: Asker): void {
+    this.unfollow();
+    this.#asker = asker;
+    if (starting.push(this) === 1) setTimeout(followAll, SOON_MS);
+  }
+
+  /** What {@link followSoon} put off. */
+  followNow(): void {
+    if (this.#asker !== undefined && !this.#aborted) this.follow(this.#asker.signal);
+  }
+
   unfollow(): void {
+    this.#asker = undefined;
     this.#followed?.removeEventListener('abort', this);
     this.#followed = undefined;
   }

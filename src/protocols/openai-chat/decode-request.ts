@@ -49,10 +49,18 @@ export function decodeRequest(body: Json): Conversation {
       'messages',
     );
   }
-  const freeform = new Set<string>();
+  // The ids of freeform calls, so that their results are known for such.
+  let freeform: Set<string> | undefined;
   const turns: Turn[] = [];
   for (let i = 0; i < sent.length; i++) {
-    turns.push(decodeMessage(sent[i]!, `messages[${i}]`, freeform));
+    const turn = decodeMessage(sent[i]!, `messages[${i}]`, freeform);
+    turns.push(turn);
+    if (turn.role !== 'assistant') continue;
+    for (const block of turn.blocks) {
+      if (block.type !== 'tool-call' || block.kind !== 'custom') continue;
+      freeform ??= new Set();
+      freeform.add(block.id);
+    }
   }
   const system: readonly Block[] = [];
   const tools = decodeTools(body);
@@ -62,8 +70,11 @@ export function decodeRequest(body: Json): Conversation {
   return { model, system, turns, tools, settings, origin };
 }
 
-/** `freeform` collects the ids of freeform calls, so that their results are known for such. */
-function decodeMessage(message: Json, where: string, freeform: Set<string>): Turn {
+function decodeMessage(
+  message: Json,
+  where: string,
+  freeform: ReadonlySet<string> | undefined,
+): Turn {
   if (!isObject(message)) {
     throw invalid(
       `Invalid type for '${where}': expected an object, but got ${kindOf(message)} instead.`,
@@ -83,11 +94,8 @@ function decodeMessage(message: Json, where: string, freeform: Set<string>): Tur
         );
       }
       return { role, blocks: decodeContent(message.content, `${where}.content`), wire };
-    case 'assistant': {
-      const blocks = decodeAssistant(message, where);
-      for (const b of blocks) if (b.type === 'tool-call' && b.kind === 'custom') freeform.add(b.id);
-      return { role, blocks, wire };
-    }
+    case 'assistant':
+      return { role, blocks: decodeAssistant(message, where), wire };
     case 'tool':
     case 'function':
       return { role: 'user', blocks: [decodeResult(message, role, where, freeform)], wire };
@@ -105,7 +113,7 @@ function decodeResult(
   message: JsonObject,
   role: 'tool' | 'function',
   where: string,
-  freeform: ReadonlySet<string>,
+  freeform: ReadonlySet<string> | undefined,
 ): Block {
   // The legacy role names the function instead of the call.
   const callId = text(role === 'tool' ? message.tool_call_id : message.name);
@@ -116,7 +124,7 @@ function decodeResult(
   return {
     type: 'tool-result',
     callId,
-    kind: freeform.has(callId) ? 'custom' : 'function',
+    kind: freeform?.has(callId) ? 'custom' : 'function',
     content: decodeContent(message.content, `${where}.content`),
     isError: false,
     by: 'client',
