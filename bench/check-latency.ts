@@ -6,8 +6,8 @@ import type { Generator } from './generator.ts';
 import type { LoadPlan } from './load-plan.ts';
 import { productCommand } from './product.ts';
 import { DIALECT_PATH, type Entrance, requestBody } from './scenarios.ts';
-import { median } from './statistics.ts';
-import type { Bench } from './targets.ts';
+import { median, percentile, shuffled } from './statistics.ts';
+import type { Bench, Target, TargetName } from './targets.ts';
 
 /** A plan of one connection and one request, to be varied. */
 export function singlePlan(entrance: Entrance, model: string, stream: boolean): LoadPlan {
@@ -133,18 +133,24 @@ export interface Block {
   readonly quiet: number;
 }
 
+interface Waits {
+  /** The longest wait of a small request within each large one, milliseconds. */
+  readonly waits: number[];
+  readonly quiet: number[];
+}
+
 /**
  * Sends large requests one after the other while another process asks /healthz without pause; for
  * every large request the longest wait among the small ones that overlap it tells how long nothing
  * else was served.
  */
-export async function loopBlock(
+async function waitsOf(
   generator: Generator,
   pinger: Generator,
   entrance: Entrance,
   bytes: number,
   requests: number,
-): Promise<Block> {
+): Promise<Waits> {
   const body = requestBody(entrance.dialect, entrance.model('json-1k'), false, {
     padding: bytes,
     tools: entrance.tools ?? false,
@@ -168,8 +174,8 @@ export async function loopBlock(
   // A first part without pings warms the path up.
   const large = { ...singlePlan(entrance, 'json-1k', false), body, log: true };
   await generator.run({ ...large, maxRequests: 10 });
-  const pinging = pinger.run({ ...ping, durationMs: 1000 + requests * 40 });
-  await sleep(500);
+  const pinging = pinger.run({ ...ping, durationMs: 500 + requests * 40 });
+  await sleep(300);
   const windows: [number, number][] = [];
   for (let i = 0; i < requests; i++) {
     const log = (await generator.run(large)).log ?? [];
@@ -178,12 +184,38 @@ export async function loopBlock(
   }
   const pings = (await pinging).log ?? [];
   const first = pings[0] ?? 0;
-  const waits = windows.map(([from, to]) => worst(pings, from, to)).sort((a, b) => a - b);
   const length = median(windows.map(([from, to]) => to - from));
-  const calm = windows.map((_, i) => worst(pings, first + i * 5e6, first + i * 5e6 + length));
   return {
-    p50: median(waits),
-    p90: waits[Math.floor(waits.length * 0.9)] ?? Number.NaN,
-    quiet: median(calm),
+    waits: windows.map(([from, to]) => worst(pings, from, to)),
+    quiet: windows.map((_, i) => worst(pings, first + i * 5e6, first + i * 5e6 + length)),
   };
+}
+
+/** Large requests to a target in each of so many passes. */
+const A_PASS = 8;
+
+/** {@link waitsOf} each target in turn, again and again: what is to be compared stands side by side. */
+export async function loopBlocks(
+  generator: Generator,
+  pinger: Generator,
+  targets: readonly Target[],
+  bytes: number,
+  passes: number,
+): Promise<Partial<Record<TargetName, Block>>> {
+  const all = new Map<TargetName, Waits>(
+    targets.map(({ name }) => [name, { waits: [], quiet: [] }]),
+  );
+  for (let pass = 0; pass < passes; pass++) {
+    for (const target of shuffled(targets)) {
+      const { waits, quiet } = await waitsOf(generator, pinger, target, bytes, A_PASS);
+      all.get(target.name)!.waits.push(...waits);
+      all.get(target.name)!.quiet.push(...quiet);
+    }
+  }
+  const blocks: Partial<Record<TargetName, Block>> = {};
+  for (const [name, { waits, quiet }] of all) {
+    waits.sort((a, b) => a - b);
+    blocks[name] = { p50: median(waits), p90: percentile(waits, 0.9), quiet: median(quiet) };
+  }
+  return blocks;
 }

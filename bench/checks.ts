@@ -1,7 +1,7 @@
 /** The separate checks, one after the other, on the targets that they say something about. */
 
 import { freshMemory, manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
-import { aborts, loopBlock, startup } from './check-latency.ts';
+import { aborts, loopBlocks, startup } from './check-latency.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
 import type { Checks } from './goals.ts';
@@ -65,9 +65,9 @@ export async function runChecks(
     }
     const same = gateways.filter((target) => /^(relay|hopgate|hopgate-armed)$/.test(target.name));
     const pinger = startGenerator(`${bench.dir}/pinger.log`);
-    found.blocks = await each('large requests', same, (target) =>
-      loopBlock(generator, pinger, target, LARGE, options.quick ? 15 : 40),
-    );
+    await attempt('large requests', async () => {
+      found.blocks = await loopBlocks(generator, pinger, same, LARGE, options.quick ? 2 : 6);
+    });
     await pinger.child.stop();
     found.memory = await each('memory', product, ({ name }) => freshMemory(bench, generator, name));
     const held = options.quick ? product.slice(0, 1) : product;
