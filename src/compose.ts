@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { askThrough } from './compose-ask.ts';
-import { composeFeatures } from './compose-features.ts';
+import { composeFeatures, type OfExchange } from './compose-features.ts';
 import { memoryRoom } from './compose-memory.ts';
 import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
@@ -181,14 +181,9 @@ export function compose(options: ComposeOptions): Composed {
     ...shared,
     mend: options.repair === false ? undefined : mendBody,
     extras(exchange, ask, recording) {
-      const { features: all, space } =
-        options.repair === false
-          ? { features: [], space: undefined }
-          : features.of(exchange, ask, recording);
-      const own = state.extras(exchange, ask, space);
-      return own === undefined
-        ? { features: all }
-        : { ...own, features: [...own.features, ...all] };
+      const found = options.repair === false ? NOTHING : features.of(exchange, ask, recording);
+      const own = state.extras(exchange, ask, found.space);
+      return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
       joined(
@@ -304,5 +299,7 @@ export function compose(options: ComposeOptions): Composed {
     },
   };
 }
+
+const NOTHING: OfExchange = { features: [], space: undefined };
 
 const STARTED = Math.floor(Date.now() / 1000);

@@ -63,26 +63,29 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
 
 /** The line's members as JSON text: no object is made for what is only to be written. */
 function membersOf(record: ExchangeRecord): string {
-  const { userAgent, protocol, target, timings, usage, notes, error } = record;
+  const { id, userAgent, protocol, target, timings, usage, notes, error } = record;
   const client = userAgent === undefined ? quoted(protocol) : clientOf(userAgent, protocol);
-  let text = `"id":${JSON.stringify(record.id)},"client":${client}`;
-  if (target !== undefined) text += `,"target":${targetOf(target)}`;
-  text += `,"status":${record.status},"stream":${record.stream},"timings":{`;
-  if (timings.queue !== undefined) text += `"queue":${ms(timings.queue)},`;
-  if (timings.firstByte !== undefined) text += `"first_byte":${ms(timings.firstByte)},`;
-  text += `"total":${ms(timings.total)}}`;
-  if (usage !== undefined) {
-    text += `,"usage":{"input":${count(usage.input)},"output":${count(usage.output)}`;
-    if (usage.cacheRead !== undefined) text += `,"cache_read":${count(usage.cacheRead)}`;
-    if (usage.cacheWrite !== undefined) text += `,"cache_write":${count(usage.cacheWrite)}`;
-    if (usage.reasoning !== undefined) text += `,"reasoning":${count(usage.reasoning)}`;
-    text += '}';
-  }
-  if (notes !== undefined && notes !== '') text += `,"notes":${quoted(notes)}`;
-  text += `,"hops":${record.hops ?? 1}`;
-  if (error !== undefined) text += `,"error":${JSON.stringify(error.kind)}`;
-  if (error?.message !== undefined) text += `,"error_message":${quoted(error.message)}`;
-  return record.aborted === true ? `${text},"aborted":true` : text;
+  const asked = target === undefined ? '' : `,"target":${targetOf(target)}`;
+  const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
+  const noted = notes === undefined || notes === '' ? '' : `,"notes":${quoted(notes)}`;
+  const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
+  const why = error?.message === undefined ? '' : `,"error_message":${quoted(error.message)}`;
+  const left = record.aborted === true ? ',"aborted":true' : '';
+  return `"id":${JSON.stringify(id)},"client":${client}${asked},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${left}`;
+}
+
+function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
+  const waited = queue === undefined ? '' : `"queue":${ms(queue)},`;
+  const first = firstByte === undefined ? '' : `"first_byte":${ms(firstByte)},`;
+  return `{${waited}${first}"total":${ms(total)}}`;
+}
+
+function usageOf(usage: NonNullable<ExchangeRecord['usage']>): string {
+  const { input, output, cacheRead, cacheWrite, reasoning } = usage;
+  const read = cacheRead === undefined ? '' : `,"cache_read":${count(cacheRead)}`;
+  const written = cacheWrite === undefined ? '' : `,"cache_write":${count(cacheWrite)}`;
+  const thought = reasoning === undefined ? '' : `,"reasoning":${count(reasoning)}`;
+  return `{"input":${count(input)},"output":${count(output)}${read}${written}${thought}}`;
 }
 
 /** What clients and vendors wrote may hold anything; the rest of the line is ours. */

@@ -141,6 +141,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
     route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
   const routeModes = () => Object.values(routes);
   const may = (which: SampleMode) => mode === which || routeModes().includes(which);
+  const isIdle = () => !may('all') && !may('errors');
+  let idle = isIdle();
 
   const drop = (capture: Capture) => {
     free(capture.held);
@@ -275,7 +277,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   return {
     begin(exchange) {
-      if (closed || !(may('all') || may('errors'))) return undefined;
+      if (closed || idle) return undefined;
       const capture = new Capture(exchange, hooks);
       if (capture.dropped) return undefined;
       open.add(capture);
@@ -290,6 +292,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       ({ mode, routes = {}, redact = [] } = settings);
       literals = (settings.secrets ?? []).flatMap(spellings);
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
+      idle = isIdle();
     },
     flush,
     async eraseSpace(space) {
