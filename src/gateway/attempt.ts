@@ -11,8 +11,8 @@ import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { remedyForError, remedyForStatus } from '../upstream/classify.ts';
-import { type ChunkSource, readFirst } from '../upstream/transport.ts';
-import type { Sent, Upstream } from '../upstream/upstream.ts';
+import { type ChunkSource, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
+import type { Sending, Upstream } from '../upstream/upstream.ts';
 import { vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
 import type { Ask } from './ask.ts';
@@ -68,7 +68,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
   const first = hop.number === 1 && options.number === 1;
   if (first) abort.followSoon(exchange);
   else abort.follow(exchange.signal);
-  let sent: Sent | undefined;
+  let sending: Sending | undefined;
   let recorded: HopRecording | undefined;
   try {
     if (abort.aborted) throw gone();
@@ -83,7 +83,9 @@ export async function attempt(options: Attempt): Promise<Answer> {
         const { number, rule: route } = options;
         recorded = recording.hop(hop.number, number, { target, route, url, headers, body });
       });
-    sent = await upstream.send({
+    const beginning = upstream.begin(abort);
+    sending = beginning instanceof Promise ? await beginning : beginning;
+    const request = {
       path: protocol.upstreamPath,
       search: exchange.search,
       body,
@@ -93,13 +95,19 @@ export async function attempt(options: Attempt): Promise<Answer> {
       abort,
       onSend,
       onConnected: recording && (() => recorded?.connected()),
-    });
-    const { answer } = sent;
+    };
+    let answer: UpstreamAnswer;
+    try {
+      answer = await upstream.ask(sending, request);
+    } catch (thrown) {
+      throw sending.failed(thrown);
+    }
+    sending.begun();
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const failure = await refused(options, sent, same, notes, recorded);
+      const failure = await refused(options, sending, answer, notes, recorded);
       abort.unfollow();
-      sent.release();
+      sending.release();
       return failure;
     }
     const { headers, body: plain } = decoded(answer);
@@ -107,7 +115,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
       abort,
-      lease: sent,
+      lease: sending,
       recording: recorded,
     });
     const client = new Client(options, notes);
@@ -121,7 +129,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     return read instanceof Promise ? await read : read;
   } catch (thrown) {
     abort.unfollow();
-    sent?.release();
+    sending?.release();
     abort.abort();
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? gone() : thrown);
@@ -171,14 +179,13 @@ export const gone = (): GatewayError =>
 /** The vendor said no: its error by meaning, its own words kept when they can go out as they are. */
 async function refused(
   options: Attempt,
-  sent: Sent,
-  same: boolean,
+  { key }: Sending,
+  answer: UpstreamAnswer,
   notes: Notes,
   recorded: HopRecording | undefined,
 ): Promise<Failed> {
-  const { key } = sent;
   const { target } = options.routed;
-  const { status, headers, body } = decoded(sent.answer);
+  const { status, headers, body } = decoded(answer);
   const bytes = await readError(body, options.upstream.config.timeouts.idleMs);
   recorded?.chunk(bytes);
   const text = new TextDecoder().decode(bytes);
@@ -190,6 +197,7 @@ async function refused(
     key.rest((error.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
   }
   const failure: Failed = { kind: 'failed', error, remedy, target, notes };
+  const same = options.protocol === options.ask.protocol;
   return same ? { ...failure, raw: { status, headers, body: bytes } } : failure;
 }
 

@@ -4,7 +4,7 @@ import type { ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
-import { watchSilence } from '../lib/silence.ts';
+import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
 import { Slots } from './slots.ts';
@@ -29,29 +29,54 @@ export interface SendOptions {
 
 export interface Sent {
   readonly answer: UpstreamAnswer;
-  readonly key: LentKey;
-  /** Gives the provider's slot back; call it when the body is done with. */
+  /** As {@link Sending.release}. */
   release(): void;
 }
 
-class Answered implements Sent {
-  readonly answer: UpstreamAnswer;
+/** One try at sending a request: the slot it takes, the key it uses, and the limits on its time. */
+export class Sending {
   readonly key: LentKey;
+  readonly #config: ProviderConfig;
+  readonly #abort: Abort;
   readonly #release: () => void;
   readonly #limit: ReturnType<typeof setTimeout> | undefined;
+  readonly #watch: SilenceWatch;
+  #late = false;
 
-  constructor(
-    answer: UpstreamAnswer,
-    key: LentKey,
-    release: () => void,
-    limit: ReturnType<typeof setTimeout> | undefined,
-  ) {
-    this.answer = answer;
+  constructor(config: ProviderConfig, key: LentKey, abort: Abort, release: () => void) {
+    this.#config = config;
     this.key = key;
+    this.#abort = abort;
     this.#release = release;
-    this.#limit = limit;
+    const { totalMs, firstByteMs } = config.timeouts;
+    this.#limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
+    this.#watch = watchSilence(firstByteMs, () => {
+      this.#late = true;
+      abort.abort(new Error('no answer in time'));
+    });
   }
 
+  /** The answer's head has come. */
+  begun(): void {
+    this.#watch.stop();
+  }
+
+  /** No answer came: gives everything back. What to throw instead of what was thrown. */
+  failed(thrown: unknown): unknown {
+    this.#watch.stop();
+    this.release();
+    const { name, timeouts } = this.#config;
+    if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
+    if (!this.#late) return connectionError(name, thrown);
+    const seconds = Math.round(timeouts.firstByteMs / 1000);
+    return new GatewayError(
+      'timeout',
+      `Provider ${name} did not begin to answer within ${seconds} s.`,
+      { cause: thrown },
+    );
+  }
+
+  /** Gives the provider's slot back; call it when the body is done with. */
   release(): void {
     if (this.#limit !== undefined) clearTimeout(this.#limit);
     this.#release();
@@ -92,59 +117,50 @@ export class Upstream {
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
   }
 
+  /** The beginning of a try; waits where all slots are taken. Rejects with the abort's reason. */
+  begin(abort: Abort): Sending | Promise<Sending> {
+    const taken = this.#slots.take(abort);
+    return typeof taken === 'function'
+      ? new Sending(this.config, this.keys.lend(), abort, taken)
+      : taken.then((release) => new Sending(this.config, this.keys.lend(), abort, release));
+  }
+
+  /** What goes out, and the answer of any status. Whoever awaits it tells `sending` what came of it. */
+  ask(sending: Sending, options: SendOptions): Promise<UpstreamAnswer> {
+    const { config } = this;
+    const url = this.url(options.path, options.sameProtocol ? options.search : '');
+    const headers = this.#headers.of({
+      client: options.clientHeaders,
+      sameProtocol: options.sameProtocol,
+      protocol: config.protocol,
+      auth: config.auth,
+      key: sending.key.text,
+      stream: options.stream,
+      extra: config.headers,
+    });
+    options.onSend?.(url, headers);
+    return this.#transport({
+      url,
+      method: 'POST',
+      headers,
+      body: options.body,
+      abort: options.abort,
+      onConnected: options.onConnected,
+    });
+  }
+
   /**
-   * One try. Resolves with an answer of any status.
+   * One try as a whole. Resolves with an answer of any status.
    * @throws GatewayError timeout, or upstream when nothing answered; the abort's reason when aborted
    */
   async send(options: SendOptions): Promise<Sent> {
-    const { abort } = options;
-    const taken = this.#slots.take(abort);
-    const release = typeof taken === 'function' ? taken : await taken;
-    const key = this.keys.lend();
-    const { config } = this;
-    const { totalMs } = config.timeouts;
-    const limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    let late = false;
-    const watch = watchSilence(config.timeouts.firstByteMs, () => {
-      late = true;
-      abort.abort(new Error('no answer in time'));
-    });
+    const sending = await this.begin(options.abort);
     try {
-      const url = this.url(options.path, options.sameProtocol ? options.search : '');
-      const headers = this.#headers.of({
-        client: options.clientHeaders,
-        sameProtocol: options.sameProtocol,
-        protocol: config.protocol,
-        auth: config.auth,
-        key: key.text,
-        stream: options.stream,
-        extra: config.headers,
-      });
-      options.onSend?.(url, headers);
-      const answer = await this.#transport({
-        url,
-        method: 'POST',
-        headers,
-        body: options.body,
-        abort,
-        onConnected: options.onConnected,
-      });
-      return new Answered(answer, key, release, limit);
+      const answer = await this.ask(sending, options);
+      sending.begun();
+      return { answer, release: () => sending.release() };
     } catch (thrown) {
-      clearTimeout(limit);
-      release();
-      if (abort.reason instanceof GatewayError) throw abort.reason;
-      if (late) {
-        const seconds = Math.round(config.timeouts.firstByteMs / 1000);
-        throw new GatewayError(
-          'timeout',
-          `Provider ${config.name} did not begin to answer within ${seconds} s.`,
-          { cause: thrown },
-        );
-      }
-      throw connectionError(config.name, thrown);
-    } finally {
-      watch.stop();
+      throw sending.failed(thrown);
     }
   }
 }
