@@ -2,6 +2,7 @@
 
 import pino from 'pino';
 import { redactText } from '../lib/redact.ts';
+import { batched, type Lines, MOST_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -45,12 +46,16 @@ export function createLog(options: LogOptions = {}): Log {
   const given = options.write;
   const lines: Lines =
     given === undefined
-      ? batched(pino.destination({ dest: 2, sync: true }), withoutSecrets)
+      ? batched(
+          pino.destination({ dest: 2, sync: true, maxLength: MOST_HELD_BYTES }),
+          withoutSecrets,
+          (lost) => event(log, 'log.lost', { lines: lost }, 'warn'),
+        )
       : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
   // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
   const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
   const stream = { write: (line: string) => lines.now(shown(redactText(line).text)) };
-  const log = pino(
+  const log: Log = pino(
     {
       level,
       base: undefined,
@@ -81,40 +86,6 @@ function isoNow(): string {
     lastText = new Date(now).toISOString();
   }
   return lastText;
-}
-
-interface Lines {
-  /** Written on return, behind all that waited. */
-  now(line: string): void;
-  soon(line: string): void;
-}
-
-/**
- * The lines that may wait go out together at the end of the turn of the event loop, or of the process: one
- * search for secrets and one system call under load, and a crash loses none but of its own turn.
- */
-function batched(
-  stderr: { write(text: string): unknown },
-  withoutSecrets: (lines: string) => string,
-): Lines {
-  let waiting = '';
-  const flush = () => {
-    if (waiting === '') return;
-    const text = waiting;
-    waiting = '';
-    stderr.write(withoutSecrets(text));
-  };
-  process.on('exit', flush);
-  return {
-    now(line) {
-      waiting += line;
-      flush();
-    },
-    soon(line) {
-      if (waiting === '') queueMicrotask(flush);
-      waiting += line;
-    },
-  };
 }
 
 /** A log that says nothing, for tests and for commands that only print. */

@@ -1,7 +1,10 @@
 /** The log: one line each, JSON or readable, never a credential. */
 
 import { describe, expect, test } from 'bun:test';
+import { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
 import fc from 'fast-check';
+import { batched } from '../../src/telemetry/batched-lines.ts';
 import { type ExchangeRecord, logExchange, shortAgent } from '../../src/telemetry/exchange.ts';
 import { createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
 
@@ -240,6 +243,49 @@ describe('lines are on stderr, and stdout stays empty', () => {
       expect(text).not.toContain('hunter-two');
       expect(text.split('**********')).toHaveLength(12);
     }
+  });
+
+  const FULL = '/dev/full';
+  test.skipIf(!existsSync(FULL))(
+    'a full disk fails nobody who has something to tell, and fills no memory',
+    () => {
+      const script = `import { createLog, maskedEvent } from ${path};
+      const log = createLog({ format: 'json' });
+      log.info('first');
+      const before = process.memoryUsage.rss();
+      const long = '"a":"' + 'x'.repeat(10_000) + '"';
+      for (let i = 0; i < 10_000; i++) {
+        maskedEvent(log, 'exchange', long, 'info');
+        if (i % 20 === 0) await new Promise((done) => setImmediate(done));
+      }
+      log.info('last');
+      console.log(process.memoryUsage.rss() - before < 50e6);`;
+      const { stdout, exitCode } = Bun.spawnSync([process.execPath, '-e', script], {
+        stderr: Bun.file(FULL),
+      });
+      expect([stdout.toString(), exitCode]).toEqual(['true\n', 0]);
+    },
+  );
+
+  test('how many were lost is told once they can be written again', () => {
+    const stderr = new EventEmitter();
+    const told: string[] = [];
+    const destination = Object.assign(stderr, { write: (text: string) => told.push(text) });
+    const lost: number[] = [];
+    const lines = batched(
+      destination,
+      (text) => text,
+      (count) => lost.push(count),
+    );
+    lines.now('a\n');
+    stderr.emit('drain');
+    stderr.emit('drop', 'b\nc\n');
+    stderr.emit('drop', 'd\n');
+    stderr.emit('error', new Error('ENOSPC'));
+    expect(lost).toEqual([]);
+    stderr.emit('drain');
+    stderr.emit('drain');
+    expect([told, lost]).toEqual([['a\n'], [3]]);
   });
 
   test('all of them, in order, when the process ends by itself or by exit', () => {
