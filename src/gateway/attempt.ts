@@ -83,6 +83,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
         const { number, rule: route } = options;
         recorded = recording.hop(hop.number, number, { target, route, url, headers, body });
       });
+    // The steps of `Upstream.send`: every exchange comes by here, and one more function that waits would be felt.
     const beginning = upstream.begin(abort);
     sending = beginning instanceof Promise ? await beginning : beginning;
     const request = {

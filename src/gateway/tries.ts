@@ -24,12 +24,12 @@ export interface Tries {
  * except that a vendor's refusal of the request itself ends it at once. A refusal of the history is
  * answered once, by the same target with what the refusal names taken out.
  */
-export async function runTries(those: Tries, targets: readonly RoutedTarget[]): Promise<Answer> {
+export async function runTries(hop: Tries, targets: readonly RoutedTarget[]): Promise<Answer> {
   let last: Failed | undefined;
   let tries = 0;
   let mended = false;
   for (const routed of targets) {
-    const upstream = those.upstream(routed);
+    const upstream = hop.upstream(routed);
     const { retry } = upstream.config;
     // The words are this target's own: the next one gets the whole history.
     let refusal: GatewayError | undefined;
@@ -37,20 +37,20 @@ export async function runTries(those: Tries, targets: readonly RoutedTarget[]): 
     let keysLeft = upstream.keys.size - 1;
     for (let attempt = 1; ; ) {
       tries++;
-      const answer = await those.attempt(routed, tries, refusal);
-      if (answer.kind !== 'failed') return ended(those, answer, tries);
+      const answer = await hop.attempt(routed, tries, refusal);
+      if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
-      if (!mended && !those.signal.aborted && historyRefusal(answer.error) !== undefined) {
+      if (!mended && !hop.signal.aborted && historyRefusal(answer.error) !== undefined) {
         mended = true;
         refusal = answer.error;
-        those.onRetry(answer);
+        hop.onRetry(answer);
         continue;
       }
-      if (answer.remedy === 'never' || those.signal.aborted) return ended(those, answer, tries);
+      if (answer.remedy === 'never' || hop.signal.aborted) return ended(hop, answer, tries);
       if (answer.remedy === 'next-target') break;
       if ((answer.remedy === 'next-key' || answer.error.status === 429) && keysLeft > 0) {
         keysLeft--;
-        those.onRetry(answer);
+        hop.onRetry(answer);
         continue;
       }
       if (answer.remedy === 'next-key' || attempt >= retry.attempts) break;
@@ -62,13 +62,13 @@ export async function runTries(those: Tries, targets: readonly RoutedTarget[]): 
       );
       if (delay === undefined) break;
       attempt++;
-      those.onRetry(answer);
-      await pause(delay, those.signal);
+      hop.onRetry(answer);
+      await pause(delay, hop.signal);
     }
-    if (last !== undefined) those.onRetry(last);
+    if (last !== undefined) hop.onRetry(last);
   }
   return ended(
-    those,
+    hop,
     last ?? {
       kind: 'failed',
       error: new GatewayError('internal', 'No target was tried.'),
@@ -80,8 +80,8 @@ export async function runTries(those: Tries, targets: readonly RoutedTarget[]): 
   );
 }
 
-function ended(those: Tries, answer: Answer, tries: number): Answer {
-  those.tried(answer, tries);
+function ended(hop: Tries, answer: Answer, tries: number): Answer {
+  hop.tried(answer, tries);
   return answer;
 }
 

@@ -29,8 +29,8 @@ const tooLarge = (limit: number) =>
   );
 
 /**
- * The body's bytes, as they came to hand. `content-length` is checked before anything is read, and the limit holds for the
- * decoded size too, so that a small body cannot unfold into a large one.
+ * The body's bytes, as they came to hand. `content-length` is checked before anything is read, and the
+ * limit holds for the decoded size too, so that a small body cannot unfold into a large one.
  * @throws GatewayError too_large (413), or invalid_request for an unknown or broken encoding
  */
 export function readBody(
