@@ -4,7 +4,7 @@ import { sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
 import { type LoadResult, together } from './load-plan.ts';
 import { cpuBetween, cpuSample, peakResident, residentMegabytes } from './process-usage.ts';
-import { planFor, type Scenario, type ScenarioName, shortened } from './scenarios.ts';
+import { leadIn, planFor, type Scenario, type ScenarioName, shortened } from './scenarios.ts';
 import { median, shuffled } from './statistics.ts';
 import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
 
@@ -52,7 +52,7 @@ async function warmUp(
 }
 
 async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
-  const window = shortened(scenario, RUN_IN_WINDOW * share);
+  const window = scenario.stamped ? leadIn(scenario) : shortened(scenario, RUN_IN_WINDOW * share);
   await settle(target, window, generator, RUN_IN_WINDOWS);
 }
 
@@ -118,6 +118,8 @@ function cellOf(
 // The speed of a shared machine moves by a third within minutes. What is to be compared runs side by
 // side: each target's time with a scenario is cut into slices, and every slice of one target stands
 // among the same slices of the others. A wave of paced streams cannot be cut: there are two of them.
+// Whoever stood idle for the seconds between is slow for some 70 ms (the caches hold what the others did,
+// the runtime gave memory back): a lead-in comes before each slice and does not count.
 const SLICES = 5;
 const WAVES = 2;
 
@@ -131,18 +133,18 @@ async function interleaved(
 ): Promise<Cell[]> {
   const slices = new Map(targets.map((target) => [target, [] as Slice[]]));
   for (const target of shuffled(targets)) {
-    if (!scenario.stamped) await runIn(target, scenario, generator, share);
+    await runIn(target, scenario, generator, share);
     if (isPeer(target.name)) {
       slices.get(target)!.push(await slice(shortened(scenario, share), target, generator));
     }
   }
   const passes = scenario.stamped ? WAVES : SLICES;
   const cut = shortened(scenario, share / passes);
-  // The first pass brings those back to work that stood idle meanwhile: it does not count.
-  for (let pass = 0; pass <= passes; pass++) {
+  const lead = leadIn(scenario);
+  for (let pass = 0; pass < passes; pass++) {
     for (const target of shuffled(targets.filter(({ name }) => !isPeer(name)))) {
-      const one = await slice(cut, target, generator);
-      if (pass > 0) slices.get(target)!.push(one);
+      await slice(lead, target, generator);
+      slices.get(target)!.push(await slice(cut, target, generator));
     }
   }
   return targets.map((target) => cellOf(round, scenario, target.name, slices.get(target)!));

@@ -80,6 +80,13 @@ export function shortened(scenario: Scenario, share: number): Scenario {
     : { ...scenario, durationMs: Math.round(scenario.durationMs * share) };
 }
 
+/** A short run of the same kind. */
+export function leadIn(scenario: Scenario): Scenario {
+  return scenario.stamped
+    ? { ...scenario, model: 'paced-20x20ms', events: 20 }
+    : { ...scenario, durationMs: 150 };
+}
+
 const SYSTEM = 'You are a careful assistant. '.repeat(6).trim();
 const QUESTION = 'Please explain how a hash table deals with collisions. '.repeat(5).trim();
 
