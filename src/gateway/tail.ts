@@ -20,8 +20,8 @@ const SMALL_BYTES = 1024;
 /**
  * Keeps the last frames, up to 16 KB or somewhat more: the last few chunks, and what stood before them
  * as a copy in one buffer that is written round and round (a chunk held by reference costs many times
- * its length) and grows when longer frames come. With marks (the beginnings of a terminal that may be larger), everything from the first mark on is
- * kept, in chunks.
+ * its length) and grows when longer frames come. With marks (the beginnings of a terminal that may be
+ * larger), everything from the first mark on is kept, in chunks.
  */
 export class Tail {
   readonly #marks: readonly Buffer[];

@@ -14,7 +14,7 @@ import type {
   ToolRun,
 } from '../feature.ts';
 import type { Blanked } from './blank-body.ts';
-import { Edge, type EdgeFacts, type RawFacts } from './edge.ts';
+import { Edge, type EdgeFacts, type Hidden, type RawFacts } from './edge.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { round, sampleError } from './meta.ts';
 import { sessionOf } from './session.ts';
@@ -38,7 +38,10 @@ export interface CaptureHooks {
   ended(capture: Capture): void;
 }
 
-export class Capture implements Recording {
+// What an edge takes beside its body: headers, facts, the places of its chunks.
+const EDGE_BYTES = 2048;
+
+export class Capture implements Recording, Hidden {
   readonly id: string;
   readonly entry: ProtocolName;
   readonly time: number;
@@ -50,11 +53,10 @@ export class Capture implements Recording {
   memorySpace: string | undefined;
   readonly edges: Edge[] = [];
   readonly tools: SampleToolRun[] = [];
-  readonly secrets: KnownSecrets;
   /** Content that is blanked in the bodies. */
   readonly blanked: readonly Blanked[];
   fate: Fate = 'undecided';
-  /** There was no room for it. */
+  /** Nothing of it is kept: there was no room, or nobody wants it. */
   dropped = false;
   told: Told | undefined;
   /** Credentials masked in headers and URLs. */
@@ -64,6 +66,8 @@ export class Capture implements Recording {
   /** Bytes held in memory. */
   held = 0;
   readonly #hooks: CaptureHooks;
+  readonly #literals: readonly string[];
+  #secrets: KnownSecrets | undefined;
   readonly #since = performance.now();
   #asked: RecordedExchange | undefined;
   #client: Edge | undefined;
@@ -75,10 +79,11 @@ export class Capture implements Recording {
     this.entry = exchange.protocol.name;
     this.time = hooks.now();
     this.owner = exchange.owner;
-    this.secrets = new KnownSecrets(hooks.literals);
+    this.#literals = hooks.literals;
     this.blanked = hooks.blank;
     this.#asked = exchange;
-    const request = this.#edge('client-request', false, {}, { headers: exchange.headers });
+    const { headers } = exchange;
+    const request = this.#edge('client-request', false, { at: this.#now() }, { headers });
     this.#push(request, exchange.body);
     this.#close(request);
   }
@@ -96,19 +101,15 @@ export class Capture implements Recording {
     }
     const edges: Edge[] = [];
     this.#running = { hop, attempt, edges };
-    const place: EdgeFacts = {
-      hop,
-      try: attempt,
-      protocol: sent.target.protocol,
-      target: targetName(sent.target),
-    };
-    const open = (stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts) => {
-      const edge = this.#edge(prefix + stage, sse, { ...place, ...facts }, raw);
+    const { url, headers, target } = sent;
+    const { protocol } = target;
+    const open = (stage: string, sse: boolean, raw?: RawFacts) => {
+      const facts = { hop, try: attempt, at: this.#now(), protocol, target: targetName(target) };
+      const edge = this.#edge(prefix + stage, sse, facts, raw);
       edges.push(edge);
       return edge;
     };
-    const { url, headers } = sent;
-    const request = open('provider-request', false, {}, { url, headers });
+    const request = open('provider-request', false, { url, headers });
     this.#push(request, sent.body);
     this.#close(request);
     let answer: Edge | undefined;
@@ -119,7 +120,8 @@ export class Capture implements Recording {
       start: (status, answered) => {
         if (this.#over || answer !== undefined) return;
         const stage = status >= 400 ? 'provider-error' : 'provider-response';
-        answer = open(stage, isSse(answered), { status }, { headers: answered });
+        answer = open(stage, isSse(answered), { headers: answered });
+        answer.facts.status = status;
       },
       chunk: (chunk) => {
         if (answer !== undefined) this.#push(answer, chunk);
@@ -128,7 +130,8 @@ export class Capture implements Recording {
         if (this.#over || answer?.over === true) return;
         if (answer === undefined) {
           if (error === undefined) return;
-          answer = open('provider-error', false, { made: true });
+          answer = open('provider-error', false);
+          answer.facts.made = true;
           this.#push(answer, Buffer.from(JSON.stringify({ error: madeError(error) })));
         }
         if (error !== undefined) answer.facts.error = sampleError(error);
@@ -149,7 +152,8 @@ export class Capture implements Recording {
 
   clientStart(status: number, headers: HeaderFields): void {
     if (this.#over || this.#client !== undefined) return;
-    this.#client = this.#edge('client-response', isSse(headers), { status }, { headers });
+    const facts = { status, at: this.#now() };
+    this.#client = this.#edge('client-response', isSse(headers), facts, { headers });
   }
 
   clientChunk(chunk: Uint8Array | string): void {
@@ -186,12 +190,23 @@ export class Capture implements Recording {
     }
   }
 
-  /** Gives back all memory; nothing of it will be written. */
+  /** Lets go of everything; nothing of it will be written. */
   drop(): void {
     this.dropped = true;
     this.fate = 'discard';
     for (const edge of this.edges) edge.release();
+    this.#asked = undefined;
     this.held = 0;
+  }
+
+  /** Something of it is there to be removed. */
+  get onDisk(): boolean {
+    return this.announced || this.edges.some(({ file }) => file !== undefined);
+  }
+
+  get secrets(): KnownSecrets {
+    this.#secrets ??= new KnownSecrets(this.#literals);
+    return this.#secrets;
   }
 
   get #over(): boolean {
@@ -203,10 +218,10 @@ export class Capture implements Recording {
   }
 
   #edge(stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts): Edge {
-    const literals = () => this.secrets.literals;
-    const edge = new Edge(stage, sse, { ...facts, at: this.#now() }, literals, this.blanked);
+    const edge = new Edge(stage, sse, facts, this);
     edge.raw = raw;
     this.edges.push(edge);
+    if (!this.dropped && this.#hooks.took(this, EDGE_BYTES)) this.held += EDGE_BYTES;
     return edge;
   }
 

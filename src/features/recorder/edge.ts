@@ -33,6 +33,13 @@ export interface RawFacts {
   readonly url?: string;
 }
 
+/** What of an exchange does not go to disk. */
+export interface Hidden {
+  readonly secrets: { readonly literals: readonly string[] };
+  /** Content that is blanked: such a body is written only once it is whole. */
+  readonly blanked: readonly Blanked[];
+}
+
 /** Bytes masked at a time: a slice of the event loop of some hundred microseconds. */
 const SLICE = 65_536;
 
@@ -56,31 +63,24 @@ export class Edge {
   /** Credentials that were found only across several events. */
   splitMasked = 0;
   #waiting: Uint8Array[] = [];
-  readonly #mask: BodyMask;
-  readonly #blank: readonly Blanked[];
+  /** Once something is written: most exchanges are not. */
+  #mask: BodyMask | undefined;
+  readonly #hidden: Hidden;
 
-  /** @param blank content that is blanked: such a body is written only once it is whole */
-  constructor(
-    stage: string,
-    sse: boolean,
-    facts: EdgeFacts,
-    literals: () => readonly string[],
-    blank: readonly Blanked[] = [],
-  ) {
+  constructor(stage: string, sse: boolean, facts: EdgeFacts, hidden: Hidden) {
     this.stage = stage;
     this.sse = sse;
     this.pace = sse ? new Pace() : undefined;
     this.facts = facts;
-    this.#mask = new BodyMask(literals);
-    this.#blank = blank;
+    this.#hidden = hidden;
   }
 
   get masked(): number {
-    return this.#mask.count + this.splitMasked;
+    return (this.#mask?.count ?? 0) + this.splitMasked;
   }
 
   get dirty(): boolean {
-    const waits = this.#waiting.length > 0 && (this.#blank.length === 0 || this.over);
+    const waits = this.#waiting.length > 0 && (this.#hidden.blanked.length === 0 || this.over);
     return waits || (this.over && !this.finished);
   }
 
@@ -93,39 +93,40 @@ export class Edge {
     this.#waiting.push(chunk);
   }
 
-  /** Lets go of what waits; how many bytes that were. */
-  release(): number {
-    const bytes = this.#waiting.reduce((sum, chunk) => sum + chunk.length, 0);
+  /** Lets go of what waits. */
+  release(): void {
     this.#waiting = [];
-    return bytes;
   }
 
   /**
-   * Masks what waits and hands it over in pieces, `free` telling of the memory that each one gives
-   * back. Between pieces the event loop gets its turn.
+   * Masks what waits and hands it over in pieces, with how many bytes they were before: memory that is
+   * free once the pieces are written. Between pieces the event loop gets its turn.
    */
-  async drain(free: (bytes: number) => void): Promise<Uint8Array[]> {
-    const out: Uint8Array[] = [];
-    if (this.#blank.length > 0) {
-      if (!this.over) return out;
+  async drain(): Promise<{ readonly pieces: Uint8Array[]; readonly taken: number }> {
+    const pieces: Uint8Array[] = [];
+    let taken = 0;
+    const { blanked } = this.#hidden;
+    this.#mask ??= new BodyMask(() => this.#hidden.secrets.literals);
+    if (blanked.length > 0) {
+      if (!this.over) return { pieces, taken };
       if (this.#waiting.length > 0) {
-        this.#waiting = [blankBody(Buffer.concat(this.#waiting), this.sse, this.#blank)];
+        this.#waiting = [blankBody(Buffer.concat(this.#waiting), this.sse, blanked)];
       }
     }
     while (this.#waiting.length > 0) {
       const chunk = joined(this.#waiting);
-      free(chunk.length);
+      taken += chunk.length;
       for (let at = 0; at < chunk.length; at += SLICE) {
         if (at > 0) await new Promise((resolve) => setImmediate(resolve));
         const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
-        if (piece.length > 0) out.push(piece);
+        if (piece.length > 0) pieces.push(piece);
       }
     }
     if (this.over) {
-      out.push(this.#mask.end());
+      pieces.push(this.#mask.end());
       this.finished = true;
     }
-    return out;
+    return { pieces, taken };
   }
 }
 

@@ -144,12 +144,18 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const isIdle = () => !may('all') && !may('errors');
   let idle = isIdle();
 
-  const drop = (capture: Capture) => {
+  /** Nothing of it is to be kept; what is on disk already goes with a visit. */
+  const forget = (capture: Capture) => {
     free(capture.held);
     capture.drop();
+    // Those without a file would wait behind those with many: more of them than there is memory for.
+    if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
+    else queue.add(capture, true);
+  };
+  const drop = (capture: Capture) => {
     count.dropped++;
     trouble('dropped: more comes than can be written', `${limits.memory} bytes wait already`);
-    queue.add(capture, true);
+    forget(capture);
   };
 
   const hooks: CaptureHooks = {
@@ -183,8 +189,12 @@ export function openRecorder(options: RecorderOptions): Recorder {
     ended: (capture) => {
       const which = wanted(capture.told?.route);
       const keep = which === 'all' || (which === 'errors' && failed(capture));
-      if (!keep) count.passed++;
-      capture.fate = keep ? 'write' : 'discard';
+      if (!keep) {
+        count.passed++;
+        forget(capture);
+        return;
+      }
+      capture.fate = 'write';
       queue.add(capture, true);
     },
   };
@@ -192,11 +202,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
   /** One visit: writes what a capture has, or removes it. */
   const visit = async (capture: Capture): Promise<void> => {
     try {
-      if (capture.fate === 'discard') {
-        free(capture.held);
-        capture.held = 0;
+      if (capture.dropped) {
         open.delete(capture);
-        for (const edge of capture.edges) edge.release();
         await unsave(capture, root);
         if (capture.announced) tellGone([capture.id]);
         return;
@@ -209,6 +216,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
       }
       tellRow(() => meta);
       open.delete(capture);
+      free(capture.held);
+      capture.held = 0;
       count.written++;
       troubled = '';
       unwritten.push(meta);
@@ -299,9 +308,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       let count = 0;
       for (const capture of open) {
         if (capture.memorySpace !== space) continue;
-        free(capture.held);
-        capture.drop();
-        queue.add(capture, true);
+        forget(capture);
         count++;
       }
       await flush();

@@ -72,10 +72,7 @@ async function saveEdge(
 ): Promise<void> {
   if (!edge.dirty) return;
   const name = edge.name(capture.id);
-  const pieces = await edge.drain((bytes) => {
-    capture.held -= bytes;
-    free(bytes);
-  });
+  const { pieces, taken } = await edge.drain();
   const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   if (capture.dropped || (bytes.length === 0 && edge.file !== undefined)) return;
   const path = join(folder, edge.file ?? name);
@@ -83,6 +80,10 @@ async function saveEdge(
   else await appendFile(path, bytes);
   edge.file ??= name;
   edge.written += bytes.length;
+  // Who was dropped meanwhile has given back all there was.
+  if (capture.dropped) return;
+  capture.held -= taken;
+  free(taken);
 }
 
 /** A key that a model says word by word stands in no single event: the finished stream is looked at once more. */

@@ -3,6 +3,8 @@
 export interface VisitQueue<T> {
   /** `soon`: it is over; its visit begins behind this turn of the event loop. */
   add(item: T, soon: boolean): void;
+  /** Takes it out again; false: its visit is under way. */
+  cancel(item: T): boolean;
   /** Begins visits as long as there is room. */
   pump(): void;
   /** Resolves when nothing waits and nothing is under way. */
@@ -54,6 +56,12 @@ export function visitQueue<T>(
         soon = false;
         pump();
       });
+    },
+    cancel(item) {
+      if (busy.has(item)) return false;
+      first.delete(item);
+      later.delete(item);
+      return true;
     },
     pump,
     async idle() {

@@ -246,6 +246,46 @@ describe('bounds', () => {
     expect(warned).toHaveLength(1);
   });
 
+  test('exchanges that are not kept do not pile up behind those that are written', async () => {
+    open({ mode: 'errors' });
+    for (let i = 0; i < 100; i++) {
+      const fine = recorder!.begin(exchange())!;
+      play(fine, { answer: ['{}'] });
+      fine.end(told());
+    }
+    expect(recorder!.counters()).toMatchObject({ passed: 100, held: 0, open: 0 });
+    await recorder!.close();
+
+    const memory = 200_000;
+    open({ limits: { memory } });
+    for (let i = 0; i < 100; i++) {
+      const recording = recorder!.begin(exchange());
+      if (recording === undefined) continue;
+      play(recording, { answer: [new Uint8Array(10_000).fill(0x61)] });
+      recording.end(told());
+    }
+    // Nothing has been written yet: those that fit are there, and no others.
+    const { dropped, open: waiting, held } = recorder!.counters();
+    expect(dropped + waiting).toBe(100);
+    expect(waiting).toBeGreaterThan(5);
+    expect(waiting).toBeLessThan(memory / 10_000);
+    expect(held).toBeLessThanOrEqual(memory);
+    await recorder!.flush();
+    expect(recorder!.counters()).toMatchObject({ written: waiting, dropped, held: 0, open: 0 });
+  });
+
+  test('many exchanges of a few bytes are bounded as well as few of many bytes', () => {
+    const memory = 1_000_000;
+    open({ limits: { memory } });
+    for (let i = 0; i < 1000; i++) {
+      const recording = recorder!.begin(exchange());
+      if (recording === undefined) continue;
+      play(recording, { answer: ['{}'] });
+      recording.end(told());
+    }
+    expect(recorder!.counters().open).toBeLessThan(memory / 6000);
+  });
+
   test('a body beyond its own limit is cut and says so', async () => {
     const given = exchange({ body: 'x'.repeat(5000) });
     open({ limits: { body: 1000 } })
