@@ -235,13 +235,16 @@ function checkGoals(checks: Checks): Verdict[] {
       most(ours.map((t) => checks.stalled?.[t])),
     ),
     judge(
-      'Soak: growth after warm-up',
+      'Soak: growth of what stays, after warm-up',
       { atMost: 10 },
       'flat',
       ' MB',
       most(soaks.map(([, s]) => s.growth)),
       soaks
-        .map(([t, s]) => `${t} ${s.requests} requests, ${s.aborted} aborts: ${s.growth.toFixed(1)}`)
+        .map(
+          ([t, s]) =>
+            `${t} ${s.requests} requests, ${s.aborted} aborts: ${s.growth.toFixed(1)} (${s.atRest.at(-1)?.toFixed(0)}, under load up to ${s.peak.toFixed(0)})`,
+        )
         .join('; '),
     ),
     judge('Binary, start to first answer', { atMost: 60 }, '35', ' ms', checks.startupMs),

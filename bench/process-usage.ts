@@ -76,20 +76,6 @@ export function residentMegabytes(pid: number): number {
   return kilobytes / 1024;
 }
 
-/** Lowest resident megabytes of the tree while `work` runs, looked at every 25 ms. */
-export async function lowestResident(pid: number, work: Promise<unknown>): Promise<number> {
-  let lowest = residentMegabytes(pid);
-  const timer = setInterval(() => {
-    lowest = Math.min(lowest, residentMegabytes(pid));
-  }, 25);
-  try {
-    await work;
-    return lowest;
-  } finally {
-    clearInterval(timer);
-  }
-}
-
 /** Highest resident megabytes of the tree while `work` runs, looked at every 25 ms. */
 export async function peakResident<T>(pid: number, work: Promise<T>): Promise<[T, number]> {
   let peak = residentMegabytes(pid);
