@@ -118,8 +118,8 @@ function cellOf(
 // The speed of a shared machine moves by a third within minutes. What is to be compared runs side by
 // side: each target's time with a scenario is cut into slices, and every slice of one target stands
 // among the same slices of the others. A wave of paced streams cannot be cut: there are two of them.
-// Whoever stood idle for the seconds between is slow for some 70 ms (the caches hold what the others did,
-// the runtime gave memory back): a lead-in comes before each slice and does not count.
+// Whoever stood idle for the seconds between is slow for some 70 ms, while the caches hold what the others
+// did: a lead-in comes before each slice and does not count.
 const SLICES = 5;
 const WAVES = 2;
 

@@ -13,9 +13,9 @@ export class Slots {
   }
 
   /**
-   * Takes a slot, at once when one is free; resolves to the function that gives it back (safe to
-   * call more than once). Rejects with the reason of the asker's
-   * signal when that fires first; nobody reads the signal where there is room.
+   * Takes a slot, at once when one is free; resolves to the function that gives it back (safe to call
+   * more than once). Rejects with the reason of the asker's signal when that fires first; nobody reads
+   * the signal where there is room.
    */
   take(asker: { readonly signal: AbortSignal }): (() => void) | Promise<() => void> {
     if (this.#limit === 0) return UNLIMITED;

@@ -19,7 +19,10 @@ import { KnownSecrets } from './known-secrets.ts';
 import { round, sampleError } from './meta.ts';
 import { sessionOf } from './session.ts';
 
-/** `undecided`: in memory until it is known whether it is wanted. */
+/**
+ * `undecided`: in memory until it is known whether it is wanted. `discard`: nothing of it is kept, because
+ * there is no room or nobody wants it.
+ */
 export type Fate = 'undecided' | 'write' | 'discard';
 
 export interface CaptureHooks {
@@ -31,7 +34,7 @@ export interface CaptureHooks {
   readonly blank: readonly Blanked[];
   /** Bytes of one body that are kept. */
   readonly bodyBytes: number;
-  /** Bytes came in; false: there is no room, the sample goes. */
+  /** Bytes came in, and are held by the capture from now on; false: there is no room, the sample goes. */
   took(capture: Capture, bytes: number): boolean;
   /** The route is known. */
   routed(capture: Capture, route: string | undefined): void;
@@ -56,14 +59,12 @@ export class Capture implements Recording, Hidden {
   /** Content that is blanked in the bodies. */
   readonly blanked: readonly Blanked[];
   fate: Fate = 'undecided';
-  /** Nothing of it is kept: there was no room, or nobody wants it. */
-  dropped = false;
   told: Told | undefined;
   /** Credentials masked in headers and URLs. */
   masked = 0;
   /** The meta file that says `open` is on disk. */
   announced = false;
-  /** Bytes held in memory. */
+  /** Bytes held in memory: the recorder's account. */
   held = 0;
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
@@ -192,11 +193,13 @@ export class Capture implements Recording, Hidden {
 
   /** Lets go of everything; nothing of it will be written. */
   drop(): void {
-    this.dropped = true;
     this.fate = 'discard';
     for (const edge of this.edges) edge.release();
     this.#asked = undefined;
-    this.held = 0;
+  }
+
+  get dropped(): boolean {
+    return this.fate === 'discard';
   }
 
   /** Something of it is there to be removed. */
@@ -221,7 +224,7 @@ export class Capture implements Recording, Hidden {
     const edge = new Edge(stage, sse, facts, this);
     edge.raw = raw;
     this.edges.push(edge);
-    if (!this.dropped && this.#hooks.took(this, EDGE_BYTES)) this.held += EDGE_BYTES;
+    if (!this.dropped) this.#hooks.took(this, EDGE_BYTES);
     return edge;
   }
 
@@ -231,7 +234,6 @@ export class Capture implements Recording, Hidden {
     if (chunk.length > room) edge.facts.cut = true;
     const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
     if (kept.length === 0 || !this.#hooks.took(this, kept.length)) return;
-    this.held += kept.length;
     // Of answers; a request is all there when it begins.
     if (edge.facts.status !== undefined) {
       const now = this.#now();

@@ -134,8 +134,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
     troubled = what;
     warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
   };
-  const free = (bytes: number) => {
+  const free = (capture: Capture, bytes: number) => {
     held -= bytes;
+    capture.held -= bytes;
   };
   const wanted = (route: string | undefined): SampleMode =>
     route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
@@ -146,7 +147,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   /** Nothing of it is to be kept; what is on disk already goes with a visit. */
   const forget = (capture: Capture) => {
-    free(capture.held);
+    free(capture, capture.held);
     capture.drop();
     // Those without a file would wait behind those with many: more of them than there is memory for.
     if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
@@ -173,6 +174,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         return false;
       }
       held += bytes;
+      capture.held += bytes;
       // What might be thrown away later makes room as well, before anything has to be dropped.
       if (capture.fate === 'undecided' && held > limits.memory / 2 && !may('off')) {
         capture.fate = 'write';
@@ -216,8 +218,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       }
       tellRow(() => meta);
       open.delete(capture);
-      free(capture.held);
-      capture.held = 0;
+      free(capture, capture.held);
       count.written++;
       troubled = '';
       unwritten.push(meta);
@@ -226,7 +227,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       trouble(`cannot write to ${root}`, error);
       open.delete(capture);
       if (!capture.dropped) {
-        free(capture.held);
+        free(capture, capture.held);
         capture.drop();
         count.dropped++;
       }

@@ -13,8 +13,8 @@ export interface SaveOptions {
   readonly root: string;
   /** Names this process in files of open exchanges. */
   readonly run: string;
-  /** Memory was given back. */
-  readonly free: (bytes: number) => void;
+  /** The capture gives memory back. */
+  readonly free: (capture: Capture, bytes: number) => void;
 }
 
 const PRIVATE = { mode: 0o600 } as const;
@@ -82,8 +82,7 @@ async function saveEdge(
   edge.written += bytes.length;
   // Who was dropped meanwhile has given back all there was.
   if (capture.dropped) return;
-  capture.held -= taken;
-  free(taken);
+  free(capture, taken);
 }
 
 /** A key that a model says word by word stands in no single event: the finished stream is looked at once more. */

@@ -274,6 +274,20 @@ describe('bounds', () => {
     expect(recorder!.counters()).toMatchObject({ written: waiting, dropped, held: 0, open: 0 });
   });
 
+  test('bytes count until they are written, not only until they are masked', async () => {
+    open();
+    const recording = recorder!.begin(exchange())!;
+    play(recording, { answer: [new Uint8Array(2_000_000).fill(0x61)] });
+    recording.end(told());
+    // Masked in slices, a turn of the event loop for each: thirty and more.
+    for (let turn = 0; turn < 5; turn++) {
+      expect(recorder!.counters().held).toBeGreaterThan(2_000_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await recorder!.flush();
+    expect(recorder!.counters()).toMatchObject({ written: 1, held: 0 });
+  });
+
   test('many exchanges of a few bytes are bounded as well as few of many bytes', () => {
     const memory = 1_000_000;
     open({ limits: { memory } });
