@@ -17,7 +17,7 @@ export type Output = Uint8Array | string;
 
 /**
  * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
- * @throws GatewayError upstream, from `push` or `end`, when the stream cannot be read
+ * @throws GatewayError upstream, from `end`, when what stands there cannot be read
  */
 export interface Lane {
   push(chunk: Uint8Array): Output;
@@ -26,6 +26,8 @@ export interface Lane {
   readonly semantic: boolean;
   /** The upstream itself said that it failed. */
   readonly error: GatewayError | undefined;
+  /** What came cannot be read: what it said before has gone out, and nothing that follows will. */
+  readonly failure: GatewayError | undefined;
   /** The upstream's own ending has been seen: bytes behind it do not matter. */
   readonly ended: boolean;
   /** Nothing is half-written: a keep-alive may be put between. */

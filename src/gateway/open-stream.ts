@@ -51,6 +51,7 @@ export async function openStream(reading: Reading): Promise<Answer> {
       source.cancel();
       return fault(lane.error, common);
     }
+    if (lane.failure !== undefined && !lane.semantic) throw lane.failure;
     if (lane.semantic) return { kind: 'stream', ...common, lane, first, source };
   }
   first.push(lane.end());

@@ -1,6 +1,6 @@
 /** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
 
-import type { GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { holdsAny, marks, searchable } from '../lib/bytes.ts';
 import { type SseFrame, SseParser } from '../lib/sse.ts';
 import type {
@@ -31,6 +31,7 @@ const TELLING = marks('"usage":{', '"usage": {', '"error"');
  * end naturally before any answer began, its ending is held back: it would pass for success.
  */
 export class RelayLane implements Lane {
+  failure: GatewayError | undefined;
   readonly #protocol: Protocol;
   readonly #client: ClientContext;
   readonly #tail: Tail;
@@ -62,6 +63,7 @@ export class RelayLane implements Lane {
   }
 
   push(chunk: Uint8Array): Output {
+    if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) return this.#look(this.#parser, chunk);
     this.#tail.push(chunk);
     if (this.#watch.empty) return '';
@@ -69,21 +71,25 @@ export class RelayLane implements Lane {
     return chunk;
   }
 
-  /** Still waiting for an answer: the chunk, without what would end the stream. */
+  /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */
   #look(parser: SseParser, chunk: Uint8Array): Output {
     const held = this.#watch.empty;
     // Where the frame under way ends, counted in the bytes of this chunk.
     let end = -(parser.pending?.length ?? 0);
     let cut = 0;
-    parser.pushUntil(chunk, (frame) => {
-      const start = end;
-      end += frame.to - frame.from;
-      this.#remember(frame);
-      const before = this.#watch.empty;
-      for (const event of this.#decoder.push(frame)) this.#watch.see(event);
-      if (this.#watch.empty && !before) cut = start;
-      return this.#watch.answered || this.#watch.error !== undefined;
-    });
+    try {
+      parser.pushUntil(chunk, (frame) => {
+        const start = end;
+        const before = this.#watch.empty;
+        for (const event of this.#decoder.push(frame)) this.#watch.see(event);
+        this.#remember(frame);
+        end += frame.to - frame.from;
+        if (this.#watch.empty && !before) cut = start;
+        return this.#watch.answered || this.#watch.error !== undefined;
+      });
+    } catch (thrown) {
+      this.failure = asGatewayError(thrown);
+    }
     if (this.#watch.answered || this.#watch.error !== undefined) {
       const { pending } = parser;
       if (pending !== undefined) this.#tail.push(pending);
@@ -93,8 +99,9 @@ export class RelayLane implements Lane {
       this.#last = undefined;
       return held || cut <= 0 ? '' : chunk.subarray(0, cut);
     }
-    this.#last = chunk;
-    return chunk;
+    if (this.failure !== undefined && end <= 0) return '';
+    this.#last = this.failure === undefined ? chunk : chunk.subarray(0, end);
+    return this.#last;
   }
 
   /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
@@ -108,10 +115,11 @@ export class RelayLane implements Lane {
   }
 
   end(): Output {
+    if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) {
       const rest = this.#parser.end();
-      for (const frame of rest) this.#remember(frame);
       const events = rest.flatMap((frame) => this.#decoder.push(frame));
+      for (const frame of rest) this.#remember(frame);
       for (const event of [...events, ...this.#decoder.end()]) this.#watch.see(event);
     }
     this.#watch.error ??= this.digest.error;

@@ -155,8 +155,9 @@ class StreamBody implements Taker {
   async #pump({ lane, source, same, target }: Opened): Promise<GatewayError | undefined> {
     if (source === undefined) return undefined;
     this.#broken = undefined;
+    if (lane.failure !== undefined) this.#stop(lane.failure);
     try {
-      await source.each(this);
+      if (this.#broken === undefined) await source.each(this);
     } catch (thrown) {
       this.#broken ??= { thrown };
     }
@@ -192,7 +193,10 @@ class StreamBody implements Taker {
       const out = lane.push(chunk);
       const slow = out.length > 0 ? this.#put(out) : undefined;
       if (out !== '') this.#keep?.touch();
-      if (lane.error !== undefined && this.#answer?.same === false) this.#answer.source?.cancel();
+      if (lane.failure !== undefined) this.#stop(lane.failure);
+      else if (lane.error !== undefined && this.#answer?.same === false) {
+        this.#answer.source?.cancel();
+      }
       return slow?.catch((thrown) => this.#stop(thrown));
     } catch (thrown) {
       this.#stop(thrown);

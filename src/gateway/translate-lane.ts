@@ -1,6 +1,6 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
-import type { GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
@@ -44,6 +44,7 @@ const PACED_STEPS = 4;
 
 export class TranslateLane implements Lane, FrameReader {
   readonly client: ClientSide;
+  failure: GatewayError | undefined;
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
   readonly #keepsBytes: boolean;
@@ -82,11 +83,16 @@ export class TranslateLane implements Lane, FrameReader {
   push(chunk: Uint8Array): Output {
     const plain = this.#plain?.push(chunk);
     if (plain !== undefined) return plain;
+    if (this.failure !== undefined) return '';
     this.#settle();
     this.#out = new Outputs();
     this.#refused = 0;
-    this.#parser.read(chunk, this);
-    this.#plain = this.#steady();
+    try {
+      this.#parser.read(chunk, this);
+      this.#plain = this.#steady();
+    } catch (thrown) {
+      this.failure = asGatewayError(thrown);
+    }
     return this.#out.all();
   }
 
@@ -168,6 +174,7 @@ export class TranslateLane implements Lane, FrameReader {
 
   end(): Output {
     this.#settle();
+    if (this.failure !== undefined) return '';
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
     const out = new Outputs();

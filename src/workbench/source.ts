@@ -87,12 +87,13 @@ export function fromSample(
   };
 }
 
-/** What was answered to the request of a stage; undefined when nothing was. */
+/** What was answered to the request of a stage; undefined when nothing was, or not all of it is there yet. */
 function answerTo(
   book: Pick<SampleBook, 'read'>,
   meta: SampleMeta,
   stage: string,
 ): Answered | undefined {
+  if (meta.state === 'open') return undefined;
   const answers =
     stage === 'client-request'
       ? ['client-response']

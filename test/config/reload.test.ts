@@ -10,6 +10,7 @@ import {
   loadConfig,
   type ReloadResult,
 } from '../../src/config/index.ts';
+import { until } from '../support/until.ts';
 import { config, env, PROVIDER } from './support.ts';
 
 let folder: string;
@@ -28,10 +29,6 @@ afterEach(() => {
   live.close();
   rmSync(folder, { recursive: true });
 });
-
-const until = async (holds: () => boolean) => {
-  for (let i = 0; i < 100 && !holds(); i++) await Bun.sleep(20);
-};
 
 describe('reload', () => {
   test('a good file takes force and is told to the subscribers, until they leave', async () => {

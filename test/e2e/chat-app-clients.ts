@@ -5,6 +5,7 @@ import { SseParser } from '../../src/lib/sse.ts';
 import { readBySdk } from '../features/servertool/sdk.ts';
 import type { Gateway } from '../support/binary.ts';
 import type { Protocol } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 
 export const CLIENTS: readonly Protocol[] = [
   'openai-chat',
@@ -149,13 +150,11 @@ export async function remembered(
   count: number,
   headers: Record<string, string> = {},
 ): Promise<readonly { readonly text: string; readonly source?: string }[]> {
-  for (let waited = 0; ; waited += 10) {
+  return until(async () => {
     const response = await fetch(`${gateway.url}/v1/memory/${encodeURIComponent(space)}/events`, {
       headers,
     });
     const { events } = (await response.json()) as { events: { text: string; source?: string }[] };
-    if (events.length >= count) return events;
-    if (waited > 3000) throw new Error(`only ${events.length} events in ${space}`);
-    await Bun.sleep(10);
-  }
+    return events.length >= count && events;
+  });
 }

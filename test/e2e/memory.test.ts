@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
+import { until } from '../support/until.ts';
 import { described, type OpenApi } from './memory-openapi.ts';
 
 setDefaultTimeout(60_000);
@@ -49,14 +50,6 @@ async function send(gateway: Gateway, method: string, path: string, { body, head
     text,
     body: (isObject(value as Json) ? value : {}) as JsonObject,
   } satisfies Answer;
-}
-/** Waits for what must happen soon. */
-async function until(what: string, done: () => boolean): Promise<void> {
-  const late = performance.now() + 10_000;
-  while (!done()) {
-    if (performance.now() > late) throw new Error(`waited too long for ${what}`);
-    await Bun.sleep(1);
-  }
 }
 const texts = ({ body }: Answer) => (body.events as { text: string }[]).map(({ text }) => text);
 
@@ -285,7 +278,7 @@ describe('who may', () => {
       expect(await status('POST', '/alice/events', as('key-of-alice', large))).toBe(413);
       // Names of spaces and keys stay out of the log.
       const refused = () => gateway.logs().filter(({ event }) => event === 'memory.refused').length;
-      await until('the log', () => refused() === 11);
+      await until(() => refused() === 11);
       expect(gateway.stderr()).not.toMatch(/family-1|key-of/);
     } finally {
       await gateway.stop();
@@ -379,7 +372,7 @@ test('an erasure that kill -9 cuts short is ended by the next process, and nothi
   const erasing = send(first, 'DELETE', '/gone').catch(() => undefined);
   const reader = new Database(path, { readonly: true });
   const named = () => reader.query("SELECT 1 FROM spaces WHERE name = 'gone'").get() !== null;
-  await until('the name to go', () => !named());
+  await until(() => !named());
   first.signal('SIGKILL');
   await first.exited;
   await erasing;
@@ -395,10 +388,7 @@ test('an erasure that kill -9 cuts short is ended by the next process, and nothi
       ['', '-wal'].map((end) =>
         existsSync(path + end) ? readFileSync(path + end) : Buffer.alloc(0),
       );
-    for (let tries = 0; bytes().some((one) => one.includes('quagga')); tries++) {
-      if (tries > 200) throw new Error('the rest was never removed');
-      await Bun.sleep(50);
-    }
+    await until(() => !bytes().some((one) => one.includes('quagga')));
   } finally {
     await second.stop();
   }
@@ -535,7 +525,7 @@ test('a reload switches the memory off and on, with the same events; no use, no 
     const before = reloads();
     writeFileSync(gateway.configPath, config(memory));
     gateway.signal('SIGHUP');
-    await until('the reload', () => reloads() > before);
+    await until(() => reloads() > before);
   };
   try {
     expect(existsSync(file)).toBe(false);

@@ -22,6 +22,7 @@ import {
   say,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 
 setDefaultTimeout(60_000);
 
@@ -85,15 +86,17 @@ async function recorded(
   gateway: Gateway,
   count: number,
 ): Promise<{ id: string; status: number; state: string }[]> {
-  for (let i = 0; ; i++) {
-    const { stdout } = await command(gateway, 'samples', '--json', '--limit', '1000');
-    const { samples } = JSON.parse(stdout) as {
-      samples: { id: string; status: number; state: string }[];
-    };
-    if (samples.filter(({ state }) => state === 'done').length >= count) return samples;
-    if (i > 40) throw new Error(`only ${samples.length} samples:\n${stdout}`);
-    await Bun.sleep(50);
-  }
+  let stdout = '';
+  return until(
+    async () => {
+      ({ stdout } = await command(gateway, 'samples', '--json', '--limit', '1000'));
+      const { samples } = JSON.parse(stdout) as {
+        samples: { id: string; status: number; state: string }[];
+      };
+      return samples.filter(({ state }) => state === 'done').length >= count && samples;
+    },
+    () => stdout,
+  );
 }
 
 describe('the 500 that the old script hunted with curl and jq', () => {
@@ -440,7 +443,7 @@ describe('kill -9', () => {
         // Killed in the middle.
       }
     });
-    while (finished.length < fast) await Bun.sleep(10);
+    await until(() => finished.length >= fast);
     const sure = [...finished];
     const fileOf = (id: string, stage: string) =>
       join(setup.samples.dir, 'openai-chat', `${id}_${stage}`);
@@ -456,10 +459,8 @@ describe('kill -9', () => {
       [...listEntry(setup.samples.dir, 'openai-chat').keys()]
         .filter((id) => stateOf(id) === 'open')
         .filter((id) => readJson(fileOf(id, 'client-request.json')) !== undefined);
-    for (let waited = 0; !sure.every(isWritten) || underWay().length <= 20; waited += 10) {
-      if (waited > 8000) throw new Error('exchanges that are over, or under way, are not written');
-      await Bun.sleep(10);
-    }
+    await until(() => sure.every(isWritten));
+    await until(() => underWay().length > 20);
     const begun = underWay();
     gateway.signal('SIGKILL');
     await gateway.exited;

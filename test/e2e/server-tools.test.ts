@@ -18,6 +18,7 @@ import {
   type ToolWorld,
   toolsOf,
 } from '../support/tool-world.ts';
+import { until } from '../support/until.ts';
 import { PROTOCOLS, VIA } from './clients.ts';
 import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
@@ -72,9 +73,7 @@ async function count(from: Gateway, name: string): Promise<number> {
 
 /** The fields of the lines of this event behind the first `seen`, once there are any. */
 async function logged(from: Gateway, name: string, seen: number) {
-  for (let waited = 0; linesOf(from, name).length <= seen && waited < 2000; waited += 5) {
-    await Bun.sleep(5);
-  }
+  await until(() => linesOf(from, name).length > seen);
   return linesOf(from, name)
     .slice(seen)
     .map(({ level: _level, time: _time, event: _event, ...fields }) => fields);
@@ -314,9 +313,7 @@ for (const client of PROTOCOLS) {
           const reached = await world.request(0);
           leaving.abort();
           expect(await settled).toBe('gone');
-          for (let waited = 0; reached.goneAfterMs === undefined && waited < 2000; waited += 10) {
-            await Bun.sleep(10);
-          }
+          await until(() => reached.goneAfterMs);
           expect(reached.goneAfterMs).toBeLessThan(2000);
           await Bun.sleep(30);
           expect(upstream.asked).toHaveLength(1);

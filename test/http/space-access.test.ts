@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { mayUse, type ScopedKey } from '../../src/http/space-access.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 
 const KEYS: readonly ScopedKey[] = [
   { name: 'alice', spaces: ['alice', 'family-*', 'room-??'] },
@@ -51,9 +52,9 @@ describe('a key and a space', () => {
     );
   });
 
-  test('no pattern is slow', () => {
-    const began = performance.now();
-    mayUse([{ name: 'k', spaces: ['*a*a*a*a*a*a*a*a*b'] }], 'k', 'a'.repeat(200));
-    expect(performance.now() - began).toBeLessThan(50);
+  test('no pattern is slow', async () => {
+    const match = () =>
+      mayUse([{ name: 'k', spaces: ['*a*a*a*a*a*a*a*a*b'] }], 'k', 'a'.repeat(200));
+    expect(await cpuTime(match)).toBeLessThan(50);
   });
 });

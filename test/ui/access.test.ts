@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { connect } from 'node:net';
 import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 import { type ApiWorld, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';
 
 setDefaultTimeout(60_000);
@@ -206,12 +207,10 @@ describe('with keys', () => {
     });
     anns = await world.post(CHAT, ask("Ann's words."), ANN);
     bobs = await world.post(CHAT, ask("Bob's words."), BOB);
-    for (let i = 0; ; i++) {
+    await until(async () => {
       const { rows } = await world.json<SamplesPage>('samples', ROOT);
-      if (rows.filter(({ state }) => state === 'done').length === 2) break;
-      if (i > 100) throw new Error('not recorded');
-      await Bun.sleep(30);
-    }
+      return rows.filter(({ state }) => state === 'done').length === 2;
+    });
   });
   afterAll(() => world.stop());
 

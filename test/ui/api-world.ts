@@ -7,6 +7,7 @@ import { type SseFrame, SseParser } from '../../src/lib/sse.ts';
 import type { UiRow } from '../../src/ui/api.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 
 export interface ApiWorld {
   readonly gateway: Gateway;
@@ -89,12 +90,10 @@ export function client(
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
     async rows(count, query = '') {
-      for (let i = 0; ; i++) {
+      return until(async () => {
         const { rows } = await json<{ rows: readonly UiRow[] }>(`samples?limit=500&${query}`);
-        if (rows.filter(({ state }) => state !== 'open').length >= count) return rows;
-        if (i > 100) throw new Error(`only ${rows.length} of ${count} rows`);
-        await Bun.sleep(30);
-      }
+        return rows.filter(({ state }) => state !== 'open').length >= count && rows;
+      });
     },
   };
 }

@@ -14,6 +14,7 @@ import type {
 import { chatHistory } from '../features/recorder/histories.ts';
 import { startGateway } from '../support/binary.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';
 
 setDefaultTimeout(60_000);
@@ -150,9 +151,7 @@ describe('a replay', () => {
         429,
         { error: { kind: 'rate_limit' } },
       ]);
-      const began = performance.now();
       expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
-      expect(performance.now() - began).toBeLessThan(500);
       const { jobs: listed } = await world.json<JobsList>('jobs');
       expect(
         listed
@@ -234,10 +233,10 @@ describe('a bisection', () => {
     try {
       asGlm(own);
       const id = await own.post(CHAT, { ...chatHistory(8), model: 'via-chat' }, ANN);
-      for (let i = 0; (await own.api(`samples/${id}`, { headers: ANN })).status !== 200; i++) {
-        if (i > 100) throw new Error('not recorded');
-        await Bun.sleep(30);
-      }
+      await until(async () => {
+        const response = await own.api(`samples/${id}`, { headers: ANN });
+        return response.ok && ((await response.json()) as SampleDetail).meta.state === 'done';
+      });
       const job = await begin(own, 'bisect', { id }, ANN);
       const { samples } = bisected(await follow(own, job, ANN));
       const minimal = await own.json<SampleDetail>(`samples/${samples.minimal}`, ANN);

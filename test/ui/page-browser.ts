@@ -75,15 +75,6 @@ async function visit(origin: string, options: BrowserContextOptions = {}): Promi
   };
 }
 
-/** Waits for what the page comes to by itself. @throws Error when it does not within twenty seconds */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (await holds()) return;
-    await Bun.sleep(50);
-  }
-  throw new Error(`it never came to ${holds}`);
-}
-
 /** The browser of one suite. */
 export interface Visits {
   /** Opens a page for the test under way, which closes with it. Whatever it complains of fails the test. */

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { say } from '../support/fake-upstream/index.ts';
-import { browserSuite, until } from './page-browser.ts';
+import { until } from '../support/until.ts';
+import { browserSuite } from './page-browser.ts';
 import { type PageWorld, startPageWorld } from './page-world.ts';
 
 const MARKUP = [

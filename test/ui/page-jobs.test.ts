@@ -6,7 +6,8 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
 import { chatHistory } from '../features/recorder/histories.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
-import { browserSuite, until } from './page-browser.ts';
+import { until } from '../support/until.ts';
+import { browserSuite } from './page-browser.ts';
 import { type PageWorld, startPageWorld } from './page-world.ts';
 
 /** GLM: a large record of an executed tool as the last tool result. */

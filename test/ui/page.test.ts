@@ -3,7 +3,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { say } from '../support/fake-upstream/index.ts';
-import { browserSuite, until } from './page-browser.ts';
+import { until } from '../support/until.ts';
+import { browserSuite } from './page-browser.ts';
 import { faintTexts } from './page-contrast.ts';
 import { type PageWorld, startPageWorld, TIDES } from './page-world.ts';
 

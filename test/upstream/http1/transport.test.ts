@@ -7,6 +7,7 @@ import type { Socket, TCPSocketListener } from 'bun';
 import { Abort } from '../../../src/lib/abort.ts';
 import { http1Transport } from '../../../src/upstream/http1/index.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
+import { until } from '../../support/until.ts';
 
 /** One connection as the server sees it. */
 interface Peer {
@@ -89,12 +90,6 @@ const ask = (url: string, abort = new Abort(), body = 'hi') => ({
   body: Buffer.from(body),
   abort,
 });
-
-/** Waits until `true` comes of `check`. */
-async function until(check: () => boolean): Promise<void> {
-  for (let i = 0; i < 400 && !check(); i++) await Bun.sleep(5);
-  expect(check()).toBe(true);
-}
 
 const codeOf = (work: Promise<unknown>) =>
   work.then(
