@@ -12,7 +12,7 @@ import { releaseProgramPages } from './lib/program-pages.ts';
 import { SUCCESSOR, succeed, takeOver } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
-import { startWorkers } from './workers.ts';
+import { startWorkers, whenOrphaned } from './workers.ts';
 
 const OPEN_STATE_MS = 50;
 // Late enough for the first requests of whoever waited for the start.
@@ -97,7 +97,7 @@ export async function serve(how: ServeHow): Promise<number> {
 
   // Signals are obeyed from before the first word on, so that whoever reads it may send one.
   let draining = false;
-  const stopping = stopped(log, () => {
+  const stopping = stopped(log, how.isWorker, () => {
     draining = true;
     supervisor.stopping();
     composed.drain();
@@ -162,21 +162,30 @@ function unsafe(config: Config): string | undefined {
   );
 }
 
-/** Resolves when the first SIGTERM or SIGINT has been obeyed; a second one ends the process at once. */
-function stopped(log: Log, stop: () => Promise<void>): Promise<void> {
+/**
+ * Resolves when the first SIGTERM or SIGINT has been obeyed; a second one ends the process at once. A worker
+ * takes a signal as often as it comes (Ctrl-C reaches it too, and then its first process passes it on): for
+ * it the second one is that its first process is gone.
+ */
+function stopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
-    const onSignal = (signal: string) => {
-      if (asked) {
-        event(log, 'server.killed', { signal }, 'warn');
-        process.exit(130);
-      }
+    const drain = (signal: string) => {
       asked = true;
       event(log, 'server.draining', { signal });
       stop().then(resolve, resolve);
     };
+    const kill = (signal: string) => {
+      event(log, 'server.killed', { signal }, 'warn');
+      process.exit(130);
+    };
+    const onSignal = (signal: string) => {
+      if (!asked) drain(signal);
+      else if (!isWorker) kill(signal);
+    };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
+    if (isWorker) whenOrphaned(() => (asked ? kill : drain)('the first process is gone'));
   });
 }
 

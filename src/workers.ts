@@ -39,7 +39,7 @@ export function startWorkers(options: WorkersOptions): Workers {
         resolve();
         if (stopping) return;
         event(log, 'worker.died', { code }, 'error');
-        setTimeout(() => void start(), 1000);
+        setTimeout(() => stopping || void start(), 1000);
       },
     });
     running.add(child);
@@ -56,4 +56,10 @@ export function startWorkers(options: WorkersOptions): Workers {
       for (const child of running) child.kill(name);
     },
   };
+}
+
+/** In a worker: tells when the process that started it is there no more, however it ended. */
+export function whenOrphaned(gone: () => void): void {
+  if (process.connected) process.once('disconnect', gone);
+  else gone();
 }
