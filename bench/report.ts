@@ -88,7 +88,7 @@ function scenarioTable(run: Run, scenario: Scenario): string {
 const CAVEATS = `## How to read this
 
 - CPU is the time that all threads of a gateway's processes spent on a CPU (\`/proc/PID/task/*/schedstat\`); the mock and the load generator are other processes and do not count. A ratio is taken within one round; the table shows the median of these ratios, so it need not equal the ratio of the medians.
-- Every round runs every scenario on every target in a new random order, each target in its own process that lives through the whole run. Within a scenario a target's time is cut into slices (five of a closed loop, two waves of paced streams) that stand among those of the other targets, in a new random order each time: the speed of a shared machine moves by a third within minutes. The peers run at a stretch.
+- Every round runs every scenario on every target in a new random order, each target in its own process that lives through the whole run. Within a scenario a target's time is cut into slices (200 ms of a closed loop, two waves of paced streams) that stand among those of the other targets, in a new random order each time: the speed of a shared machine moves by a third within minutes. The peers run at a stretch.
 - What is not counted: a warm-up before the first round; windows of half a second (or waves of 20 events) before each scenario until the compilers of the target's runtime had nothing to do in two of them, ten at most; a short lead-in (150 ms, or such a wave) before each slice.
 - Three parties share the cores, so answers per second are lower bounds. Ratios hold on a busy machine, absolute times do not: leave the machine alone while this runs.
 - The mock paces by a 1 ms clock: of 500 streams about 25 get their event at the same moment.

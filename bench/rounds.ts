@@ -4,7 +4,7 @@ import { sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
 import { type LoadResult, together } from './load-plan.ts';
 import { cpuBetween, cpuSample, peakResident, residentMegabytes } from './process-usage.ts';
-import { leadIn, planFor, type Scenario, type ScenarioName, shortened } from './scenarios.ts';
+import { lasting, leadIn, planFor, type Scenario, type ScenarioName } from './scenarios.ts';
 import { median, shuffled } from './statistics.ts';
 import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
 
@@ -34,9 +34,9 @@ export function measured(scenario: Scenario, target: TargetName): boolean {
 // load is measured: a target gets back to its work until its compilers have none, before it counts.
 const COMPILER = 'JITWorker';
 const IDLE = 0.01;
-const WARM_WINDOW = 2;
+const WARM_WINDOW_MS = 2000;
 const WARM_WINDOWS = 8;
-const RUN_IN_WINDOW = 0.5;
+const RUN_IN_WINDOW_MS = 500;
 const RUN_IN_WINDOWS = 10;
 
 /** Runs a scenario for the first time; C and the bare relay have little to warm. */
@@ -46,13 +46,13 @@ async function warmUp(
   generator: Generator,
   share: number,
 ): Promise<void> {
-  const window = shortened(scenario, WARM_WINDOW * share);
+  const window = lasting(scenario, WARM_WINDOW_MS * share);
   const most = !target.name.startsWith('hopgate') ? 1 : scenario.stamped ? 2 : WARM_WINDOWS;
   await settle(target, window, generator, most);
 }
 
 async function runIn(target: Target, scenario: Scenario, generator: Generator, share: number) {
-  const window = scenario.stamped ? leadIn(scenario) : shortened(scenario, RUN_IN_WINDOW * share);
+  const window = scenario.stamped ? leadIn(scenario) : lasting(scenario, RUN_IN_WINDOW_MS * share);
   await settle(target, window, generator, RUN_IN_WINDOWS);
 }
 
@@ -120,7 +120,7 @@ function cellOf(
 // among the same slices of the others. A wave of paced streams cannot be cut: there are two of them.
 // Whoever stood idle for the seconds between is slow for some 70 ms, while the caches hold what the others
 // did: a lead-in comes before each slice and does not count.
-const SLICES = 5;
+const SLICE_MS = 200;
 const WAVES = 2;
 
 /** Runs one scenario on every target: the peers at a stretch, all others slice by slice. */
@@ -132,14 +132,15 @@ async function interleaved(
   share: number,
 ): Promise<Cell[]> {
   const slices = new Map(targets.map((target) => [target, [] as Slice[]]));
+  const whole = scenario.durationMs * share;
   for (const target of shuffled(targets)) {
     await runIn(target, scenario, generator, share);
     if (isPeer(target.name)) {
-      slices.get(target)!.push(await slice(shortened(scenario, share), target, generator));
+      slices.get(target)!.push(await slice(lasting(scenario, whole), target, generator));
     }
   }
-  const passes = scenario.stamped ? WAVES : SLICES;
-  const cut = shortened(scenario, share / passes);
+  const passes = scenario.stamped ? WAVES : Math.max(1, Math.round(whole / SLICE_MS));
+  const cut = lasting(scenario, whole / passes);
   const lead = leadIn(scenario);
   for (let pass = 0; pass < passes; pass++) {
     for (const target of shuffled(targets.filter(({ name }) => !isPeer(name)))) {
