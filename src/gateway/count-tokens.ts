@@ -7,6 +7,7 @@ import { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import { HeaderList } from '../lib/header-list.ts';
 import { splice } from '../lib/json.ts';
+import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
 import type { Sent } from '../upstream/upstream.ts';
@@ -52,14 +53,14 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         ownHeaders(headers, { ...own, target: routed.target });
         return new Response(native.bytes as Uint8Array<ArrayBuffer>, {
           status: native.status,
-          headers: headers.record(),
+          headers: nativeHeaders(headers),
         });
       }
       notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
       const headers = HeaderList.of({ 'content-type': 'application/json' });
       ownHeaders(headers, { ...own, target: routed.target });
       return new Response(JSON.stringify({ input_tokens: facts.tokens }), {
-        headers: headers.record(),
+        headers: nativeHeaders(headers),
       });
     } catch (thrown) {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);

@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import { HeaderList } from '../lib/header-list.ts';
+import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type OwnHeaders, ownHeaders } from './response-headers.ts';
 
@@ -18,5 +19,5 @@ export function errorParts(
 
 export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
   const { status, headers, body } = errorParts(protocol, error, own);
-  return new Response(body, { status, headers: headers.record() });
+  return new Response(body, { status, headers: nativeHeaders(headers) });
 }

@@ -5,6 +5,7 @@ import { Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
 import { HeaderList } from '../lib/header-list.ts';
+import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
 import type { Slots } from '../upstream/slots.ts';
@@ -249,7 +250,7 @@ function streamed(
   headers.set('x-accel-buffering', 'no');
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   recording?.clientStart(200, headers);
-  return new Response(body, { headers: headers.record() });
+  return new Response(body, { headers: nativeHeaders(headers) });
 }
 
 const openedOrError = (answer: Answer): Opened | GatewayError => {
@@ -268,7 +269,7 @@ function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Respons
   tally.recording?.clientChunk(answer.body);
   tally.end(status, answer.digest.usage, undefined);
   const body = answer.body as Uint8Array<ArrayBuffer> | string;
-  return new Response(body, { status, headers: headers.record() });
+  return new Response(body, { status, headers: nativeHeaders(headers) });
 }
 
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
@@ -281,7 +282,7 @@ function failedResponse(exchange: Exchange, failed: Failed, tally: Tally): Respo
   tally.recording?.clientChunk(raw.body);
   tally.end(raw.status, undefined, failed.error);
   const body = raw.body as Uint8Array<ArrayBuffer>;
-  return new Response(body, { status: raw.status, headers: headers.record() });
+  return new Response(body, { status: raw.status, headers: nativeHeaders(headers) });
 }
 
 function refused(
@@ -296,5 +297,5 @@ function refused(
   tally.recording?.clientStart(status, headers);
   tally.recording?.clientChunk(body);
   tally.end(error.status, undefined, error);
-  return new Response(body, { status, headers: headers.record() });
+  return new Response(body, { status, headers: nativeHeaders(headers) });
 }
