@@ -4,6 +4,7 @@ import pino from 'pino';
 import { redactText } from '../lib/redact.ts';
 import { batched, type Lines, MOST_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
+import { stderrDescriptor } from './stderr.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -47,7 +48,13 @@ export function createLog(options: LogOptions = {}): Log {
   const lines: Lines =
     given === undefined
       ? batched(
-          pino.destination({ dest: 2, sync: true, maxLength: MOST_HELD_BYTES }),
+          pino.destination({
+            dest: stderrDescriptor(),
+            sync: true,
+            maxLength: MOST_HELD_BYTES,
+            // It would sleep for 100 ms, again and again.
+            retryEAGAIN: () => false,
+          }),
           withoutSecrets,
           (lost) => event(log, 'log.lost', { lines: lost }, 'warn'),
         )

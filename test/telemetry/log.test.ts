@@ -2,7 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import { EventEmitter } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { batched } from '../../src/telemetry/batched-lines.ts';
 import { type ExchangeRecord, logExchange, shortAgent } from '../../src/telemetry/exchange.ts';
@@ -267,10 +269,42 @@ describe('lines are on stderr, and stdout stays empty', () => {
     },
   );
 
+  test.skipIf(process.platform !== 'linux')(
+    'a pipe that nobody reads holds up nobody, and one that is read late gets all that was held',
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), 'hopgate-log-'));
+      const script = `import { createLog } from ${path}; import { existsSync, writeFileSync } from 'node:fs';
+        const log = createLog({ format: 'json' });
+        for (let i = 0; i < 500; i++) {
+          log.info({ i }, 'x'.repeat(1000));
+          await new Promise((done) => setImmediate(done));
+        }
+        writeFileSync('written', '');
+        // Once somebody reads.
+        while (!existsSync('reads')) await Bun.sleep(10);
+        await Bun.sleep(50);
+        log.info({ i: 500 });`;
+      writeFileSync(join(folder, 'script.ts'), script);
+      const reader = 'while [ ! -e written ]; do sleep 0.01; done; touch reads; cat > lines';
+      const { exitCode } = Bun.spawnSync(
+        ['sh', '-c', `"${process.execPath}" script.ts 2>&1 >/dev/null | { ${reader}; }`],
+        { cwd: folder, timeout: 60_000 },
+      );
+      expect(exitCode).toBe(0);
+      const lines = readFileSync(join(folder, 'lines'), 'utf8').trim().split('\n');
+      expect(lines.map((line) => JSON.parse(line).i)).toEqual(
+        Array.from({ length: 501 }, (_, i) => i),
+      );
+      rmSync(folder, { recursive: true });
+    },
+  );
+
   test('how many were lost is told once they can be written again', () => {
     const stderr = new EventEmitter();
     const told: string[] = [];
-    const destination = Object.assign(stderr, { write: (text: string) => told.push(text) });
+    const destination = Object.assign(stderr, {
+      write: (text: string) => told.push(text),
+    });
     const lost: number[] = [];
     const lines = batched(
       destination,
