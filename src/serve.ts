@@ -9,10 +9,10 @@ import { liftLimit, limitedProviders } from './fetch-limit.ts';
 import { isLoopback } from './http/access.ts';
 import { type RunningServer, startServer } from './http/server.ts';
 import { releaseProgramPages } from './lib/program-pages.ts';
-import { SUCCESSOR, succeed, takeOver } from './succession.ts';
+import { SUCCESSOR, type Succession, succeed, takeOver } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
-import { startWorkers, whenOrphaned } from './workers.ts';
+import { startWorkers, type Workers, whenOrphaned } from './workers.ts';
 
 const OPEN_STATE_MS = 50;
 // Late enough for the first requests of whoever waited for the start.
@@ -47,45 +47,24 @@ export async function serve(how: ServeHow): Promise<number> {
   liftLimit(config, environment, how.variables, how.command);
   const composed = compose({ config, environment, log, version: version.version });
   const several = config.workers > 1;
+  const isHeir = how.variables[SUCCESSOR] !== undefined && !how.isWorker;
   // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
   const shared = several || how.isWorker || how.variables.NOTIFY_SOCKET !== undefined;
-  let server: RunningServer;
-  try {
-    server = await startServer({
-      app: composed.app,
-      host: config.listen.host,
-      port: config.listen.port,
-      reusePort: shared,
-      drainMs: config.limits.drainMs,
-    });
-  } catch (thrown) {
-    process.stderr.write(`hopgate: ${thrown instanceof Error ? thrown.message : thrown}\n`);
-    await composed.close();
-    return 1;
-  }
-  const workers =
-    several && !how.isWorker
-      ? startWorkers({
-          count: config.workers - 1,
-          command: how.command,
-          variables: how.variables,
-          port: server.port,
-          log,
-        })
-      : undefined;
-  await workers?.ready;
+  let workers: Workers | undefined;
 
   const supervisor = supervisorOf(how.isWorker ? {} : how.variables, log);
-  const live = liveConfig(config, how.load);
+  // The socket is that of the start, and what may be served there does not change with the file.
+  const here = (next: Config): Config => ({ ...how.withFlags(next), listen: config.listen });
+  const live = liveConfig(config, how.load, (next) => unsafe(here(next)));
   live.subscribe((next) => {
     secrets = secretsIn(next);
     const limited = limitedProviders(next, environment, how.variables);
     if (limited.length > 0) {
       event(log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
     }
-    composed.reload(how.withFlags(next));
+    composed.reload(here(next));
   });
-  live.watch((result) => tellReload(log, result));
+  // Obeyed from before anything is served on: by default this signal ends a process.
   process.on('SIGHUP', () => {
     supervisor.reloading();
     void live.reload().then((result) => {
@@ -95,18 +74,46 @@ export async function serve(how: ServeHow): Promise<number> {
     workers?.signal('SIGHUP');
   });
 
+  let server: RunningServer;
+  try {
+    server = await startServer({
+      app: composed.app,
+      host: config.listen.host,
+      port: config.listen.port,
+      reusePort: shared,
+      joins: how.isWorker || isHeir,
+      drainMs: config.limits.drainMs,
+    });
+  } catch (thrown) {
+    process.stderr.write(`hopgate: ${thrown instanceof Error ? thrown.message : thrown}\n`);
+    await composed.close();
+    return 1;
+  }
+  live.watch((result) => tellReload(log, result));
+  if (several && !how.isWorker) {
+    workers = startWorkers({
+      count: config.workers - 1,
+      command: how.command,
+      variables: how.variables,
+      host: config.listen.host,
+      port: server.port,
+      log,
+    });
+  }
+
   // Signals are obeyed from before the first word on, so that whoever reads it may send one.
   let draining = false;
+  let succession: Succession | undefined;
   const stopping = stopped(log, how.isWorker, () => {
     draining = true;
+    succession?.giveUp();
     supervisor.stopping();
     composed.drain();
     workers?.signal('SIGTERM');
     return server.stop();
   });
-  let succeeding = false;
   process.on('SIGUSR2', () => {
-    if (succeeding) return;
+    if (succession !== undefined || draining) return;
     if (how.isWorker) {
       server.sendAway();
       return;
@@ -115,8 +122,7 @@ export async function serve(how: ServeHow): Promise<number> {
       event(log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
       return;
     }
-    succeeding = true;
-    void succeed({
+    succession = succeed({
       command: how.command,
       variables: how.variables,
       port: server.port,
@@ -129,22 +135,24 @@ export async function serve(how: ServeHow): Promise<number> {
       },
       // One who was told to stop meanwhile is not told twice: that would end its open streams.
       leave: () => draining || process.kill(process.pid, 'SIGTERM'),
-    }).then((took) => {
-      succeeding = took;
+    });
+    void succession.took.then((took) => {
+      if (!took) succession = undefined;
     });
   });
+  await workers?.ready;
   if (how.isWorker) process.send?.('ready');
-  else {
+  else if (!draining) {
     // From the sources there is no command of the name.
     const called = how.variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
     for (const line of banner(config, server.url, called)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
+    supervisor.ready(server.url);
   }
-  supervisor.ready(server.url);
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
   setTimeout(composed.openState, OPEN_STATE_MS);
   setTimeout(releaseProgramPages, STARTED_MS);
-  if (how.variables[SUCCESSOR] !== undefined && !how.isWorker) takeOver(server.port);
+  if (isHeir && !draining && !takeOver(server.port)) process.kill(process.pid, 'SIGTERM');
   await stopping;
   live.close();
   await workers?.exited;

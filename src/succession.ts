@@ -25,13 +25,21 @@ export const SUCCESSOR = 'HOPGATE_SUCCESSOR';
 const SETTLE_MS = 1000;
 const SETTLED_MS = 10 * SETTLE_MS;
 
+export interface Succession {
+  /** Whether it took over. */
+  readonly took: Promise<boolean>;
+  /** Ends a successor that has not taken over yet: the old process stops, and nobody is to go on. */
+  giveUp(): void;
+}
+
 /**
  * Starts this program again (as it is on disk now) on the same port, which both must share. One that
- * does not come up changes nothing. Resolves with whether it took over.
+ * does not come up changes nothing.
  */
-export function succeed(options: SuccessionOptions): Promise<boolean> {
+export function succeed(options: SuccessionOptions): Succession {
   const { command, variables, port, sockets, log, handOver, leave } = options;
-  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const { promise: took, resolve } = Promise.withResolvers<boolean>();
+  let waiting: Bun.Subprocess | undefined;
   // The watchdog's address is for the old process; the new one feeds it from when it is the main one.
   const { WATCHDOG_PID: _old, ...environment } = variables;
   try {
@@ -39,6 +47,9 @@ export function succeed(options: SuccessionOptions): Promise<boolean> {
       stdio: ['ignore', 'inherit', 'inherit'],
       env: { ...environment, [SUCCESSOR]: '1' },
       ipc: () => {
+        // Nobody is told of one that was given up in the very moment.
+        if (waiting === undefined) return;
+        waiting = undefined;
         event(log, 'server.succeeded', { pid: child.pid });
         handOver(child.pid);
         // The new sockets stand behind the old ones, and keep the first place behind them while those close.
@@ -49,19 +60,32 @@ export function succeed(options: SuccessionOptions): Promise<boolean> {
         resolve(true);
       },
       onExit: (_child, code) => {
-        event(log, 'server.succession.failed', { code }, 'error');
+        if (waiting !== undefined) event(log, 'server.succession.failed', { code }, 'error');
+        waiting = undefined;
         resolve(false);
       },
     });
+    waiting = child;
   } catch (thrown) {
     event(log, 'server.succession.failed', { why: String(thrown) }, 'error');
     resolve(false);
   }
-  return promise;
+  return {
+    took,
+    giveUp() {
+      waiting?.kill('SIGTERM');
+      waiting = undefined;
+    },
+  };
 }
 
-/** Takes over from the process that waits for it; the other's sockets are closed some time later. */
-export function takeOver(port: number): void {
+/**
+ * Takes over from the process that waits for it; the other's sockets are closed some time later. False: it
+ * waits no more, and whoever watches over it knows nothing of a successor.
+ */
+export function takeOver(port: number): boolean {
+  if (!process.connected) return false;
   process.send?.('ready');
   setTimeout(() => steerNoLonger(port), SETTLED_MS).unref();
+  return true;
 }

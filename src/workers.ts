@@ -8,7 +8,8 @@ export interface WorkersOptions {
   readonly command: readonly string[];
   /** The environment that they are to have. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** The port that the first process is bound to. */
+  /** What the first process is bound to, whatever the configuration says by now. */
+  readonly host: string;
   readonly port: number;
   readonly log: Log;
 }
@@ -21,28 +22,45 @@ export interface Workers {
   signal(name: 'SIGTERM' | 'SIGHUP' | 'SIGUSR2'): void;
 }
 
-/** A worker that dies is started again, unless it was told to stop. */
+const RESTART_MS = 1000;
+const LONGEST_MS = 30_000;
+
+/** A worker that dies is started again, unless it was told to stop; at growing intervals while none comes up. */
 export function startWorkers(options: WorkersOptions): Workers {
-  const { count, command, variables, port, log } = options;
+  const { count, command, variables, host, port, log } = options;
   let stopping = false;
+  let failures = 0;
   const running = new Set<Bun.Subprocess>();
   const started: Promise<void>[] = [];
 
+  const again = (why: Readonly<Record<string, unknown>>) => {
+    if (stopping) return;
+    event(log, 'worker.died', why, 'error');
+    const pause = Math.min(LONGEST_MS, RESTART_MS * 2 ** failures++);
+    setTimeout(() => stopping || void start(), pause);
+  };
   const start = (): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const child = Bun.spawn([...command, '--port', String(port)], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...variables, HOPGATE_WORKER: '1' },
-      ipc: () => resolve(),
-      onExit: (_child, code) => {
-        running.delete(child);
-        resolve();
-        if (stopping) return;
-        event(log, 'worker.died', { code }, 'error');
-        setTimeout(() => stopping || void start(), 1000);
-      },
-    });
-    running.add(child);
+    try {
+      const child = Bun.spawn([...command, '--host', host, '--port', String(port)], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        env: { ...variables, HOPGATE_WORKER: '1' },
+        ipc() {
+          failures = 0;
+          resolve();
+        },
+        onExit(_child, code) {
+          running.delete(child);
+          resolve();
+          again({ code });
+        },
+      });
+      running.add(child);
+    } catch (thrown) {
+      // The program is not there for the moment: it is being replaced.
+      resolve();
+      again({ why: String(thrown) });
+    }
     return promise;
   };
   for (let i = 0; i < count; i++) started.push(start());

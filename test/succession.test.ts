@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { type Gateway, startGateway } from './support/binary.ts';
+import { until } from './support/until.ts';
 
 const linux = process.platform === 'linux';
 let gateway: Gateway | undefined;
@@ -112,6 +113,31 @@ describe.skipIf(!linux)(
         expect(await gateway.exited).toBe(0);
       },
       30_000,
+    );
+
+    test.each([1, 3])(
+      'SIGTERM while a successor starts ends both: nobody goes on unseen; processes: %i',
+      async (workers) => {
+        for (const ms of [0, 20, 60]) {
+          gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+          const { url } = gateway;
+          gateway.signal('SIGUSR2');
+          await Bun.sleep(ms);
+          gateway.signal('SIGTERM');
+          expect(await gateway.exited).toBe(0);
+          const isGone = () =>
+            fetch(`${url}/healthz`, { keepalive: false }).then(
+              () => false,
+              () => true,
+            );
+          await until(isGone);
+          // Nor does one come up behind that.
+          await Bun.sleep(500);
+          expect(await isGone()).toBe(true);
+          await gateway.stop();
+        }
+      },
+      60_000,
     );
 
     test('a successor that does not come up changes nothing', async () => {

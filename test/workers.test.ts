@@ -9,7 +9,11 @@ import {
   setDefaultTimeout,
   test,
 } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '../src/telemetry/log.ts';
+import { startWorkers } from '../src/workers.ts';
 import { type Gateway, startGateway, threeProviders } from './support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from './support/fake-upstream/index.ts';
 import { until } from './support/until.ts';
@@ -25,7 +29,9 @@ beforeAll(async () => {
   upstream = await startFakeUpstream();
 });
 afterAll(() => upstream.stop());
-afterEach(() => gateway.stop());
+afterEach(async () => {
+  await gateway?.stop();
+});
 
 const children = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
@@ -118,5 +124,57 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
     expect(finished(await texts)).toBe(STREAMS);
     expect(await gateway.exited).toBe(0);
     expect(events('server.draining')).toBe(1);
+  });
+});
+
+describe('a worker', () => {
+  test('that cannot be started is tried again, bound as the first process is', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-workers-'));
+    const program = join(folder, 'program');
+    const lines: string[] = [];
+    const log = createLog({ write: (line) => lines.push(line) });
+    const workers = startWorkers({
+      count: 1,
+      command: [program, 'serve'],
+      variables: { PATH: process.env.PATH },
+      host: '127.0.0.1',
+      port: 5520,
+      log,
+    });
+    try {
+      await workers.ready;
+      expect(lines.join('')).toContain('"event":"worker.died"');
+      expect(lines.join('')).toContain('ENOENT');
+      await Bun.write(program, `#!/bin/sh\necho "$@" > ${folder}/arguments\nsleep 60`);
+      chmodSync(program, 0o755);
+      const told = await until(() => existsSync(join(folder, 'arguments')));
+      expect(told).toBe(true);
+      await until(() => readFileSync(join(folder, 'arguments'), 'utf8').endsWith('\n'));
+      expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe(
+        'serve --host 127.0.0.1 --port 5520\n',
+      );
+    } finally {
+      workers.signal('SIGTERM');
+      await workers.exited;
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('that never comes up is tried at growing intervals', async () => {
+    const lines: string[] = [];
+    const workers = startWorkers({
+      count: 1,
+      command: ['false'],
+      variables: { PATH: process.env.PATH },
+      host: '127.0.0.1',
+      port: 5520,
+      log: createLog({ write: (line) => lines.push(line) }),
+    });
+    const times = () =>
+      lines.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
+    await until(() => lines.length === 3);
+    workers.signal('SIGTERM');
+    const [first, second, third] = times();
+    expect(third! - second!).toBeGreaterThan((second! - first!) * 1.2);
   });
 });

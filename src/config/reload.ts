@@ -34,8 +34,15 @@ export interface LiveConfig {
   close(): void;
 }
 
-/** A configuration that can be loaded again from where `initial` came. */
-export function liveConfig(initial: Config, options: LoadOptions): LiveConfig {
+/**
+ * A configuration that can be loaded again from where `initial` came.
+ * @param refusal why one that is right in itself cannot take force in this process, in words
+ */
+export function liveConfig(
+  initial: Config,
+  options: LoadOptions,
+  refusal: (config: Config) => string | undefined = () => undefined,
+): LiveConfig {
   let current = initial;
   let watcher: FSWatcher | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -54,6 +61,10 @@ export function liveConfig(initial: Config, options: LoadOptions): LiveConfig {
       return { ok: false, problems: [{ path: 'providers', line: 0, column: 0, message }], file };
     }
     const { config, warnings } = loaded;
+    const message = refusal(config);
+    if (message !== undefined) {
+      return { ok: false, problems: [{ path: 'auth.keys', line: 0, column: 0, message }], file };
+    }
     const result = { ok: true, config, warnings, restart: needRestart(initial, config) } as const;
     current = config;
     for (const listener of listeners) listener(config, result);

@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly port: number;
   /** Several processes share the port. */
   readonly reusePort: boolean;
+  /** It joins those of this program that listen there already; another one's port is taken. */
+  readonly joins: boolean;
   readonly drainMs: number;
 }
 
@@ -45,6 +47,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { host, port } = options;
   let server: ReturnType<typeof listen>;
   try {
+    // Whoever shares a port would share it with anybody who does so too, a forgotten gateway for one.
+    if (options.reusePort && !options.joins && port !== 0) await bindAlone(host, port);
     server = listen(options);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
@@ -71,6 +75,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await Promise.race([server.stop(false), late]);
     },
   };
+}
+
+/** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
+async function bindAlone(hostname: string, port: number): Promise<void> {
+  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
 }
 
 /** Bodies are bounded and silence is watched by whoever reads; the server itself knows no limit. */

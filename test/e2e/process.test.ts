@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 import { plainRequest, post } from './clients.ts';
 
 let upstream: FakeUpstream;
@@ -187,6 +188,61 @@ describe('keys', () => {
   });
 });
 
+describe('an address that others reach', () => {
+  const guarded = () => ({
+    ...threeProviders(upstream),
+    listen: '0.0.0.0:0',
+    auth: { keys: ['sk-door'] },
+  });
+  const rejected = (run: Gateway) =>
+    run.logs().filter(({ event }) => event === 'config.rejected').length;
+
+  test.each([
+    ['as it is', {}],
+    ['and the address, which needs a restart', { listen: '127.0.0.1:0' }],
+  ])('a reload that takes the keys away is not taken: %s', async (_, more) => {
+    const run = await startGateway(guarded());
+    try {
+      const { auth: _keys, ...open } = guarded();
+      await Bun.write(run.configPath, JSON.stringify({ ...open, ...more }));
+      run.signal('SIGHUP');
+      await until(() => rejected(run) > 0);
+      const asked = () => post(run.url, chat.path, chat.body).then(({ status }) => status);
+      expect(await asked()).toBe(401);
+      // By the watch, too.
+      await until(() => rejected(run) > 1);
+      expect(await asked()).toBe(401);
+      expect(run.stderr()).toContain('without gateway keys');
+    } finally {
+      await run.stop();
+    }
+  });
+});
+
+describe('a port', () => {
+  test.each([1, 2])(
+    'that several processes share is taken for a second start; workers: %i',
+    async (workers) => {
+      const run = await startGateway({ ...threeProviders(upstream), workers: 2 });
+      try {
+        const { port } = new URL(run.url);
+        const second = await runBinary([
+          'serve',
+          '--config',
+          run.configPath,
+          '--port',
+          port,
+          '--workers',
+          String(workers),
+        ]);
+        expect([second.code, second.stderr]).toEqual([1, expect.stringContaining(`Port ${port}`)]);
+      } finally {
+        await run.stop();
+      }
+    },
+  );
+});
+
 describe('a folder that means harm', () => {
   test('neither .env nor bunfig.toml of the working directory is read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hopgate-hostile-'));
@@ -271,9 +327,7 @@ describe('stopping and reloading', () => {
       const routes = [...config.routes, { when: { model: 'renamed' }, to: ['chat/m1'] }];
       await Bun.write(run.configPath, JSON.stringify({ ...config, routes }));
       run.signal('SIGHUP');
-      const until = performance.now() + 3000;
-      while ((await ask('renamed')) !== 200 && performance.now() < until) await Bun.sleep(50);
-      expect(await ask('renamed')).toBe(200);
+      await until(async () => (await ask('renamed')) === 200);
       await Bun.write(run.configPath, 'providers: [');
       run.signal('SIGHUP');
       await Bun.sleep(300);

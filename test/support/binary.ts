@@ -136,7 +136,13 @@ function collect(stream: ReadableStream<Uint8Array>): {
   return { text: () => text, changed: () => wake.promise };
 }
 
-const LISTENING = /^hopgate listening on (http:\/\/127\.0\.0\.1:\d+)$/m;
+const LISTENING = /^hopgate listening on http:\/\/(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)$/m;
+
+/** Where to reach what said that it listens; undefined when nothing has said so. */
+function urlIn(text: string): string | undefined {
+  const port = LISTENING.exec(text)?.[1];
+  return port === undefined ? undefined : `http://127.0.0.1:${port}`;
+}
 
 /**
  * Starts `hopgate serve` with this configuration (a value, written as JSON, which YAML takes; or text).
@@ -175,7 +181,7 @@ export async function startGateway(
   const gaveUp = Bun.sleep(options.patience ?? 10_000).then(() => 'late' as const);
   let url: string | undefined;
   while (url === undefined) {
-    url = LISTENING.exec(out.text())?.[1];
+    url = urlIn(out.text());
     if (url !== undefined) break;
     const what = await Promise.race([
       out.changed().then(() => 'more' as const),
@@ -184,7 +190,7 @@ export async function startGateway(
     ]);
     // What was written just before the exit may still be under way.
     if (what === 'gone') await Bun.sleep(20);
-    url = LISTENING.exec(out.text())?.[1];
+    url = urlIn(out.text());
     if (url !== undefined || what === 'more') continue;
     const said = `${out.text()}${err.text()}`;
     await stop();
