@@ -12,15 +12,28 @@ const CODES: Readonly<Record<ProtocolName, string>> = {
 };
 const KINDS = { signature: 's', encrypted: 'e', redacted: 'r' } as const;
 
+/** Which part of a text a seal was made for: places between UTF-16 units, as `slice` takes them. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Carrier {
+  readonly sealed: Sealed;
+  readonly span?: Span;
+}
+
 /**
  * A seal as text for a slot of another protocol (Messages `signature`, Responses
- * `encrypted_content`): `hopgate1.<protocol><kind>.<provider>.<payload, base64url>`. Clients give it
- * back verbatim; {@link openSeal} reads it.
+ * `encrypted_content`): `hopgate1.<protocol><kind>.<provider>.<payload, base64url>`, and
+ * `.<from>-<to>` behind it where one text stands for several seals (Chat). Clients give it back
+ * verbatim; {@link openCarrier} reads it.
  */
-export function carrySeal(sealed: Sealed): string {
+export function carrySeal(sealed: Sealed, span?: Span): string {
   const provider = encodeURIComponent(sealed.provider ?? '').replaceAll('.', '%2E');
   const payload = Buffer.from(sealed.value).toString('base64url');
-  return `${CARRIER_PREFIX}${CODES[sealed.protocol]}${KINDS[sealed.kind]}.${provider}.${payload}`;
+  const place = span === undefined ? '' : `.${span.from}-${span.to}`;
+  return `${CARRIER_PREFIX}${CODES[sealed.protocol]}${KINDS[sealed.kind]}.${provider}.${payload}${place}`;
 }
 
 /**
@@ -32,16 +45,21 @@ export function mintSeal(protocol: ProtocolName, provider?: string): string {
 }
 
 /** The seal inside a carrier; undefined when the text is not one of ours (or is damaged). */
-export function openSeal(text: string): Sealed | undefined {
+export const openSeal = (text: string): Sealed | undefined => openCarrier(text)?.sealed;
+
+/** A carrier's seal and what it was made for; undefined when the text is not one of ours (or is damaged). */
+export function openCarrier(text: string): Carrier | undefined {
   if (!text.startsWith(CARRIER_PREFIX)) return undefined;
-  const [code, provider, payload] = text.slice(CARRIER_PREFIX.length).split('.');
+  const [code, provider, payload, place] = text.slice(CARRIER_PREFIX.length).split('.');
   const protocol = (Object.keys(CODES) as ProtocolName[]).find((p) => CODES[p] === code?.[0]);
   const kind = (Object.keys(KINDS) as Sealed['kind'][]).find((k) => KINDS[k] === code?.[1]);
   if (protocol === undefined || kind === undefined || payload === undefined) return undefined;
-  return {
+  const sealed: Sealed = {
     protocol,
     kind,
     value: Buffer.from(payload, 'base64url').toString(),
     ...(provider ? { provider: decodeURIComponent(provider) } : {}),
   };
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(place ?? '') ?? [];
+  return from === undefined ? { sealed } : { sealed, span: { from: Number(from), to: Number(to) } };
 }

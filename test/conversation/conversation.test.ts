@@ -6,7 +6,13 @@ import { edited, mapSame } from '../../src/conversation/edit.ts';
 import type { Reply } from '../../src/conversation/events.ts';
 import { Fold, unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { CARRIER_PREFIX, carrySeal, mintSeal, openSeal } from '../../src/conversation/seal.ts';
+import {
+  CARRIER_PREFIX,
+  carrySeal,
+  mintSeal,
+  openCarrier,
+  openSeal,
+} from '../../src/conversation/seal.ts';
 import { toolNames, unwrapFreeform, wrapFreeform } from '../../src/conversation/tool-names.ts';
 import type { Block, Sealed, TextBlock, Tool } from '../../src/conversation/types.ts';
 import { addUsage, totalInput, totalOutput } from '../../src/conversation/usage.ts';
@@ -24,6 +30,24 @@ const seal: fc.Arbitrary<Sealed> = fc.record(
 describe('seals that travel through a client of another protocol', () => {
   test('come back as they were', () => {
     fc.assert(fc.property(seal, (sealed) => expect(openSeal(carrySeal(sealed))).toEqual(sealed)));
+  });
+
+  test('tell which words they were made for, and are the same seal to who does not ask', () => {
+    const span = fc.record({ from: fc.nat(), to: fc.nat() });
+    fc.assert(
+      fc.property(seal, span, (sealed, span) => {
+        const carrier = carrySeal(sealed, span);
+        expect(openCarrier(carrier)).toEqual({ sealed, span });
+        expect(openSeal(carrier)).toEqual(sealed);
+        // Nothing but the place stands behind the carriers that were given out without one.
+        expect(carrier).toBe(`${carrySeal(sealed)}.${span.from}-${span.to}`);
+      }),
+    );
+    expect(
+      openCarrier(`${carrySeal({ protocol: 'openai-chat', kind: 'signature', value: 'S' })}.x`),
+    ).toEqual({
+      sealed: { protocol: 'openai-chat', kind: 'signature', value: 'S' },
+    });
   });
 
   test('a foreign signature is not taken for one of ours', () => {

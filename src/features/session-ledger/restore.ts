@@ -23,6 +23,8 @@ export interface RestoreContext {
 
 interface Work extends RestoreContext {
   readonly wanted: Wanted;
+  /** The client's message has one place for all reasoning of an answer: what stood where is lost. */
+  readonly mixed: boolean;
   /** Pieces that have their place: an answer's calls may stand in several runs of items. */
   readonly placed: Set<string>;
 }
@@ -33,7 +35,13 @@ interface Work extends RestoreContext {
  */
 export function restore(conversation: Conversation, context: RestoreContext): Conversation {
   const { turns, origin } = conversation;
-  const work: Work = { ...context, wanted: wantedBy(context.target), placed: new Set() };
+  const chat = origin?.protocol === 'openai-chat';
+  const work: Work = {
+    ...context,
+    wanted: wantedBy(context.target),
+    mixed: chat && context.target.protocol !== 'openai-chat',
+    placed: new Set(),
+  };
   // Responses spreads an answer over items, each a turn of its own.
   const items = origin?.protocol === 'openai-responses';
   const out: Turn[] = [];
@@ -76,12 +84,46 @@ function completed(
       ? [piece.block]
       : [],
   );
-  if (reasoning.length === 0 || !lacks(blocks, reasoning, work.target)) return signed;
-  const bare = mapSame(signed, withoutReasoning);
-  return items
-    ? asItems(bare, entry, reasoning, work)
-    : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
+  if (reasoning.length === 0) return signed;
+  if (lacks(blocks, reasoning, work.target)) {
+    const bare = mapSame(signed, withoutReasoning);
+    return items
+      ? asItems(bare, entry, reasoning, work)
+      : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
+  }
+  if (!work.mixed) return signed;
+  return mapSame(signed, (turn) => inPlace(turn, entry, reasoning, work));
 }
+
+/**
+ * A turn whose reasoning the client gave back, with each piece where it stood. The turn itself where
+ * they stand so already, are not all of this answer, or one has nothing before which to stand.
+ */
+function inPlace(turn: Turn, entry: Entry, reasoning: readonly ReasoningBlock[], work: Work): Turn {
+  const held = turn.blocks.filter((block) => block.type === 'reasoning');
+  const known = held.every((block) => reasoning.some((own) => isPiece(block, own)));
+  const bare = withoutReasoning(turn);
+  if (held.length === 0 || !known || bare === undefined) return turn;
+  const whole = asBlocks(bare, entry, reasoning, work);
+  const kept = held.every((block) => whole.blocks.some((one) => isPiece(block, one)));
+  return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
+}
+
+/** Is what the client holds this piece of the answer, or its words without the seal? */
+function isPiece({ sealed, text }: ReasoningBlock, own: Block): boolean {
+  if (own.type !== 'reasoning') return false;
+  if (sealed === undefined) return own.text.trim() === text.trim();
+  return own.sealed?.value === sealed.value && own.sealed.protocol === sealed.protocol;
+}
+
+const sameOrder = (a: readonly Block[], b: readonly Block[]): boolean =>
+  a.length === b.length && a.every((block, i) => block === b[i] || sameReasoning(block, b[i]!));
+
+const sameReasoning = (a: Block, b: Block): boolean =>
+  a.type === 'reasoning' &&
+  b.type === 'reasoning' &&
+  a.text === b.text &&
+  a.sealed?.value === b.sealed?.value;
 
 function find(
   run: readonly Turn[],

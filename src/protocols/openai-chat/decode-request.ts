@@ -11,7 +11,7 @@ import type {
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { decodeAnnotations, decodeContent, kindOf } from './parts.ts';
-import { decodeReasoning } from './reasoning.ts';
+import { decodeGivenBack } from './reasoning.ts';
 import { decodeTools } from './tools.ts';
 import { CHAT, chatWire, list, object, text } from './wire.ts';
 
@@ -133,9 +133,7 @@ function decodeResult(
 }
 
 function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
-  const blocks: Block[] = [];
-  const reasoning = decodeReasoning(message);
-  if (reasoning !== undefined) blocks.push(reasoning);
+  const blocks: Block[] = [...decodeGivenBack(message)];
   blocks.push(...cited(decodeContent(message.content, `${where}.content`), message));
   const refusal = text(message.refusal);
   if (refusal) blocks.push({ type: 'refusal', text: refusal });

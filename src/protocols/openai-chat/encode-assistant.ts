@@ -11,7 +11,7 @@ import type {
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { type MessageContext, noteCache, noteOnce, plain, wordsOf } from './encode-content.ts';
 import { textPart, thinkingText } from './parts.ts';
-import { decodeReasoning, hasCarrier, REASONING_KEYS, sealDetails } from './reasoning.ts';
+import { decodeReasoning, hasCarrier, ownDetails, REASONING_KEYS } from './reasoning.ts';
 import { CHAT, compact, isOwn, leftover, list, object, untouched, without } from './wire.ts';
 
 /** Message keys that blocks stand for; every other key of an edited message stays. */
@@ -129,13 +129,17 @@ function reasoningFields(
   const field = target.profile.reasoningField ?? ownField(from) ?? 'reasoning_content';
   const details: Json[] = [];
   const said: string[] = [];
+  // Carriers whose words the client changed were not opened, and end here all the same.
+  if (hasCarrier(from) && blocks.every(({ sealed }) => sealed === undefined)) {
+    noteOnce(context, 'reasoning_seal_dropped');
+  }
   for (const block of blocks) {
     if (block.text !== '') said.push(block.text);
     const { sealed } = block;
     if (sealed === undefined) continue;
     const home = sealed.provider === undefined || sealed.provider === target.provider;
     // A minted seal is empty: it only says where the text was made.
-    if (sealed.protocol === CHAT && home) details.push(...sealDetails(sealed));
+    if (sealed.protocol === CHAT && home) details.push(...ownDetails(sealed));
     else if (sealed.value !== '') noteOnce(context, 'reasoning_seal_dropped');
   }
   if (field === 'none') {

@@ -12,7 +12,7 @@ import type { ClientContext, StreamEncoder, TextFrame } from '../protocol.ts';
 import { errorBody } from './errors.ts';
 import { encodeFinish } from './finish.ts';
 import { encodeAnnotation } from './parts.ts';
-import { carriedDetails } from './reasoning.ts';
+import { carriedDetail } from './reasoning.ts';
 import { clientName, ownRest, wantsLegacyCalls } from './reply.ts';
 import { encodeUsage } from './usage.ts';
 import { CHAT } from './wire.ts';
@@ -38,6 +38,12 @@ class ChatStreamEncoder implements StreamEncoder {
   #refused = false;
   #length = 0;
   #blockAt = 0;
+  /** Characters of reasoning that were said, and where the open block's begin. */
+  #reasoned = 0;
+  #reasonedAt = 0;
+  /** The open block's seal. It goes out when the block ends: only then its words are known. */
+  #held: Sealed | undefined;
+  #details = 0;
   #usage: Usage | undefined;
   #cited: { readonly citation: Citation; readonly from: number }[] = [];
   #annotations: JsonObject[] = [];
@@ -113,6 +119,7 @@ class ChatStreamEncoder implements StreamEncoder {
     if (this.#over || text === '') return;
     if (this.#prefix === '') this.event(event);
     else if (this.#kind === 'text') this.#length += text.length;
+    else if (this.#kind === 'reasoning') this.#reasoned += text.length;
     else if (this.#kind === 'refusal') this.#refused = true;
     else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
   }
@@ -166,6 +173,7 @@ class ChatStreamEncoder implements StreamEncoder {
         this.#length += said.length;
         return this.#delta(`"content":${JSON.stringify(said)}`);
       case 'reasoning':
+        this.#reasoned += said.length;
         return this.#delta(`"reasoning_content":${JSON.stringify(said)}`);
       case 'function':
         this.#empty = false;
@@ -195,8 +203,10 @@ class ChatStreamEncoder implements StreamEncoder {
         this.#blockAt = this.#length;
         return '';
       case 'refusal':
+        this.#kind = 'refusal';
+        return '';
       case 'reasoning':
-        this.#kind = head.type;
+        this.#reason();
         return '';
       case 'tool-call':
         return this.#callStart(head);
@@ -206,10 +216,17 @@ class ChatStreamEncoder implements StreamEncoder {
           this.#blockAt = this.#length;
           return this.#deltaText(head.block.text);
         }
-        return head.block.type === 'reasoning' && head.block.sealed !== undefined
-          ? this.#details(head.block.sealed)
-          : '';
+        if (head.block.type !== 'reasoning') return '';
+        this.#reason();
+        this.#held = head.block.sealed;
+        return this.#deltaText(head.block.text);
     }
+  }
+
+  #reason(): void {
+    this.#kind = 'reasoning';
+    this.#reasonedAt = this.#reasoned;
+    this.#held = undefined;
   }
 
   /** Calls that the client must not run (the vendor's and the gateway's own) are not shown. */
@@ -241,15 +258,18 @@ class ChatStreamEncoder implements StreamEncoder {
   }
 
   #sealed(sealed: Sealed): string {
-    if (this.#kind === 'reasoning') return this.#details(sealed);
+    if (this.#kind === 'reasoning') this.#held = sealed;
     return this.#kind === 'function' && sealed.protocol === CHAT
       ? this.#delta(this.#call(`"extra_content":${signed(sealed.value)}`))
       : '';
   }
 
-  #details(sealed: Sealed): string {
-    if (sealed.value === '') return '';
-    return this.#delta(`"reasoning_details":${JSON.stringify(carriedDetails(sealed))}`);
+  #carried(): string {
+    const sealed = this.#held;
+    if (sealed === undefined || sealed.value === '') return '';
+    const span = { from: this.#reasonedAt, to: this.#reasoned };
+    const detail = carriedDetail(sealed, span, this.#details++);
+    return this.#delta(`"reasoning_details":${JSON.stringify([detail])}`);
   }
 
   #logprobs(content: readonly Json[]): string {
@@ -269,6 +289,7 @@ class ChatStreamEncoder implements StreamEncoder {
       return this.#delta(this.#call('"function":{"arguments":"{}"}'));
     }
     if (kind === 'legacy' && this.#empty) return this.#delta('"function_call":{"arguments":"{}"}');
+    if (kind === 'reasoning') return this.#carried();
     if (kind === 'text') this.#settleCitations();
     return '';
   }

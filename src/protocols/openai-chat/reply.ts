@@ -4,7 +4,13 @@ import { GatewayError } from '../../conversation/errors.ts';
 import type { Reply } from '../../conversation/events.ts';
 import { toolEventMembers } from '../../conversation/tool-events.ts';
 import { toolNames, unwrapFreeform } from '../../conversation/tool-names.ts';
-import type { Block, Conversation, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
+import type {
+  Block,
+  Conversation,
+  ReasoningBlock,
+  TextBlock,
+  ToolCallBlock,
+} from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { put } from '../../lib/json-members.ts';
@@ -13,7 +19,7 @@ import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, encodeFinish, finishFailure } from './finish.ts';
 import { decodeAnnotations, decodeSources, encodeAnnotation, thinkingText } from './parts.ts';
-import { decodeReasoning, sealDetails } from './reasoning.ts';
+import { decodeReasoning, encodeReasoning } from './reasoning.ts';
 import { decodeUsage, encodeUsage } from './usage.ts';
 import { CHAT, chatWire, compact, list, NAME_LIMIT, number, object, text } from './wire.ts';
 
@@ -211,9 +217,9 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
 }
 
 function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
-  const said = { text: '', reasoning: [] as string[], refusal: '' };
+  const said = { text: '', refusal: '' };
+  const reasoning: ReasoningBlock[] = [];
   const annotations: JsonObject[] = [];
-  const details: Json[] = [];
   const calls: ToolCallBlock[] = [];
   for (const block of reply.blocks) {
     if (block.type === 'text') {
@@ -223,18 +229,17 @@ function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
         const annotation = encodeAnnotation(citation, from, said.text.length);
         if (annotation !== undefined) annotations.push(annotation);
       }
-    } else if (block.type === 'reasoning') {
-      if (block.text !== '') said.reasoning.push(block.text);
-      if (block.sealed !== undefined) details.push(...sealDetails(block.sealed));
-    } else if (block.type === 'refusal') said.refusal += block.text;
+    } else if (block.type === 'reasoning') reasoning.push(block);
+    else if (block.type === 'refusal') said.refusal += block.text;
     else if (block.type === 'tool-call' && block.by === 'client') calls.push(block);
   }
+  const thought = encodeReasoning(reasoning);
   return compact({
     role: 'assistant',
     content: said.text === '' && (calls.length > 0 || said.refusal !== '') ? null : said.text,
     refusal: said.refusal === '' ? null : said.refusal,
-    reasoning_content: said.reasoning.length > 0 ? said.reasoning.join('') : undefined,
-    reasoning_details: details.length > 0 ? details : undefined,
+    reasoning_content: thought.said === '' ? undefined : thought.said,
+    reasoning_details: thought.details.length > 0 ? thought.details : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
     ...encodeCalls(calls, asked),
   });

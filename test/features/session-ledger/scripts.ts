@@ -15,7 +15,7 @@ import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 export interface ChatMessage {
   readonly role: string;
   readonly content?: unknown;
-  readonly reasoning_content?: string;
+  readonly reasoning_content?: string | undefined;
   readonly reasoning_details?: unknown;
   readonly tool_calls?: readonly JsonObject[];
   readonly tool_call_id?: string;
@@ -86,6 +86,47 @@ export const messagesReply = (content: readonly JsonObject[]): Scripted => ({
   },
 });
 
+/** The same as a Messages stream: each block's text in one delta. */
+export function messagesStream(content: readonly JsonObject[]): Scripted {
+  const { json } = messagesReply(content) as { json: JsonObject };
+  const { usage, stop_reason } = json;
+  const of = (block: JsonObject): readonly [JsonObject, readonly JsonObject[]] => {
+    const { thinking, signature, text, input } = block;
+    switch (block.type) {
+      case 'thinking':
+        return [
+          { ...block, thinking: '', signature: '' },
+          [
+            { type: 'thinking_delta', thinking: thinking! },
+            { type: 'signature_delta', signature: signature! },
+          ],
+        ];
+      case 'text':
+        return [{ ...block, text: '' }, [{ type: 'text_delta', text: text! }]];
+      case 'tool_use': {
+        const partial_json = JSON.stringify(input);
+        return [{ ...block, input: {} }, [{ type: 'input_json_delta', partial_json }]];
+      }
+      default:
+        return [block, []];
+    }
+  };
+  const events: JsonObject[] = [
+    { type: 'message_start', message: { ...json, content: [], stop_reason: null } },
+    ...content.flatMap((block, index) => {
+      const [content_block, deltas] = of(block);
+      return [
+        { type: 'content_block_start', index, content_block },
+        ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+        { type: 'content_block_stop', index },
+      ];
+    }),
+    { type: 'message_delta', delta: { stop_reason: stop_reason! }, usage: usage! },
+    { type: 'message_stop' },
+  ];
+  return { sse: events.map((event) => `event: ${String(event.type)}\n${sse(event)}`) };
+}
+
 export interface Vendor {
   readonly name: string;
   readonly protocol: ProtocolName;
@@ -108,20 +149,29 @@ export const CLAUDE: Vendor = {
 };
 export const OPENAI: Vendor = { name: 'openai', protocol: 'openai-responses' };
 
-/** A Chat client that sends back role, text and plain calls of what it was told: nothing else. */
+/**
+ * A Chat client that sends back role, text and plain calls of what it was told: nothing else, unless
+ * it `keeps` reasoning.
+ */
 export class Session {
   readonly messages: ChatMessage[] = [{ role: 'user', content: 'read a, please' }];
   readonly ledger: SessionLedger;
   readonly #owner: string;
   readonly #more: JsonObject;
+  readonly #keeps: boolean;
 
   constructor(
     ledger = memorySessionLedger(),
-    { owner = '', more = {} }: { readonly owner?: string; readonly more?: JsonObject } = {},
+    {
+      owner = '',
+      more = {},
+      keeps = false,
+    }: { readonly owner?: string; readonly more?: JsonObject; readonly keeps?: boolean } = {},
   ) {
     this.ledger = ledger;
     this.#owner = owner;
     this.#more = more;
+    this.#keeps = keeps;
   }
 
   /** Asks a vendor that will answer so; gives what the vendor was sent. */
@@ -147,7 +197,10 @@ export class Session {
       ...this.#more,
     });
     if (answered.status !== 200) throw new Error(answered.text);
-    this.messages.push(stream ? fromStream(answered.text) : fromReply(answered.text));
+    const { reasoning_content, reasoning_details, ...plain } = stream
+      ? fromStream(answered.text)
+      : fromReply(answered.text);
+    this.messages.push(this.#keeps ? { ...plain, reasoning_content, reasoning_details } : plain);
     for (const { id } of this.messages.at(-1)?.tool_calls ?? []) {
       this.messages.push({ role: 'tool', tool_call_id: String(id), content: `found ${id}` });
     }
@@ -171,18 +224,24 @@ function fromReply(text: string): ChatMessage {
   return {
     role: 'assistant',
     content: message.content ?? null,
+    reasoning_content: message.reasoning_content,
+    reasoning_details: message.reasoning_details,
     ...(message.tool_calls ? { tool_calls: message.tool_calls.map(plainCall) } : {}),
   };
 }
 
 function fromStream(text: string): ChatMessage {
   let content = '';
+  let thought = '';
+  const details: unknown[] = [];
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] =
     [];
   for (const line of text.split('\n')) {
     if (!line.startsWith('data: {')) continue;
     const delta = JSON.parse(line.slice(6)).choices[0]?.delta ?? {};
     content += delta.content ?? '';
+    thought += delta.reasoning_content ?? '';
+    details.push(...(delta.reasoning_details ?? []));
     for (const part of delta.tool_calls ?? []) {
       calls[part.index] ??= {
         id: part.id,
@@ -197,6 +256,8 @@ function fromStream(text: string): ChatMessage {
   return {
     role: 'assistant',
     content: content === '' ? null : content,
+    reasoning_content: thought === '' ? undefined : thought,
+    reasoning_details: details.length === 0 ? undefined : details,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   };
 }

@@ -233,6 +233,30 @@ describe('messages', () => {
   });
 });
 
+test('carriers that do not fit their words are noted as lost, like those that do', () => {
+  const carrier = (value: string) => ({
+    type: 'reasoning.encrypted',
+    data: carrySeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),
+  });
+  const { out, notes } = own({
+    messages: [
+      { role: 'user', content: 'q' },
+      {
+        role: 'assistant',
+        content: 'x',
+        reasoning_content: 'r',
+        reasoning_details: [carrier('S'), carrier('T')],
+      },
+    ],
+  });
+  expect((out.messages as unknown as Json[])[1]).toEqual({
+    role: 'assistant',
+    content: 'x',
+    reasoning_content: 'r',
+  });
+  expect(notes).toBe('reasoning_seal_dropped');
+});
+
 describe('edits of the own protocol', () => {
   test('a changed text keeps the other fields of its message and part', () => {
     const c = openaiChat.decodeRequest({
