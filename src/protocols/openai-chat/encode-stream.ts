@@ -63,7 +63,7 @@ class ChatStreamEncoder implements StreamEncoder {
     if (this.#over) return '';
     switch (event.type) {
       case 'delta':
-        return this.#deltaText(event.text);
+        return this.#deltaText(event.text, event.newPart);
       case 'start':
         return this.#start(event);
       case 'block-start':
@@ -166,15 +166,17 @@ class ChatStreamEncoder implements StreamEncoder {
     return this.#prefix + members + this.#suffix;
   }
 
-  #deltaText(said: string): string {
+  #deltaText(said: string, newPart?: boolean): string {
     if (said === '') return '';
     switch (this.#kind) {
       case 'text':
         this.#length += said.length;
         return this.#delta(`"content":${JSON.stringify(said)}`);
-      case 'reasoning':
-        this.#reasoned += said.length;
-        return this.#delta(`"reasoning_content":${JSON.stringify(said)}`);
+      case 'reasoning': {
+        const words = newPart && this.#reasoned > this.#reasonedAt ? `\n\n${said}` : said;
+        this.#reasoned += words.length;
+        return this.#delta(`"reasoning_content":${JSON.stringify(words)}`);
+      }
       case 'function':
         this.#empty = false;
         return this.#delta(this.#call(`"function":{"arguments":${JSON.stringify(said)}}`));

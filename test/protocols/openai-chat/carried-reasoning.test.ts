@@ -8,6 +8,7 @@ import { carrySeal, openSeal } from '../../../src/conversation/seal.ts';
 import type { Block, ReasoningBlock, Sealed } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json.ts';
 import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
 import { client, NOTHING_SENT, upstream } from './recorded.ts';
 import { encodeAll } from './streams.ts';
 
@@ -203,4 +204,52 @@ test('carriers in an upstream’s answer are the upstream’s: all of them go ba
   expect(block).toMatchObject({
     sealed: { protocol: 'openai-chat', value: JSON.stringify(details) },
   });
+});
+
+test('parts of a summary are paragraphs in a stream as in the whole reply', () => {
+  const summary = ['**A** one.', '**B** two.', '**C**'].map((text) => ({
+    type: 'summary_text',
+    text,
+  }));
+  const item = { id: 'rs_1', type: 'reasoning', summary, encrypted_content: 'E' };
+  const said = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'ok', annotations: [] }],
+  };
+  const response = { id: 'resp_1', object: 'response', status: 'completed', model: 'm' };
+  const context = upstream();
+  const decoder = openaiResponses.decodeStream(context);
+  const frames: JsonObject[] = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+    { type: 'response.output_item.added', output_index: 0, item: { ...item, summary: [] } },
+    ...summary.flatMap((part, summary_index) => [
+      {
+        type: 'response.reasoning_summary_part.added',
+        output_index: 0,
+        summary_index,
+        part: { ...part, text: '' },
+      },
+      ...[part.text.slice(0, 3), part.text.slice(3)].map((delta) => ({
+        type: 'response.reasoning_summary_text.delta',
+        output_index: 0,
+        summary_index,
+        delta,
+      })),
+    ]),
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.output_item.added', output_index: 1, item: { ...said, content: [] } },
+    { type: 'response.output_item.done', output_index: 1, item: said },
+    { type: 'response.completed', response: { ...response, output: [item, said] } },
+  ];
+  const events = frames.flatMap((data) => [
+    ...decoder.push({ event: String(data.type), data: JSON.stringify(data) } as never),
+  ]);
+  const message = streamed([...events, ...decoder.end()]);
+  expect(message.reasoning_content).toBe('**A** one.\n\n**B** two.\n\n**C**');
+  const { blocks } = openaiResponses.decodeReply({ ...response, output: [item, said] }, context);
+  const { reasoning_content, reasoning_details } = whole(blocks);
+  expect(message).toMatchObject({ reasoning_content, reasoning_details, content: 'ok' } as object);
 });
