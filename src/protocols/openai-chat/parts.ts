@@ -1,6 +1,7 @@
 /** Content parts of messages: text, images, audio, files, and what vendors add. */
 
 import { invalid } from '../../conversation/errors.ts';
+import { fileName } from '../../conversation/file-name.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import {
@@ -223,11 +224,14 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
     ...from,
     type: 'file',
     file: {
-      filename: block.filename ?? block.title ?? 'document.pdf',
+      filename: block.filename ?? block.title ?? nameless(source),
       file_data: urlOfSource(source) ?? '',
     },
   };
 }
+
+const nameless = (source: MediaSource) =>
+  fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
 
 /** `annotations` of a message or a delta: OpenAI's nested form, and the flat one of gateways. */
 export function decodeAnnotations(value: unknown): readonly Citation[] {

@@ -1,5 +1,6 @@
 /** Blocks to content parts of a message or of a tool's output. */
 
+import { fileName } from '../../conversation/file-name.ts';
 import type { Block, MediaBlock, Role, ToolResultBlock } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
@@ -134,26 +135,25 @@ function document(
   context: ItemContext,
   words: (text: string, what: string) => JsonObject,
 ): JsonObject {
-  const { source, title } = block;
+  const { source } = block;
+  const name = block.filename ?? block.title;
   if (source.type === 'text') {
     // Plain text needs no file; the heading is what a reader of the document would see.
     return words(
-      title === undefined ? source.text : `${title}\n\n${source.text}`,
+      name === undefined ? source.text : `${name}\n\n${source.text}`,
       'document as text',
     );
   }
   if (context.target.profile.documents === false) {
-    return words(
-      `[document omitted${title ? `: ${title}` : ''}]`,
-      'the upstream takes no documents',
-    );
+    return words(`[document omitted${name ? `: ${name}` : ''}]`, 'the upstream takes no documents');
   }
   const head = { ...ownResidue(block), type: 'input_file' };
   switch (source.type) {
     case 'base64':
       return {
         ...head,
-        filename: title ?? fileName(source.mediaType),
+        // The API wants a name with file data.
+        filename: name || fileName(source.mediaType),
         file_data: `data:${source.mediaType};base64,${source.data}`,
       };
     case 'url':
@@ -161,12 +161,6 @@ function document(
     case 'file-id':
       return context.fileIds
         ? { ...head, file_id: source.id }
-        : words('[document omitted]', 'a file id of another vendor');
+        : words(`[document omitted${name ? `: ${name}` : ''}]`, 'a file id of another vendor');
   }
-}
-
-/** The API wants a name with file data; its ending tells the kind. */
-function fileName(mediaType: string): string {
-  const ending = mediaType.split('/')[1] ?? 'bin';
-  return `document.${ending === 'plain' ? 'txt' : ending}`;
 }

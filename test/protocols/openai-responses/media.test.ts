@@ -1,0 +1,68 @@
+/** Media of other protocols as the parts that Responses takes. */
+
+import { describe, expect, test } from 'bun:test';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../../src/conversation/target.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../../src/protocols/protocol.ts';
+import { target } from './material.ts';
+
+function sent(from: Protocol, messages: Json, profile: Partial<Profile>) {
+  const notes = new Notes();
+  const asked = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
+  const to = target('gpt', { ...NO_PROFILE, ...profile });
+  const items = openaiResponses.encodeRequest(asked, to, notes).input as readonly JsonObject[];
+  return { items, parts: items.at(-1)!.content, notes: notes.summary() };
+}
+
+const chat = (parts: Json, profile: Partial<Profile> = {}) =>
+  sent(openaiChat, [{ role: 'user', content: parts }], profile);
+
+const messages = (blocks: Json) => sent(anthropicMessages, [{ role: 'user', content: blocks }], {});
+
+const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+
+describe('files', () => {
+  const file = (type: string, filename?: string) => ({
+    type: 'file',
+    file: {
+      ...(filename === undefined ? {} : { filename }),
+      file_data: `data:${type};base64,AAAA`,
+    },
+  });
+
+  test("a Chat file's name is not lost", () => {
+    const { parts, notes } = chat([file(DOCX, 'report.docx')]);
+    expect(parts).toEqual([
+      { type: 'input_file', filename: 'report.docx', file_data: `data:${DOCX};base64,AAAA` },
+    ]);
+    expect(notes).toBe('');
+  });
+
+  test('a file that is left out is left out by its name', () => {
+    const { parts } = chat([file(DOCX, 'report.docx')], { documents: false });
+    expect(parts).toEqual([{ type: 'input_text', text: '[document omitted: report.docx]' }]);
+    const unknown = { title: 'a.pdf', source: { type: 'file', file_id: 'file_1' } };
+    expect(messages([{ type: 'document', ...unknown }]).parts).toEqual([
+      { type: 'input_text', text: '[document omitted: a.pdf]' },
+    ]);
+  });
+
+  test.each([
+    [DOCX, 'document.docx'],
+    ['application/vnd.ms-excel', 'document.xls'],
+    ['text/csv', 'document.csv'],
+    ['text/markdown', 'document.md'],
+    ['text/plain', 'document.txt'],
+    ['application/ld+json', 'document.json'],
+    ['application/vnd.nobody-knows', 'document.bin'],
+    ['nothing', 'document.bin'],
+  ])('a nameless %s gets an ending that vendors know', (type, filename) => {
+    expect(chat([file(type)]).parts).toEqual([
+      { type: 'input_file', filename, file_data: `data:${type};base64,AAAA` },
+    ]);
+  });
+});
