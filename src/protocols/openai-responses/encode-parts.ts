@@ -105,12 +105,9 @@ function encodeMedia(
     }
     case 'document':
       return document(block, context, words);
-    case 'audio': {
-      const { source } = block;
-      if (source.type !== 'base64') return words('[audio omitted]', 'audio by reference');
-      const format = source.mediaType.replace(/^audio\/(x-)?/, '').replace('mpeg', 'mp3');
-      return { type: 'input_audio', input_audio: { data: source.data, format } };
-    }
+    case 'audio':
+      // ResponseInputContent of the official SDK is text, image or file; other parts are refused.
+      return words('[audio omitted]', 'Responses takes no audio');
   }
 }
 

@@ -66,3 +66,24 @@ describe('files', () => {
     ]);
   });
 });
+
+describe('audio', () => {
+  const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+
+  test('becomes words with a note: a part for it is refused', () => {
+    const { parts, notes } = chat([audio, { type: 'text', text: 'what is said?' }]);
+    expect(parts).toEqual([
+      { type: 'input_text', text: '[audio omitted]' },
+      { type: 'input_text', text: 'what is said?' },
+    ]);
+    expect(notes).toBe('content_bridged');
+  });
+
+  test("of the protocol's own client goes out as it came", () => {
+    const body = { model: 'm', input: [{ type: 'message', role: 'user', content: [audio] }] };
+    const asked = openaiResponses.decodeRequest(body);
+    const longer = { ...asked, turns: [...asked.turns, ...asked.turns] };
+    const { input } = openaiResponses.encodeRequest(longer, target('gpt'), new Notes());
+    expect(input).toEqual([...body.input, ...body.input]);
+  });
+});

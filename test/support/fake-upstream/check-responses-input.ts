@@ -110,7 +110,7 @@ function checkId(item: Item, type: string, at: string): void {
   expectLength(item.id, 64, `${at}.id`);
 }
 
-const INPUT_PARTS = ['input_text', 'input_image', 'input_file', 'input_audio'];
+const INPUT_PARTS = ['input_text', 'input_image', 'input_file'];
 
 function checkParts(content: Json | undefined, allowed: readonly string[], at: string): void {
   if (typeof content === 'string') return;
