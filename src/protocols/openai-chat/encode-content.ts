@@ -114,7 +114,14 @@ export function shownMedia(block: MediaBlock, context: MessageContext): JsonObje
   // A vendor's file ids mean nothing to another vendor.
   if (!isOwn(block) && block.source.type === 'file-id') return undefined;
   if (!isOwn(block) && block.media === 'document' && block.source.type === 'url') return undefined;
-  return mediaPart(block);
+  return mediaPart(takenDetail(block, context));
+}
+
+/** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
+function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {
+  if (block.detail !== 'original' || isOwn(block)) return block;
+  noteOnce(context, 'parameter_mapped', 'detail original as high');
+  return { ...block, detail: 'high' };
 }
 
 /** The parts of a user message. */

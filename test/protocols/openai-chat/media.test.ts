@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { MediaBlock } from '../../../src/conversation/types.ts';
-import { conversation, encode, user } from './building.ts';
+import { conversation, encode, result, user } from './building.ts';
 
 const sheet = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 const document = (mediaType: string, more: Partial<MediaBlock> = {}): MediaBlock => ({
@@ -18,5 +18,38 @@ describe('files', () => {
     expect(messages[0]!.content).toEqual([
       { type: 'file', file: { filename: 'document.xlsx', file_data: `data:${sheet};base64,AAAA` } },
     ]);
+  });
+});
+
+describe('detail of images', () => {
+  const picture: MediaBlock = {
+    type: 'media',
+    media: 'image',
+    source: { type: 'url', url: 'https://a.example/b.png' },
+    detail: 'original',
+  };
+  const shown = (detail: string) => ({
+    type: 'image_url',
+    image_url: { url: 'https://a.example/b.png', detail },
+  });
+
+  test('original of Responses becomes high with one note, wherever it stands', () => {
+    const { messages, notes } = encode(
+      conversation([user(result('a', [picture])), user(picture, picture)]),
+      { imagesInResults: true },
+    );
+    expect(messages[0]!.content).toEqual([shown('high')]);
+    expect(messages[1]!.content).toEqual([shown('high'), shown('high')]);
+    expect(notes).toBe('parameter_mapped');
+  });
+
+  test("original of Chat's own client stays, high is high", () => {
+    const residue = { protocol: 'openai-chat' as const, value: shown('original') };
+    const { messages, notes } = encode(
+      conversation([user({ ...picture, residue }), user({ ...picture, detail: 'high' })]),
+    );
+    expect(messages[0]!.content).toEqual([shown('original')]);
+    expect(messages[1]!.content).toEqual([shown('high')]);
+    expect(notes).toBe('');
   });
 });
