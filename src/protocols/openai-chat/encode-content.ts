@@ -91,7 +91,8 @@ function mediaWords(block: MediaBlock, context: MessageContext): string {
   if (source.type === 'text') return titled(block, source.text);
   context.notes.add('content_bridged', '/messages', `${block.media} as a mention`);
   const name = block.filename ?? block.title;
-  return name === undefined ? `[${block.media} not shown]` : `[${block.media} not shown: ${name}]`;
+  const head = block.context ? `${block.context}\n\n` : '';
+  return `${head}[${block.media} not shown${name === undefined ? '' : `: ${name}`}]`;
 }
 
 function titled(block: MediaBlock, said: string): string {
@@ -124,6 +125,13 @@ function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {
   return { ...block, detail: 'high' };
 }
 
+/** What Messages says about a document beside its file, for which a file part has no place. */
+function contextParts(block: MediaBlock, context: MessageContext): JsonObject[] {
+  if (!block.context) return [];
+  noteOnce(context, 'content_bridged', 'context of a document as text');
+  return [textPart(block.context)];
+}
+
 /** The parts of a user message. */
 export function inputParts(blocks: readonly Block[], context: MessageContext): JsonObject[] {
   const parts: JsonObject[] = [];
@@ -132,7 +140,7 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
       const part = shownMedia(block, context);
       noteCache(block, context);
       if (part !== undefined) {
-        parts.push(part);
+        parts.push(...contextParts(block, context), part);
         continue;
       }
     } else {
@@ -176,7 +184,7 @@ export function resultMessage(
       }
       if (part !== undefined) {
         context.notes.add('content_bridged', '/messages', `${item.media} of a tool result`);
-        media.push(part);
+        media.push(...contextParts(item, context), part);
         parts.push(textPart(`[${item.media} attached in the next user message]`));
         continue;
       }

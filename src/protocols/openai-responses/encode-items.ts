@@ -240,10 +240,7 @@ function encodeOutput(block: ToolResultBlock, at: string, context: ItemContext):
   if (block.isError) context.notes.add('content_bridged', at, 'is_error as text');
   const media = block.content.some((part) => part.type === 'media');
   const listed = Array.isArray(ownResidue(block)?.output);
-  const parts = block.content.flatMap((part) => {
-    const encoded = encodePart(part, 'user', at, context, true);
-    return encoded === undefined ? [] : [encoded];
-  });
+  const parts = block.content.flatMap((part) => encodePart(part, 'user', at, context, true));
   if (media || listed) {
     return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
   }

@@ -19,14 +19,13 @@ export function encodeParts(
     if (block.type === 'text' && block.text === '' && !block.wire) {
       if (role === 'assistant' || blocks.length > 1) continue;
     }
-    const part = encodePart(block, role, at, context);
-    if (part !== undefined) parts.push(part);
+    parts.push(...encodePart(block, role, at, context));
   }
   return parts;
 }
 
 /**
- * One part, or undefined with a note.
+ * One part, two for a document with a context, or none with a note.
  * @param inResult the part stands in a tool's output
  */
 export function encodePart(
@@ -35,9 +34,9 @@ export function encodePart(
   at: string,
   context: ItemContext,
   inResult = false,
-): JsonObject | undefined {
+): readonly JsonObject[] {
   const wire = 'wire' in block ? ownWire(block) : undefined;
-  if (isObject(wire)) return wire;
+  if (isObject(wire)) return [wire];
   const type = role === 'assistant' ? 'output_text' : 'input_text';
   switch (block.type) {
     case 'text': {
@@ -45,28 +44,31 @@ export function encodePart(
       if (residue !== undefined && typeof residue.text === 'string') {
         // Offsets of annotations speak of the old text.
         const { annotations: _, ...rest } = residue;
-        return { ...rest, text: block.text };
+        return [{ ...rest, text: block.text }];
       }
-      return { type, text: block.text };
+      return [{ type, text: block.text }];
     }
     case 'refusal':
       return role === 'assistant'
-        ? { type: 'refusal', refusal: block.text }
-        : { type, text: block.text };
+        ? [{ type: 'refusal', refusal: block.text }]
+        : [{ type, text: block.text }];
     case 'media':
-      return encodeMedia(block, type, at, context, inResult);
+      return [
+        ...contextParts(block, type, at, context),
+        encodeMedia(block, type, at, context, inResult),
+      ];
     case 'opaque':
       if (block.text === undefined || block.text === '') {
         context.notes.add('content_dropped', at, block.name);
-        return undefined;
+        return [];
       }
       context.notes.add('content_bridged', at, block.name);
-      return { type, text: block.text };
+      return [{ type, text: block.text }];
     case 'reasoning':
       context.notes.add('reasoning_dropped', at, 'outside an assistant turn');
-      return undefined;
+      return [];
     default:
-      return undefined;
+      return [];
   }
 }
 
@@ -82,13 +84,26 @@ export function imageParts(block: ToolResultBlock, context: ItemContext): readon
   });
 }
 
+/** What Messages says about a document, for which a file has no place: the words before it. */
+function contextParts(
+  block: MediaBlock,
+  type: string,
+  at: string,
+  context: ItemContext,
+): readonly JsonObject[] {
+  // A text document has it in its heading.
+  if (!block.context || block.source.type === 'text') return [];
+  context.notes.add('content_bridged', at, 'context of a document as text');
+  return [{ type, text: block.context }];
+}
+
 function encodeMedia(
   block: MediaBlock,
   textType: string,
   at: string,
   context: ItemContext,
   inResult: boolean,
-): JsonObject | undefined {
+): JsonObject {
   const { profile } = context.target;
   const words = (text: string, what: string): JsonObject => {
     context.notes.add('content_bridged', at, what);
@@ -136,10 +151,8 @@ function document(
   const name = block.filename ?? block.title;
   if (source.type === 'text') {
     // Plain text needs no file; the heading is what a reader of the document would see.
-    return words(
-      name === undefined ? source.text : `${name}\n\n${source.text}`,
-      'document as text',
-    );
+    const head = [name, block.context].filter((line) => line !== undefined).join('\n');
+    return words(head === '' ? source.text : `${head}\n\n${source.text}`, 'document as text');
   }
   if (context.target.profile.documents === false) {
     return words(`[document omitted${name ? `: ${name}` : ''}]`, 'the upstream takes no documents');

@@ -21,6 +21,35 @@ describe('files', () => {
   });
 });
 
+describe('the context of a document', () => {
+  const pdf = document('application/pdf', { title: 'D.pdf', context: 'From the archive.' });
+  const words = { type: 'text', text: 'From the archive.' };
+  const file = {
+    type: 'file',
+    file: { filename: 'D.pdf', file_data: 'data:application/pdf;base64,AAAA' },
+  };
+
+  test('is not lost: it stands before the file, with a note', () => {
+    const { messages, notes } = encode(conversation([user(pdf)]));
+    expect(messages[0]!.content).toEqual([words, file]);
+    expect(notes).toBe('content_bridged');
+  });
+
+  test('stands before the file of a tool result', () => {
+    const { messages } = encode(conversation([user(result('a', [pdf]))]));
+    expect(messages[1]!.content).toEqual([
+      { type: 'text', text: 'Attached to the result of a:' },
+      words,
+      file,
+    ]);
+  });
+
+  test('stands before the words for a file that is not shown', () => {
+    const { messages } = encode(conversation([user(pdf)]), { documents: false });
+    expect(messages[0]!.content).toBe('From the archive.\n\n[document not shown: D.pdf]');
+  });
+});
+
 describe('detail of images', () => {
   const picture: MediaBlock = {
     type: 'media',

@@ -67,6 +67,48 @@ describe('files', () => {
   });
 });
 
+describe('the context of a document', () => {
+  const context = 'From the archive.';
+  const words = { type: 'input_text', text: context };
+  const source = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
+  const pdf = { type: 'document', title: 'D.pdf', context, source };
+  const file = {
+    type: 'input_file',
+    filename: 'D.pdf',
+    file_data: 'data:application/pdf;base64,AAAA',
+  };
+
+  test('is not lost: it stands before the file, with a note', () => {
+    const { parts, notes } = messages([pdf]);
+    expect(parts).toEqual([words, file]);
+    expect(notes).toBe('content_bridged');
+  });
+
+  test('is a line of the heading of a text document', () => {
+    const body = { type: 'text', media_type: 'text/plain', data: 'body' };
+    const { parts } = messages([
+      { type: 'document', title: 'D', context, source: body },
+      { type: 'document', context, source: body },
+    ]);
+    expect(parts).toEqual([
+      { type: 'input_text', text: 'D\nFrom the archive.\n\nbody' },
+      { type: 'input_text', text: 'From the archive.\n\nbody' },
+    ]);
+  });
+
+  test('stands before the file of a tool result, and before words for one left out', () => {
+    const history: Json = [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [pdf] }] },
+    ];
+    expect(sent(anthropicMessages, history, {}).items.at(-1)!.output).toEqual([words, file]);
+    expect(sent(anthropicMessages, history, { documents: false }).items.at(-1)!.output).toEqual([
+      words,
+      { type: 'input_text', text: '[document omitted: D.pdf]' },
+    ]);
+  });
+});
+
 describe('audio', () => {
   const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
 
