@@ -45,7 +45,7 @@ export class CallWriter implements ItemWriter {
     );
   }
 
-  #item(status: 'in_progress' | 'completed'): JsonObject {
+  #item(status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
     const { kind, id, name, namespace } = this.#head;
     const common = { id: this.#id, type: CALLS[kind].type, status };
     // A call without an id could not be answered.
@@ -78,16 +78,17 @@ export class CallWriter implements ItemWriter {
     this.#out.send(`response.${event}.delta`, `${this.#at},"delta":${JSON.stringify(text)}`);
   }
 
-  close(): void {
+  close(cut: boolean): void {
     const { kind, name } = this.#head;
-    // Arguments that never came mean none; Codex takes '' for broken JSON.
-    if (kind === 'function' && this.#input.trim() === '') this.#delta('{}');
+    // Arguments that never came mean none; Codex takes '' for broken JSON. Of a call that was cut they
+    // are missing, and it must not look like one to be run.
+    if (kind === 'function' && !cut && this.#input.trim() === '') this.#delta('{}');
     const { event, field } = CALLS[kind];
     if (event !== '') {
       const named = kind === 'function' ? `"name":${JSON.stringify(name)},` : '';
       const input = JSON.stringify(this.#input);
       this.#out.send(`response.${event}.done`, `${this.#at},${named}"${field}":${input}`);
     }
-    this.#out.done(this.#index, this.#item('completed'));
+    this.#out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed'));
   }
 }

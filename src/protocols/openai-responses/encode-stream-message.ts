@@ -61,12 +61,12 @@ export class MessageWriter implements ItemWriter {
     }
   }
 
-  close(): void {
+  close(cut: boolean): void {
     this.#closePart();
     this.#out.done(this.#index, {
       id: this.#id,
       type: 'message',
-      status: 'completed',
+      status: cut ? 'incomplete' : 'completed',
       content: this.#parts,
       role: 'assistant',
     });

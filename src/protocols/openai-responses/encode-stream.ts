@@ -41,7 +41,8 @@ export interface StreamWriter {
 /** One item being written. */
 export interface ItemWriter {
   event(event: StreamEvent): void;
-  close(): void;
+  /** @param cut the answer ended incomplete while this item was the open one */
+  close(cut: boolean): void;
 }
 
 /** A stream encoder that can also tell the response object it ended with. */
@@ -104,7 +105,8 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
   function closeItem(): void {
     const item = open;
     open = undefined;
-    item?.close();
+    // Before the end has come no item is cut: another follows it.
+    item?.close(outcomeOf(finish, refused).status === 'incomplete');
   }
 
   function openBlock(event: StreamEvent & { type: 'block-start' }): void {
