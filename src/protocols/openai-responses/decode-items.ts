@@ -14,6 +14,7 @@ import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
 import { memberOf } from '../../lib/json-members.ts';
 import { decodePart } from './decode-parts.ts';
+import { hostedResult } from './hosted-result.ts';
 import { object, objects, PROTOCOL, text, wireOf } from './wire.ts';
 
 const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'];
@@ -68,6 +69,19 @@ export function decodeItem(item: Json, path: string): Turn {
         : hostedCall(item, hosted);
     }
   }
+}
+
+/**
+ * An item of a request: beside a call that the vendor ran stands what it gave back. In answers the item
+ * is one block, since it is sent to a client as one.
+ * @throws GatewayError invalid_request
+ */
+export function decodeInputItem(item: Json, path: string): Turn {
+  const turn = decodeItem(item, path);
+  const [block] = turn.blocks;
+  if (!isObject(item) || block?.type !== 'tool-call' || block.by !== 'provider') return turn;
+  const result = hostedResult(item);
+  return result === undefined ? turn : { ...turn, blocks: [block, result] };
 }
 
 /** A JSON value's kind in the words of the API's errors. */

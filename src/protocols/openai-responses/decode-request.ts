@@ -4,7 +4,7 @@ import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Block, Conversation, Tool, Turn } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
-import { decodeItem, kind } from './decode-items.ts';
+import { decodeInputItem, kind } from './decode-items.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { decodeTool, withLoaded } from './tools.ts';
 import { objects, PROTOCOL } from './wire.ts';
@@ -50,7 +50,7 @@ function decodeInstructions(value: Json | undefined): readonly Block[] {
   if (typeof value === 'string') return [{ type: 'text', text: value }];
   // In response objects of the API instructions may be a list of items; some clients send those.
   if (Array.isArray(value)) {
-    return value.flatMap((item: Json, i) => decodeItem(item, `instructions[${i}]`).blocks);
+    return value.flatMap((item: Json, i) => decodeInputItem(item, `instructions[${i}]`).blocks);
   }
   throw wrongType('instructions', 'a string', value);
 }
@@ -61,7 +61,7 @@ function decodeInput(body: JsonObject): readonly Turn[] {
     return [{ role: 'user', blocks: [{ type: 'text', text: input }] }];
   }
   if (Array.isArray(input)) {
-    return input.map((item: Json, i) => decodeItem(item, `input[${i}]`));
+    return input.map((item: Json, i) => decodeInputItem(item, `input[${i}]`));
   }
   if (input === undefined || input === null) {
     if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];

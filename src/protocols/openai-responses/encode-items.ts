@@ -14,6 +14,7 @@ import type {
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
+import { inItemOfCall } from './hosted-result.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from './wire.ts';
 
 export interface ItemContext {
@@ -84,7 +85,7 @@ function assistantItems(turn: Turn, at: string, context: ItemContext): readonly 
       case 'tool-result':
         // A result that the vendor or this gateway made stands beside its call.
         if (block.by !== 'provider') calls.push(...resultItems(block, at, context));
-        else context.notes.add('hosted_call_dropped', at, block.callId);
+        else if (!inItemOfCall(block)) context.notes.add('hosted_call_dropped', at, block.callId);
         break;
       case 'media':
         content.push(block);

@@ -2,7 +2,7 @@
 
 import type { Conversation } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { decodeItem } from './decode-items.ts';
+import { decodeInputItem } from './decode-items.ts';
 import { loadedBy } from './decode-request.ts';
 import { withLoaded } from './tools.ts';
 import { objects, PROTOCOL } from './wire.ts';
@@ -33,7 +33,7 @@ export function prependItems(
   conversation: Conversation,
   items: readonly JsonObject[],
 ): Conversation {
-  const earlier = items.map((item, i) => decodeItem(item, `input[${i}]`));
+  const earlier = items.map((item, i) => decodeInputItem(item, `input[${i}]`));
   const tools = withLoaded(conversation.tools, loadedBy(earlier));
   const origin = conversation.origin;
   if (origin?.protocol !== PROTOCOL) {
@@ -45,7 +45,7 @@ export function prependItems(
   // A string becomes an item among the others; as such it has a wire of its own.
   const own =
     untouched && typeof value.input === 'string'
-      ? inputItems(value).map((item) => decodeItem(item, 'input'))
+      ? inputItems(value).map((item) => decodeInputItem(item, 'input'))
       : conversation.turns;
   const turns = [...earlier, ...own];
   return {
