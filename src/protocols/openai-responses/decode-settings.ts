@@ -93,11 +93,12 @@ function defined(settings: Settings): Settings {
   return out as unknown as Settings;
 }
 
+/** Null says nothing here: it stands in the origin, and there is nothing to be lost elsewhere. */
 function restOf(body: JsonObject): JsonObject | undefined {
   const rest: Record<string, Json | undefined> = {};
   let found = false;
   for (const key in body) {
-    if (KNOWN.has(key)) continue;
+    if (KNOWN.has(key) || body[key] === null) continue;
     put(rest, key, body[key]);
     found = true;
   }

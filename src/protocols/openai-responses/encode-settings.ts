@@ -163,7 +163,8 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
     notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
   }
   for (const key in settings.rest) {
-    if (settings.rest[key] === undefined) continue;
+    // Null is how clients write a field that they do not set.
+    if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
     if (chat && SHARED_REST.includes(key)) body[key] = settings.rest[key];
     else notes.add('parameter_dropped', key);
   }
