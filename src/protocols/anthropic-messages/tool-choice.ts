@@ -1,5 +1,6 @@
 /** Which tool must, may or must not be called, as `tool_choice`. */
 
+import type { ToolNames } from '../../conversation/tool-names.ts';
 import type { Conversation, ToolChoice } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { BlockWriter } from './encode-blocks.ts';
@@ -70,7 +71,7 @@ function choose(
       return {};
     }
     case 'allowed': {
-      const allowed = new Set(choice.names.map((name) => names.flat(name)));
+      const allowed = flatNames(choice.names, conversation, names);
       const left = tools.filter((tool) => allowed.has(String(nameOf(tool))));
       notes.add('parameter_mapped', 'tool_choice', 'the tools that are not allowed are left out');
       const type = choice.mode === 'required' ? 'any' : 'auto';
@@ -79,6 +80,27 @@ function choose(
         : { tool_choice: { type: 'none' } };
     }
   }
+}
+
+/**
+ * The names on this wire of the tools that a choice allows. It names them without their namespaces,
+ * so that tools of one name in several namespaces are all allowed.
+ */
+function flatNames(
+  allowed: readonly string[],
+  conversation: Conversation,
+  names: ToolNames,
+): ReadonlySet<string> {
+  const flat = new Set(allowed.map((name) => names.flat(name)));
+  for (const tool of conversation.tools) {
+    if (!allowed.includes(tool.name)) continue;
+    flat.add(
+      tool.type === 'hosted'
+        ? hostedName(tool.name, conversation)
+        : names.flat(tool.name, tool.namespace),
+    );
+  }
+  return flat;
 }
 
 /** The name that a hosted tool goes by on this wire. */

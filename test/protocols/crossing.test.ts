@@ -1,0 +1,69 @@
+/** Requests and answers of one protocol on the wire of another: what must survive, and what is noted instead. */
+
+import { describe, expect, test } from 'bun:test';
+import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
+import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../src/protocols/protocol.ts';
+
+const PROTOCOLS = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+} satisfies Record<ProtocolName, Protocol>;
+
+const LEAST = {
+  'openai-chat': { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
+  'openai-responses': { model: 'm', input: 'hi' },
+  'anthropic-messages': {
+    model: 'm',
+    max_tokens: 99,
+    messages: [{ role: 'user', content: 'hi' }],
+  },
+} satisfies Record<ProtocolName, JsonObject>;
+
+/** A client's least request with more fields, as an upstream of another protocol is sent it. */
+function sent(
+  from: ProtocolName,
+  to: ProtocolName,
+  fields: JsonObject,
+  profile: Partial<Profile> = {},
+) {
+  const notes = new Notes();
+  const body = PROTOCOLS[to].encodeRequest(
+    PROTOCOLS[from].decodeRequest({ ...LEAST[from], ...fields }),
+    { provider: 'p', model: 'm', protocol: to, profile: { ...NO_PROFILE, ...profile } },
+    notes,
+  );
+  return { body: JSON.parse(JSON.stringify(body)), notes: notes.all };
+}
+
+describe('a choice of allowed tools', () => {
+  const get = { type: 'function', name: 'get', parameters: { type: 'object', properties: {} } };
+  const asked = (name: string) => ({
+    tools: [
+      { type: 'namespace', name: 'crm', tools: [get, { ...get, name: 'put' }] },
+      { ...get, name: 'other' },
+    ],
+    tool_choice: {
+      type: 'allowed_tools',
+      mode: 'required',
+      tools: [{ type: 'function', name, namespace: 'crm' }],
+    },
+  });
+
+  test('that names one in a namespace does not end as a ban of all tools on Messages', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', asked('get'));
+    expect(body.tool_choice).toEqual({ type: 'any' });
+    expect(body.tools.map((tool: JsonObject) => tool.name)).toEqual(['crm__get']);
+  });
+
+  test('of which none is declared allows none', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', asked('gone'));
+    expect(body.tool_choice).toEqual({ type: 'none' });
+  });
+});
