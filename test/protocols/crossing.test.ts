@@ -67,3 +67,22 @@ describe('a choice of allowed tools', () => {
     expect(body.tool_choice).toEqual({ type: 'none' });
   });
 });
+
+describe('a user', () => {
+  for (const to of ['openai-chat', 'openai-responses'] as const) {
+    test(`that is longer than OpenAI takes is not sent to ${to}, and noted`, () => {
+      const of = (length: number) =>
+        sent('anthropic-messages', to, { metadata: { user_id: 'u'.repeat(length) } });
+      expect(of(64)).toMatchObject({ body: { user: 'u'.repeat(64) }, notes: [] });
+      const { body, notes } = of(65);
+      expect(body.user).toBeUndefined();
+      expect(notes).toEqual([{ name: 'parameter_dropped', where: 'user', what: 'too long' }]);
+    });
+  }
+
+  test('of a Chat client goes to a Chat upstream as it came, however long', () => {
+    const { body, notes } = sent('openai-chat', 'openai-chat', { user: 'u'.repeat(150) });
+    expect(body.user).toHaveLength(150);
+    expect(notes).toEqual([]);
+  });
+});

@@ -1,6 +1,7 @@
 /** Settings to the top-level keys of a Chat request; those the client's own keys still say stay as they came. */
 
 import type { Notes } from '../../conversation/notes.ts';
+import { takenUser } from '../../conversation/openai-words.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type {
@@ -152,7 +153,7 @@ function write(
       if (openai) body.metadata = settings.metadata;
       return;
     case 'user':
-      body.user = settings.user;
+      body.user = takenUser(settings.user, notes);
       return;
     case 'serviceTier':
       if (openai) body.service_tier = settings.serviceTier;

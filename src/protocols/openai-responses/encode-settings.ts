@@ -1,5 +1,6 @@
 /** Settings to top-level fields: changed ones over an own body, all of them where the client spoke otherwise. */
 
+import { takenUser } from '../../conversation/openai-words.ts';
 import type {
   Conversation,
   OutputFormat,
@@ -170,8 +171,6 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
   }
 }
 
-// Longer ones are refused: `Invalid 'user': string too long`.
-const USER_LIMIT = 64;
 const CACHE_KEY_LIMIT = 64;
 
 /** The same key for the same session, short enough. */
@@ -188,10 +187,7 @@ function encodeIdentity(body: Body, settings: Settings, chat: boolean, context: 
     if (chat) body.metadata = settings.metadata;
     else notes.add('parameter_dropped', 'metadata');
   }
-  if (settings.user !== undefined) {
-    if (settings.user.length <= USER_LIMIT) body.user = settings.user;
-    else notes.add('parameter_dropped', 'user', 'too long');
-  }
+  body.user = takenUser(settings.user, notes);
   if (settings.serviceTier !== undefined) {
     if (chat || settings.serviceTier === 'auto') body.service_tier = settings.serviceTier;
     else notes.add('parameter_dropped', 'service_tier');
