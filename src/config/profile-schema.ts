@@ -72,6 +72,7 @@ export const profileFacts = {
   ),
   temperature: range('Temperatures that the vendor takes.'),
   topP: range('Values of top_p that the vendor takes.'),
+  temperatureWithTopP: flag('Messages: takes temperature and top_p in one request.'),
   maxStops: Type.Optional(
     Type.Integer({ minimum: 0, description: 'How many stop sequences the vendor takes.' }),
   ),

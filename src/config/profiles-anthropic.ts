@@ -8,6 +8,11 @@ const newest = {
   dropParams: ['temperature', 'top_p', 'top_k'],
 } as const;
 const older = { adaptiveThinking: false, systemTurns: false } as const;
+/**
+ * From Opus 4.1 on: "`temperature` and `top_p` cannot both be specified for this model. Please use only
+ * one."
+ */
+const one = { temperatureWithTopP: false } as const;
 
 export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   anthropic: {
@@ -30,14 +35,14 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     ],
     // Adaptive thinking came with the generation of Opus 4.6, system turns after it.
     models: {
-      'claude-*-4-5*': older,
-      'claude-*-4-1*': older,
+      'claude-*-4-5*': { ...older, ...one },
+      'claude-*-4-1*': { ...older, ...one },
       'claude-*-4-0*': older,
       'claude-*-4-20*': older,
       'claude-3*': { ...older, defaultMaxTokens: 8192 },
       'claude-3-opus*': { defaultMaxTokens: 4096 },
       'claude-3-haiku*': { defaultMaxTokens: 4096 },
-      'claude-*-4-6*': { efforts: ['low', 'medium', 'high', 'max'], systemTurns: false },
+      'claude-*-4-6*': { ...one, efforts: ['low', 'medium', 'high', 'max'], systemTurns: false },
       'claude-opus-4-7*': newest,
       'claude-opus-4-8*': newest,
       'claude-opus-5*': newest,

@@ -40,6 +40,8 @@ export interface Profile {
   readonly temperature?: Range;
   /** The same for `top_p`. */
   readonly topP?: Range;
+  /** Messages: takes `temperature` and `top_p` in one request. Default true. */
+  readonly temperatureWithTopP?: boolean;
   /** How many stop sequences are taken; the first ones go out. Default: any number. */
   readonly maxStops?: number;
   /** Takes temperature, top_p, penalties and log-probabilities while it reasons. Default true. */

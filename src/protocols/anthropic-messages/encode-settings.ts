@@ -45,7 +45,7 @@ export function encodeSettings(
   return {
     max_tokens: reasoning.maxTokens,
     ...(settings.stream ? { stream: true } : {}),
-    ...sampling(settings, thinks, notes),
+    ...sampling(settings, thinks, writer),
     ...stopSequences(settings, notes),
     ...choice,
     ...(reasoning.thinking === undefined ? {} : { thinking: reasoning.thinking }),
@@ -59,9 +59,8 @@ export function encodeSettings(
 export const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
   choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
 
-function sampling(settings: Settings, thinks: boolean, notes: Notes): JsonObject {
-  const out: Record<string, Json> = {};
-  let { temperature } = settings;
+function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockWriter): JsonObject {
+  let { temperature, topP, topK } = settings;
   if (temperature !== undefined && thinks && temperature !== 1) {
     notes.add('parameter_dropped', 'temperature', 'thinking takes no temperature');
     temperature = undefined;
@@ -70,17 +69,27 @@ function sampling(settings: Settings, thinks: boolean, notes: Notes): JsonObject
     temperature = Math.min(1, Math.max(0, temperature));
     notes.add('parameter_mapped', 'temperature', `${settings.temperature} to ${temperature}`);
   }
-  if (temperature !== undefined) out.temperature = temperature;
-  if (settings.topP !== undefined) {
-    if (thinks && settings.topP < 0.95) {
-      notes.add('parameter_dropped', 'top_p', 'thinking takes 0.95 and more');
-    } else out.top_p = settings.topP;
+  if (topP !== undefined && thinks && topP < 0.95) {
+    notes.add('parameter_dropped', 'top_p', 'thinking takes 0.95 and more');
+    topP = undefined;
   }
-  if (settings.topK !== undefined) {
-    if (thinks) notes.add('parameter_dropped', 'top_k', 'thinking takes no top_k');
-    else out.top_k = settings.topK;
+  if (topK !== undefined && thinks) {
+    notes.add('parameter_dropped', 'top_k', 'thinking takes no top_k');
+    topK = undefined;
   }
-  return out;
+  const both = temperature !== undefined && topP !== undefined;
+  if (both && target.profile.temperatureWithTopP === false) {
+    // A temperature of 1 is the default: then it is top_p that the client means.
+    const idle = temperature === 1 ? 'temperature' : 'top_p';
+    notes.add('parameter_dropped', idle, 'the model takes temperature or top_p, not both');
+    if (idle === 'top_p') topP = undefined;
+    else temperature = undefined;
+  }
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(topK === undefined ? {} : { top_k: topK }),
+  };
 }
 
 function stopSequences(settings: Settings, notes: Notes): JsonObject {

@@ -344,6 +344,19 @@ describe('parameters', () => {
     expect(notes).toBe('parameter_mapped=2,parameter_dropped');
   });
 
+  test('a model that refuses temperature and top_p together is sent one of them', () => {
+    const sampled = (temperature: number, topP: number, profile: Partial<Profile>) => {
+      const { body, list } = send([HI], { settings: { temperature, topP }, profile });
+      const { temperature: t, top_p: p } = body;
+      return [t, p, ...list.map(({ name, where }) => `${name} ${where}`)];
+    };
+    const one = { temperatureWithTopP: false };
+    expect(sampled(0.2, 0.9, one)).toEqual([0.2, undefined, 'parameter_dropped top_p']);
+    expect(sampled(1, 0.9, one)).toEqual([undefined, 0.9, 'parameter_dropped temperature']);
+    expect(sampled(0.2, 0.9, {})).toEqual([0.2, 0.9]);
+    expect(send([HI], { settings: { topP: 0.9 }, profile: one }).notes).toBe('');
+  });
+
   test('an output schema is sent without what is refused there', () => {
     const schema = {
       $schema: 'x',
