@@ -1,5 +1,7 @@
 /** What both protocols of OpenAI say and refuse in the same way. */
 
+import type { Json } from '../lib/json.ts';
+import { memberOf } from '../lib/json-members.ts';
 import type { Notes } from './notes.ts';
 
 // Longer ones are refused: `Invalid 'user': string too long`.
@@ -11,3 +13,17 @@ export function takenUser(user: string | undefined, notes: Notes): string | unde
   notes.add('parameter_dropped', 'user', 'too long');
   return undefined;
 }
+
+const TIERS: Readonly<Record<string, string>> = {
+  auto: 'auto',
+  default: 'default',
+  flex: 'flex',
+  scale: 'scale',
+  priority: 'priority',
+  // Anthropic's word for it.
+  standard: 'default',
+};
+
+/** The tier that served an answer, as OpenAI's clients know it; undefined: none of these. */
+export const toldTier = (tier: Json | undefined): string | undefined =>
+  typeof tier === 'string' ? memberOf(TIERS, tier) : undefined;

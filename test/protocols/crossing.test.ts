@@ -1,6 +1,7 @@
 /** Requests and answers of one protocol on the wire of another: what must survive, and what is noted instead. */
 
 import { describe, expect, test } from 'bun:test';
+import { unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
@@ -40,6 +41,56 @@ function sent(
     notes,
   );
   return { body: JSON.parse(JSON.stringify(body)), notes: notes.all };
+}
+
+const ANSWERS = {
+  'openai-chat': {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' },
+    ],
+  },
+  'openai-responses': {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [],
+  },
+  'anthropic-messages': {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'hello' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 2 },
+  },
+} satisfies Record<ProtocolName, JsonObject>;
+
+/** An upstream's answer with other fields, as a client of another protocol is told it, whole. */
+function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
+  const notes = new Notes();
+  const asked = PROTOCOLS[to].decodeRequest(LEAST[to]);
+  const reply = PROTOCOLS[from].decodeReply(
+    { ...ANSWERS[from], ...fields },
+    {
+      sent: asked,
+      target: { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE },
+      notes,
+    },
+  );
+  const body = PROTOCOLS[to].encodeReply(reply, {
+    asked,
+    requestId: 'req_1',
+    provider: 'p',
+    notes,
+  });
+  return { reply, body: JSON.parse(JSON.stringify(body)), notes: notes.all };
 }
 
 describe('a choice of allowed tools', () => {
@@ -85,4 +136,37 @@ describe('a user', () => {
     expect(body.user).toHaveLength(150);
     expect(notes).toEqual([]);
   });
+});
+
+describe('the tier that served an answer', () => {
+  const served = (tier: string) => ({
+    usage: { input_tokens: 1, output_tokens: 2, service_tier: tier },
+  });
+
+  for (const [to, none] of [
+    ['openai-chat', undefined],
+    ['openai-responses', null],
+  ] as const) {
+    test(`of Anthropic is told to ${to} in words of OpenAI or not at all`, () => {
+      const tier = (name: string) => told('anthropic-messages', to, served(name)).body.service_tier;
+      expect([tier('standard'), tier('priority'), tier('batch')]).toEqual([
+        'default',
+        'priority',
+        none,
+      ]);
+    });
+
+    test(`of Anthropic is told to ${to} in words of OpenAI in a stream too`, () => {
+      const { reply } = told('anthropic-messages', to, served('standard'));
+      const encoder = PROTOCOLS[to].encodeStream({
+        asked: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
+        requestId: 'req_1',
+        provider: 'p',
+        notes: new Notes(),
+      });
+      const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+      expect(stream).toContain('"service_tier":"default"');
+      expect(stream).not.toContain('"service_tier":"standard"');
+    });
+  }
 });

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Reply } from '../../conversation/events.ts';
+import { toldTier } from '../../conversation/openai-words.ts';
 import { toolEventMembers } from '../../conversation/tool-events.ts';
 import { toolNames, unwrapFreeform } from '../../conversation/tool-names.ts';
 import type {
@@ -42,7 +43,7 @@ export function ownRest(rest: JsonObject | undefined): JsonObject {
   const out: Record<string, Json> = {};
   if (rest === undefined) return out;
   for (const key of CHAT_REST) {
-    const value = rest[key];
+    const value = key === 'service_tier' ? toldTier(rest[key]) : rest[key];
     if (value !== undefined && value !== null) out[key] = value;
   }
   return out;

@@ -2,12 +2,13 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { FinishReason } from '../../conversation/events.ts';
+import { toldTier } from '../../conversation/openai-words.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { ClientContext } from '../protocol.ts';
 import { failureCode } from './errors.ts';
 import { encodeUsage } from './outcome.ts';
-import { object, PROTOCOL, text } from './wire.ts';
+import { object, PROTOCOL } from './wire.ts';
 
 export interface Identity {
   readonly id: string;
@@ -52,7 +53,7 @@ export function echo(context: ClientContext, rest: JsonObject | undefined): Json
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: null, summary: null, ...object(body, 'reasoning') },
     safety_identifier: body.safety_identifier ?? null,
-    service_tier: (rest && text(rest, 'service_tier')) ?? body.service_tier ?? null,
+    service_tier: toldTier(rest?.service_tier) ?? body.service_tier ?? null,
     store: body.store ?? true,
     temperature: body.temperature ?? null,
     text: { format: { type: 'text' }, ...object(body, 'text') },
