@@ -1,6 +1,6 @@
 /** What both protocols of OpenAI say and refuse in the same way. */
 
-import type { Json } from '../lib/json.ts';
+import { isObject, type Json } from '../lib/json.ts';
 import { memberOf } from '../lib/json-members.ts';
 import type { Notes } from './notes.ts';
 
@@ -27,3 +27,9 @@ const TIERS: Readonly<Record<string, string>> = {
 /** The tier that served an answer, as OpenAI's clients know it; undefined: none of these. */
 export const toldTier = (tier: Json | undefined): string | undefined =>
   typeof tier === 'string' ? memberOf(TIERS, tier) : undefined;
+
+/** The format of a freeform tool as Responses has it; Chat nests a grammar one level deeper. */
+export function flatFormat(format: Json | undefined): Json | undefined {
+  if (!isObject(format) || !isObject(format.grammar)) return format;
+  return { type: 'grammar', ...format.grammar };
+}

@@ -170,3 +170,29 @@ describe('the tier that served an answer', () => {
     });
   }
 });
+
+describe('the grammar of a freeform tool', () => {
+  const grammar = { syntax: 'lark', definition: 'start: "a"' };
+  // Chat's form; compatible servers of Responses take it too.
+  const custom = { name: 't', format: { type: 'grammar', grammar } };
+  const fields = { tools: [{ type: 'custom', custom }] };
+
+  for (const from of ['openai-chat', 'openai-responses'] as const) {
+    test(`that ${from} nests is not lost on Messages`, () => {
+      const [tool] = sent(from, 'anthropic-messages', fields).body.tools;
+      expect(tool.description).toBe('The input follows this grammar:\nstart: "a"');
+    });
+  }
+
+  test('that a Responses client nests is not lost on Chat', () => {
+    const [tool] = sent('openai-responses', 'openai-chat', fields).body.tools;
+    expect(tool.function.description).toBe(
+      'The value of "input" must follow this lark grammar:\nstart: "a"',
+    );
+  });
+
+  test('that Chat nests goes flat to Responses', () => {
+    const [tool] = sent('openai-chat', 'openai-responses', fields).body.tools;
+    expect(tool).toEqual({ type: 'custom', name: 't', format: { type: 'grammar', ...grammar } });
+  });
+});

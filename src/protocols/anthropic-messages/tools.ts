@@ -2,6 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import type { Notes } from '../../conversation/notes.ts';
+import { flatFormat } from '../../conversation/openai-words.ts';
 import type { Target } from '../../conversation/target.ts';
 import { FREEFORM_SCHEMA, type ToolNames } from '../../conversation/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../conversation/types.ts';
@@ -133,8 +134,8 @@ function encodeFunction(
 
 function encodeCustom(tool: CustomTool, where: string, names: ToolNames, notes: Notes): JsonObject {
   notes.add('content_bridged', where, `freeform tool ${tool.name} as a function`);
-  const format = isObject(tool.format) ? tool.format : {};
-  const grammar = string(format.definition);
+  const format = flatFormat(tool.format);
+  const grammar = isObject(format) ? string(format.definition) : undefined;
   const parts = [tool.description, grammar && `The input follows this grammar:\n${grammar}`];
   const description = parts.filter((part) => part !== undefined && part !== '').join('\n\n');
   return {

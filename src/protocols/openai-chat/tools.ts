@@ -2,6 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import type { Notes } from '../../conversation/notes.ts';
+import { flatFormat } from '../../conversation/openai-words.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { FREEFORM_SCHEMA, toolNames } from '../../conversation/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool, Wire } from '../../conversation/types.ts';
@@ -197,9 +198,10 @@ function encodeCustom(tool: CustomTool, name: string, notes: Notes, where: strin
 
 /** The grammar moves into the description, the only place where the model can still read it. */
 function withGrammar(description: string | undefined, format: Json | undefined) {
-  const definition = text(object(format)?.definition);
+  const grammar = object(flatFormat(format));
+  const definition = text(grammar?.definition);
   if (definition === undefined) return description;
-  const syntax = text(object(format)?.syntax) ?? 'given';
+  const syntax = text(grammar?.syntax) ?? 'given';
   const words = `The value of "input" must follow this ${syntax} grammar:\n${definition}`;
   return description ? `${description}\n\n${words}` : words;
 }

@@ -1,6 +1,7 @@
 /** Tools and tool choices to the wire: untouched declarations as they came, others in this protocol's form. */
 
 import type { Notes } from '../../conversation/notes.ts';
+import { flatFormat } from '../../conversation/openai-words.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { ToolNames } from '../../conversation/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../conversation/types.ts';
@@ -99,12 +100,6 @@ function objectSchema(schema: JsonObject | undefined): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   if (schema.type === 'object' && schema.properties !== undefined) return schema;
   return { ...schema, type: 'object', properties: schema.properties ?? {} };
-}
-
-/** Chat nests a grammar one level deeper. */
-function flatFormat(format: Json | undefined): Json | undefined {
-  if (!isObject(format) || !isObject(format.grammar)) return format;
-  return { type: 'grammar', ...format.grammar };
 }
 
 function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObject | undefined {
