@@ -196,3 +196,55 @@ describe('the grammar of a freeform tool', () => {
     expect(tool).toEqual({ type: 'custom', name: 't', format: { type: 'grammar', ...grammar } });
   });
 });
+
+describe('a citation of a file, which has no address', () => {
+  const file = { type: 'file_citation', file_id: 'f1', filename: 'x.pdf', index: 2 };
+  const site = {
+    type: 'url_citation',
+    url: 'https://a.b',
+    title: 'T',
+    start_index: 0,
+    end_index: 2,
+  };
+  const cited = (...annotations: JsonObject[]) => ({
+    output: [
+      {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'hello', annotations }],
+      },
+    ],
+  });
+
+  test('becomes no web result without an address for a Messages client, but a note', () => {
+    const { body, notes } = told('openai-responses', 'anthropic-messages', cited(file));
+    expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
+    expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
+    const both = told('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
+    expect(both.citations.map((one: JsonObject) => one.url)).toEqual(['https://a.b']);
+  });
+
+  test('becomes no web result in a stream for a Messages client either', () => {
+    const { reply } = told('openai-responses', 'anthropic-messages', cited(file));
+    const notes = new Notes();
+    const encoder = anthropicMessages.encodeStream({
+      asked: anthropicMessages.decodeRequest(LEAST['anthropic-messages']),
+      requestId: 'req_1',
+      provider: 'p',
+      notes,
+    });
+    const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+    expect(stream).toContain('hello');
+    expect(stream).not.toContain('citations_delta');
+    expect(notes.summary()).toBe('citation_dropped');
+  });
+
+  test('does not vanish without a note for a Chat client', () => {
+    const { body, notes } = told('openai-responses', 'openai-chat', cited(file, site));
+    const { annotations } = body.choices[0].message;
+    expect(annotations.map((one: JsonObject) => one.type)).toEqual(['url_citation']);
+    expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
+  });
+});

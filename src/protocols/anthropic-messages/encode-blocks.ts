@@ -12,7 +12,6 @@ import type {
 } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseExact } from '../../lib/json.ts';
 import { encodeMedia } from './encode-media.ts';
-import { encodeCitation } from './server-tools.ts';
 import { encodeCache, ownResidue, ownWire, PROTOCOL, rebuilt } from './wire.ts';
 
 /** Everything that blocks of one request are written with. */
@@ -95,10 +94,8 @@ function encodeText(block: TextBlock): JsonObject | undefined {
 }
 
 function genuineCitations(block: TextBlock): readonly Json[] | undefined {
-  const genuine = (block.citations ?? []).filter((citation) => ownWire(citation) !== undefined);
-  return genuine.length > 0
-    ? genuine.map((citation) => encodeCitation(citation, block.text))
-    : undefined;
+  const genuine = (block.citations ?? []).map(ownWire).filter((own) => own !== undefined);
+  return genuine.length > 0 ? genuine : undefined;
 }
 
 /**

@@ -332,7 +332,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         if (open.kind === 'thinking') open.sealed = event.sealed;
         return '';
       case 'citation':
-        return open.kind === 'text' ? opening() + citation(encodeCitation(event.citation)) : '';
+        return open.kind === 'text' ? citation(encodeCitation(event.citation, notes)) : '';
       case 'block-stop':
         return close();
       case 'usage':
@@ -358,8 +358,11 @@ export function encodeStream(context: ClientContext): StreamEncoder {
     }
   }
 
-  const citation = (value: JsonObject) =>
-    frame('content_block_delta', { index, delta: { type: 'citations_delta', citation: value } });
+  function citation(value: JsonObject | undefined): string {
+    if (value === undefined) return '';
+    const said = { type: 'citations_delta', citation: value };
+    return opening() + frame('content_block_delta', { index, delta: said });
+  }
 
   function pass(said: DeltaEvent): void {
     const begun = (open.kind === 'text' || open.kind === 'thinking') && open.opened;

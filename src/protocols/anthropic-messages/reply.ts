@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Reply } from '../../conversation/events.ts';
+import type { Notes } from '../../conversation/notes.ts';
 import { toolEventMembers } from '../../conversation/tool-events.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type { Block, ReasoningBlock, TextBlock, ToolCallBlock } from '../../conversation/types.ts';
@@ -160,7 +161,7 @@ function encodeOne(
   if (own !== undefined) return own;
   switch (block.type) {
     case 'text':
-      return encodeText(block);
+      return encodeText(block, context.notes);
     case 'refusal':
       return block.text === '' ? undefined : { type: 'text', text: block.text };
     case 'reasoning':
@@ -179,9 +180,11 @@ function encodeOne(
   }
 }
 
-function encodeText(block: TextBlock): JsonObject | undefined {
+function encodeText(block: TextBlock, notes: Notes): JsonObject | undefined {
   if (block.text === '') return undefined;
-  const citations = (block.citations ?? []).map((one) => encodeCitation(one, block.text));
+  const citations = (block.citations ?? [])
+    .map((one) => encodeCitation(one, notes, block.text))
+    .filter((one) => one !== undefined);
   return { type: 'text', text: block.text, ...(citations.length > 0 ? { citations } : {}) };
 }
 

@@ -1,5 +1,6 @@
 /** What hosted tools said, as blocks that a reader of another protocol can make something of. */
 
+import type { Notes } from '../../conversation/notes.ts';
 import type { Block, Citation, OpaqueBlock, ToolResultBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { objects, ownWire, string, wireOf } from './wire.ts';
@@ -136,17 +137,28 @@ export function decodeCitation(value: JsonObject): Citation {
   };
 }
 
-/** A citation for the wire; `text` is the cited block's, where it is known. */
-export function encodeCitation(citation: Citation, text?: string): JsonObject {
+/**
+ * A citation for the wire; `text` is the cited block's, where it is known. Undefined, with a note, for
+ * another protocol's source without an address (a file of the vendor's), which cannot be said here.
+ */
+export function encodeCitation(
+  citation: Citation,
+  notes: Notes,
+  text?: string,
+): JsonObject | undefined {
   const own = ownWire(citation);
   if (isObject(own)) return own;
-  const { start, end } = citation;
+  const { start, end, url } = citation;
+  if (url === undefined || url === '') {
+    notes.add('citation_dropped', 'content', citation.title);
+    return undefined;
+  }
   const span =
     text !== undefined && start !== undefined && end !== undefined ? text.slice(start, end) : '';
   return {
     type: 'web_search_result_location',
     cited_text: citation.citedText ?? span,
-    url: citation.url ?? '',
+    url,
     title: citation.title ?? null,
     encrypted_index: '',
   };

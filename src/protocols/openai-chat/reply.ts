@@ -192,7 +192,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const own = reply.wire?.protocol === CHAT ? object(reply.wire.value) : undefined;
   if (own !== undefined) return own;
   const { asked, requestId } = context;
-  const message = encodeMessage(reply, asked);
+  const message = encodeMessage(reply, context);
   const reason = encodeFinish(reply.finish, {
     calls: message.tool_calls !== undefined || message.function_call !== undefined,
     refusal: message.refusal !== null,
@@ -217,7 +217,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   });
 }
 
-function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
+function encodeMessage(reply: Reply, { asked, notes }: ClientContext): JsonObject {
   const said = { text: '', refusal: '' };
   const reasoning: ReasoningBlock[] = [];
   const annotations: JsonObject[] = [];
@@ -228,7 +228,8 @@ function encodeMessage(reply: Reply, asked: Conversation): JsonObject {
       said.text += block.text;
       for (const citation of block.citations ?? []) {
         const annotation = encodeAnnotation(citation, from, said.text.length);
-        if (annotation !== undefined) annotations.push(annotation);
+        if (annotation === undefined) notes.add('citation_dropped', 'annotations', citation.title);
+        else annotations.push(annotation);
       }
     } else if (block.type === 'reasoning') reasoning.push(block);
     else if (block.type === 'refusal') said.refusal += block.text;
