@@ -248,3 +248,39 @@ describe('a citation of a file, which has no address', () => {
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
   });
 });
+
+describe("an error of Anthropic's", () => {
+  const cases: readonly (readonly [status: number, type: string, message: string, code: string])[] =
+    [
+      [401, 'authentication_error', 'invalid x-api-key', 'invalid_api_key'],
+      [404, 'not_found_error', 'model: x', 'model_not_found'],
+      [429, 'rate_limit_error', 'slow', 'rate_limit_exceeded'],
+      [
+        400,
+        'invalid_request_error',
+        'Your credit balance is too low',
+        'billing_hard_limit_reached',
+      ],
+    ];
+  const code = (to: ProtocolName, status: number, type: string, message: string) => {
+    const body = JSON.stringify({ type: 'error', error: { type, message } });
+    const error = anthropicMessages.decodeError(status, body, new Headers());
+    const { error: said } = PROTOCOLS[to].encodeError(error, 'req_1').body;
+    return (said as JsonObject).code;
+  };
+
+  for (const [status, type, message, expected] of cases) {
+    test(`with the type ${type} is not told to a Chat client under that as its code`, () => {
+      expect(code('openai-chat', status, type, message)).toBe(expected);
+    });
+  }
+
+  test('is not told to a Responses client under its type as the code', () => {
+    expect(code('openai-responses', 401, 'authentication_error', 'x')).toBe('invalid_api_key');
+    expect(code('openai-responses', 404, 'not_found_error', 'model: x')).toBe(null);
+  });
+
+  test('keeps the code of a vendor who writes it where the type stands', () => {
+    expect(code('openai-chat', 400, '1210', 'x')).toBe('1210');
+  });
+});

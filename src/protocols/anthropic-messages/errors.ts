@@ -57,12 +57,21 @@ export function decodeErrorBody(
   return new GatewayError(kind, message, {
     status: status !== undefined && status >= 400 ? status : undefined,
     param: string(error.param),
-    code: typeof code === 'number' ? String(code) : (string(code) ?? type),
+    code: typeof code === 'number' ? String(code) : (string(code) ?? codeOf(type)),
     retryAfter,
     retryable,
     details: error.details,
     fromUpstream: true,
   });
+}
+
+/**
+ * The code that a vendor wrote where the type stands. This protocol has no codes, and its types are
+ * none: clients of the others act on the code that they know for the kind.
+ */
+function codeOf(type: string | undefined): string | undefined {
+  const own = type === undefined || memberOf(BY_TYPE, type) !== undefined;
+  return own || type.endsWith('_error') ? undefined : type;
 }
 
 /** The type decides, except that `api_error` says less than most statuses. */
