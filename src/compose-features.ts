@@ -20,6 +20,7 @@ import type { Feature, Recording } from './features/feature.ts';
 import { type LeakReport, leakedCalls } from './features/leaked-calls/index.ts';
 import { pairing } from './features/pairing/index.ts';
 import {
+  declaresHosted,
   liveRegistry,
   memoryLedger,
   openHopLedger,
@@ -197,8 +198,10 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
         chat?.chat === true ? leaksOfChats : adds ? leaksOfTools : leaks,
       ];
       if (chat !== undefined) features.push(...chat.before);
-      // Without any tool the loop has nothing to offer, to hold or to restore.
-      if (registry.tools.length > 0 || registry.starting === true) {
+      // Without any tool the loop has nothing to offer, to hold or to restore, and only a vendor that runs
+      // one of its own may pause a turn that is to be continued.
+      const runs = registry.tools.length > 0 || registry.starting === true;
+      if (runs || declaresHosted(ask.bytes)) {
         features.push(exchangeTools(exchange, ask, { registry, chat, recording }));
       }
       // Reasoning about what was recalled must not outlive its space.

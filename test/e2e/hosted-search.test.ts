@@ -201,3 +201,41 @@ test('a request that only spells out a search is searched for, though the model 
   expect(world.reached).toHaveLength(1);
   expect(upstream.asked).toHaveLength(1);
 });
+
+describe.each(PROTOCOLS)(
+  'a vendor that pauses in the middle of a search of its own: %s',
+  (client) => {
+    test.each([true, false])(
+      'is asked to go on, though no tool is configured here; streamed: %p',
+      async (stream) => {
+        const plain = await startGateway({
+          providers: {
+            claude: {
+              protocol: 'anthropic-messages',
+              profile: 'anthropic',
+              base_url: upstream.baseUrl('anthropic-messages'),
+              keys: ['sk-upstream'],
+              models: ['m1'],
+            },
+          },
+          samples: { mode: 'off' },
+        });
+        try {
+          const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
+          upstream.enqueue(paused, say('High at noon.'));
+          const heard = await SEARCH_TALK[client](plain.url, {
+            model: 'claude/m1',
+            stream,
+            search: true,
+          }).say('When is high tide?');
+          expect(heard.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
+          expect(heard.finish).toBe('stop');
+          expect(upstream.asked).toHaveLength(2);
+          expect(upstream.refusals).toEqual([]);
+        } finally {
+          await plain.stop();
+        }
+      },
+    );
+  },
+);

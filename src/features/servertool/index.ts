@@ -24,6 +24,14 @@ export { type ToolRegistry, toolRegistry } from './registry.ts';
 export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
+/**
+ * Tools that vendors run themselves, as all protocols' declarations of them begin: a vendor may pause its
+ * turn in the middle of one, and somebody has to ask it to go on.
+ */
+const HOSTED = marks('"web_search', '"web_fetch', '"code_execution', '"code_interpreter');
+
+/** Whether this body gives the feature of a registry without tools something to do. */
+export const declaresHosted = (body: Buffer): boolean => holdsAny(body, HOSTED);
 const ANSWERED = marks('"assistant"', '_call"');
 
 /**
@@ -35,9 +43,6 @@ export function serverTools(options: ServerToolOptions): Feature {
   const session = new Session(options);
   const offerable = () =>
     registry.starting === true || registry.tools.some((tool) => tool.inject !== 'declared');
-  const hosted = registry.tools.flatMap(({ hosted: name }) =>
-    name === undefined ? [] : [Buffer.from(`"${name}`)],
-  );
   /** Restored histories by what they were restored from, for one kind of target. */
   let histories: WeakMap<readonly Turn[], Map<string, readonly Turn[]>> | undefined;
   /** What was made here, so that a second pass changes nothing. */
@@ -145,7 +150,7 @@ export function serverTools(options: ServerToolOptions): Feature {
     name: 'server-tools',
     looksAt(body, { hop }) {
       if (hop > 1 || offerable()) return true;
-      if (holdsAny(body, hosted) || body.includes(MINTED)) return true;
+      if (declaresHosted(body) || body.includes(MINTED)) return true;
       return !ledger.empty && holdsAny(body, ANSWERED);
     },
     async before(conversation, { target, hop }, signal) {
