@@ -1,10 +1,10 @@
 /** Keeps the configuration up to date: watches its file, and keeps the old one when the new one is broken. */
 
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { type LoadOptions, loadConfig } from './load.ts';
 import type { Problem } from './problem.ts';
+import { type WatchTimes, watchFile } from './watch-file.ts';
 
 export type ReloadResult =
   | {
@@ -29,10 +29,12 @@ export interface LiveConfig {
   /** Calls `listener` after every reload that worked; returns the end of the subscription. */
   subscribe(listener: (config: Config, result: ReloadResult) => void): () => void;
   /** Begins to watch the file, if there is one; `report` gets the outcome of every reload that it causes. */
-  watch(report: (result: ReloadResult) => void, debounceMs?: number): void;
+  watch(report: (result: ReloadResult) => void, times?: Partial<WatchTimes>): void;
   /** Stops watching. */
   close(): void;
 }
+
+const WATCH_TIMES: WatchTimes = { debounceMs: 150, pollMs: 2000 };
 
 /**
  * A configuration that can be loaded again from where `initial` came.
@@ -44,8 +46,7 @@ export function liveConfig(
   refusal: (config: Config) => string | undefined = () => undefined,
 ): LiveConfig {
   let current = initial;
-  let watcher: FSWatcher | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let endWatch: (() => void) | undefined;
   let running: Promise<unknown> = Promise.resolve();
   const listeners = new Set<(config: Config, result: ReloadResult) => void>();
   const file = initial.source.path;
@@ -87,26 +88,22 @@ export function liveConfig(
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    watch(report, debounceMs = 150) {
-      if (file === undefined || watcher !== undefined) return;
-      let seen = contentOf(file);
-      // The directory and not the file: editors and configuration maps put a new file in its place.
-      watcher = watch(dirname(file), () => {
-        clearTimeout(timer);
-        timer = setTimeout(() => {
-          const content = contentOf(file);
-          if (content === seen) return;
-          seen = content;
-          void reload().then(report);
-        }, debounceMs);
-      });
-      watcher.on('error', () => undefined);
-      watcher.unref();
+    watch(report, times) {
+      if (file === undefined || endWatch !== undefined) return;
+      let seen: string | undefined;
+      const changed = (): void => {
+        const content = contentOf(file);
+        if (content === seen) return;
+        seen = content;
+        void reload().then(report);
+      };
+      endWatch = watchFile(file, changed, { ...WATCH_TIMES, ...times });
+      // Only now: what is written from here on is told of.
+      seen = contentOf(file);
     },
     close() {
-      clearTimeout(timer);
-      watcher?.close();
-      watcher = undefined;
+      endWatch?.();
+      endWatch = undefined;
     },
   };
 }

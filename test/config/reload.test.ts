@@ -1,7 +1,16 @@
 /** A running gateway follows its file, and survives a broken one. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -77,7 +86,7 @@ describe('reload', () => {
 describe('watch', () => {
   test('a file put in place of the old one is noticed, once', async () => {
     const results: ReloadResult[] = [];
-    live.watch((result) => results.push(result), 30);
+    live.watch((result) => results.push(result), { debounceMs: 30 });
     writeFileSync(join(folder, 'new'), `${PROVIDER}workers: 4\n`);
     renameSync(join(folder, 'new'), file);
     await until(() => results.length > 0);
@@ -88,7 +97,7 @@ describe('watch', () => {
 
   test('a file written in place is noticed, and a broken one reported', async () => {
     const results: ReloadResult[] = [];
-    live.watch((result) => results.push(result), 30);
+    live.watch((result) => results.push(result), { debounceMs: 30 });
     writeFileSync(file, 'providers: [');
     await until(() => results.length > 0);
     expect(results[0]).toMatchObject({ ok: false, file });
@@ -99,10 +108,73 @@ describe('watch', () => {
 
   test('neighbours in the folder and a rewrite with the same content cause nothing', async () => {
     const results: ReloadResult[] = [];
-    live.watch((result) => results.push(result), 10);
+    live.watch((result) => results.push(result), { debounceMs: 10 });
     writeFileSync(join(folder, 'other.txt'), 'x');
     writeFileSync(file, PROVIDER);
     await Bun.sleep(150);
     expect(results).toEqual([]);
+  });
+
+  test('a neighbour that is written without a pause does not keep a change from being seen', async () => {
+    live.watch(() => undefined, { debounceMs: 150 });
+    const writing = setInterval(() => appendFileSync(join(folder, 'gateway.log'), 'x'), 5);
+    try {
+      writeFileSync(file, `${PROVIDER}workers: 6\n`);
+      await until(() => live.current.workers === 6);
+    } finally {
+      clearInterval(writing);
+    }
+  });
+
+  test('a file that is itself written without a pause is read all the same', async () => {
+    live.watch(() => undefined, { debounceMs: 150 });
+    const writing = setInterval(() => writeFileSync(file, `${PROVIDER}workers: 6\n`), 5);
+    try {
+      await until(() => live.current.workers === 6);
+    } finally {
+      clearInterval(writing);
+    }
+  });
+
+  test('a folder that was removed and made again is still watched', async () => {
+    const results: ReloadResult[] = [];
+    live.watch((result) => results.push(result), { debounceMs: 10, pollMs: 20 });
+    rmSync(folder, { recursive: true });
+    await until(() => results.some(({ ok }) => !ok));
+    mkdirSync(folder);
+    writeFileSync(file, `${PROVIDER}workers: 7\n`);
+    await until(() => live.current.workers === 7);
+    writeFileSync(file, `${PROVIDER}workers: 8\n`);
+    await until(() => live.current.workers === 8);
+  });
+
+  test('what a link of another folder leads to is seen to change, at a slow look at the latest', async () => {
+    const elsewhere = join(folder, 'elsewhere');
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, 'real.yaml'), PROVIDER);
+    unlinkSync(file);
+    symlinkSync(join(elsewhere, 'real.yaml'), file);
+    live.watch(() => undefined, { debounceMs: 10, pollMs: 20 });
+    writeFileSync(join(elsewhere, 'real.yaml'), `${PROVIDER}workers: 9\n`);
+    await until(() => live.current.workers === 9);
+  });
+
+  test('the swapped link of a configuration map is seen at once, though the file keeps its name', async () => {
+    for (const [version, workers] of [
+      ['..one', 1],
+      ['..two', 10],
+    ] as const) {
+      mkdirSync(join(folder, version));
+      writeFileSync(join(folder, version, 'h.yaml'), `${PROVIDER}workers: ${workers}\n`);
+    }
+    symlinkSync('..one', join(folder, '..data'));
+    unlinkSync(file);
+    symlinkSync('..data/h.yaml', file);
+    // No look by the clock helps here.
+    live.watch(() => undefined, { debounceMs: 10, pollMs: 1_000_000 });
+    await Bun.sleep(50);
+    symlinkSync('..two', join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+    await until(() => live.current.workers === 10);
   });
 });
