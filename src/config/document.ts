@@ -1,8 +1,19 @@
 /** YAML text to values, with the place of every key and value kept. */
 
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml';
 import { bringForwards, CONFIG_MIGRATIONS, type ConfigMigration, type Form } from './migrations.ts';
-import type { Problem } from './problem.ts';
+import { MOST_TOLD, type Problem } from './problem.ts';
+import { faultOfText, faultsOfDocument } from './yaml-bounds.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -29,24 +40,39 @@ export function readYaml(
   text: string,
   migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
 ): YamlDocument {
+  const tooMuch = faultOfText(text);
   const lines = new LineCounter();
-  const document = parseDocument(text, {
+  const document = parseDocument(tooMuch === undefined ? text : '', {
     lineCounter: lines,
     prettyErrors: false,
-    uniqueKeys: true,
+    // The library compares every key with every other; ours are looked up.
+    uniqueKeys: false,
     merge: true,
   });
   const placeOf = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  const problems: Problem[] = [...document.errors, ...document.warnings].map((error) => {
-    const place = placeOf(error.pos[0]);
-    const source = text.split('\n')[place.line - 1] ?? '';
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
-    const hint = /[{[].*\$\{/.test(source) ? ' (inside { } and [ ], put ${…} in quotes)' : '';
-    return { path: '', ...place, message: `${sentence(error.message)}${hint}` };
-  });
+  const rows = text.split('\n');
+  const errors = [...document.errors, ...document.warnings].map(({ pos, message }) => ({
+    offset: pos[0],
+    message,
+  }));
+  const faults = tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
+  const problems = faults
+    .toSorted((a, b) => a.offset - b.offset)
+    .slice(0, MOST_TOLD)
+    .map((fault): Problem => {
+      const place = placeOf(fault.offset);
+      const hint = referenceInFlow(rows[place.line - 1] ?? '') ? FLOW_HINT : '';
+      return { path: '', ...place, message: `${sentence(fault.message)}${hint}` };
+    });
+  if (tooMuch !== undefined) {
+    const before = text.slice(0, tooMuch.offset);
+    const line = before.split('\n').length;
+    const column = tooMuch.offset - before.lastIndexOf('\n');
+    problems.push({ path: '', line, column, message: tooMuch.message });
+  }
   let value: unknown = {};
   let form: Form = { kind: 'current' };
   if (problems.length === 0) {
@@ -58,6 +84,15 @@ export function readYaml(
       problems.push({ path: '', line: 1, column: 1, message: sentence(message) });
     }
   }
+  const pairs = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
+  const pairOf = (map: YAMLMap, name: string): Pair | undefined => {
+    let named = pairs.get(map);
+    if (named === undefined) {
+      named = new Map(map.items.map((pair) => [nameOf(pair.key), pair]));
+      pairs.set(map, named);
+    }
+    return named.get(name);
+  };
   return {
     value,
     problems,
@@ -76,7 +111,7 @@ export function readYaml(
       for (const [depth, step] of path.entries()) {
         node = resolve(node);
         if (isMap(node)) {
-          const pair = node.items.find((item) => nameOf(item.key) === String(step));
+          const pair = pairOf(node, String(step));
           if (pair === undefined) return place;
           visit(pair.key);
           if (key && depth === path.length - 1) return place;
@@ -92,6 +127,15 @@ export function readYaml(
       return place;
     },
   };
+}
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+const FLOW_HINT = ' (inside { } and [ ], put ${…} in quotes)';
+
+/** Whether a `${` comes after a `{` or `[`; by no pattern, which would try each bracket of a long line. */
+function referenceInFlow(row: string): boolean {
+  const bracket = row.search(/[{[]/);
+  return bracket >= 0 && row.lastIndexOf('${') > bracket;
 }
 
 const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key);

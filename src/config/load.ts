@@ -1,6 +1,6 @@
 /** From a file (or from nothing) to a Config: finds, parses, checks, fills, and reports problems as values. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, type Schema } from './check.ts';
 import type { Config, ConfigSource } from './config.ts';
@@ -8,10 +8,11 @@ import { type Discovery, discover, discoverKeys, type Fetch } from './discover.t
 import { pathText, readYaml, type YamlDocument } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
 import type { ConfigMigration, Form } from './migrations.ts';
-import type { Problem } from './problem.ts';
+import { MOST_TOLD, type Problem } from './problem.ts';
 import { type Issue, type Referenced, resolveReferences } from './references.ts';
 import { resolveConfig } from './resolve.ts';
 import { type FileConfig, fileSchema } from './schema.ts';
+import { MOST_TEXT, TOO_LARGE } from './yaml-bounds.ts';
 
 export type { Fetch } from './discover.ts';
 
@@ -65,21 +66,26 @@ export const userConfig = (environment: Environment): string =>
 export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
   const { environment } = options;
   const file = findConfigFile(options.path, environment);
-  let text = '';
-  if (file !== undefined) {
-    const read = readFile(file);
-    if (typeof read !== 'string') return { ok: false, problems: [read], warnings: [], file };
-    text = read;
+  try {
+    let text = '';
+    if (file !== undefined) {
+      const read = readConfigFile(file);
+      if (typeof read !== 'string') return { ok: false, problems: [read], warnings: [], file };
+      text = read;
+    }
+    const draft = readDraft(text, file, environment, options.migrations);
+    return draft.empty
+      ? finish(draft, await discover(environment, options.fetch))
+      : finish(draft, undefined);
+  } catch (thrown) {
+    return defeated(thrown, file);
   }
-  const draft = readDraft(text, file, environment, options.migrations);
-  return draft.empty
-    ? finish(draft, await discover(environment, options.fetch))
-    : finish(draft, undefined);
 }
 
 /**
  * The text of a file as a Config; without providers in it, those of the environment and no local
- * servers. `path` is where the text stands, for messages and relative `${file:…}` references.
+ * servers. `path` is where the text stands, for messages and relative `${file:…}` references. Never
+ * throws.
  */
 export function parseConfig(
   text: string,
@@ -87,12 +93,33 @@ export function parseConfig(
   environment: Environment,
   migrations?: readonly ConfigMigration[],
 ): LoadResult {
-  const draft = readDraft(text, path, environment, migrations);
-  return finish(draft, draft.empty ? discoverKeys(environment) : undefined);
+  try {
+    const draft = readDraft(text, path, environment, migrations);
+    return finish(draft, draft.empty ? discoverKeys(environment) : undefined);
+  } catch (thrown) {
+    return defeated(thrown, path);
+  }
 }
 
-function readFile(file: string): string | Problem {
+/**
+ * What this program did not foresee in a file. A gateway that is at work keeps its old configuration.
+ * Only the error's kind is told: its words may quote the file, keys included.
+ */
+function defeated(thrown: unknown, file: string | undefined): LoadResult {
+  const kind = thrown instanceof Error ? thrown.name : typeof thrown;
+  const message = `cannot be made sense of: the loader failed over it (${kind})`;
+  const place = file === undefined ? { line: 0, column: 0 } : { line: 1, column: 1 };
+  const problems = [{ path: '', ...place, message }];
+  return { ok: false, problems, warnings: [], ...(file === undefined ? {} : { file }) };
+}
+
+/** The text of a file, or why there is none. Never throws. */
+export function readConfigFile(file: string): string | Problem {
   try {
+    // A character of UTF-8 has up to four bytes. What is no file (a pipe) has no size.
+    if (statSync(file).size > 4 * MOST_TEXT) {
+      return { path: '', line: 0, column: 0, message: TOO_LARGE };
+    }
     return readFileSync(file, 'utf8');
   } catch (thrown) {
     const code = (thrown as NodeJS.ErrnoException).code;
@@ -153,7 +180,7 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const checked = check(fileSchema as Schema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
   const warnings = [...dated, ...referenced.warnings];
-  if (found.length > 0) return fail(inOrder(found.map(place)), warnings);
+  if (found.length > 0) return fail(inOrder(found.slice(0, MOST_TOLD).map(place)), warnings);
   const findings = { problems: [] as Issue[], warnings };
   const source: ConfigSource = {
     kind: discovered?.kind ?? 'file',
@@ -161,7 +188,7 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   } as ConfigSource;
   const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
   return findings.problems.length > 0
-    ? fail(inOrder(findings.problems.map(place)), findings.warnings)
+    ? fail(inOrder(findings.problems.slice(0, MOST_TOLD).map(place)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
 }
 

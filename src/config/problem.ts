@@ -12,6 +12,9 @@ export interface Problem {
   readonly suggestion?: string;
 }
 
+/** More of them help nobody, and a file that is none at all can have one for every character. */
+export const MOST_TOLD = 100;
+
 /** `hopgate.yaml:12:3: providers.glm.protocl: unknown key (did you mean "protocol"?)`. */
 export function describeProblem(problem: Problem, file?: string): string {
   const place =

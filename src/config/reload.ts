@@ -1,8 +1,7 @@
 /** Keeps the configuration up to date: watches its file, and keeps the old one when the new one is broken. */
 
-import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
-import { type LoadOptions, loadConfig } from './load.ts';
+import { type LoadOptions, loadConfig, readConfigFile } from './load.ts';
 import type { Problem } from './problem.ts';
 import { type WatchTimes, watchFile } from './watch-file.ts';
 
@@ -109,11 +108,8 @@ export function liveConfig(
 }
 
 function contentOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
+  const read = readConfigFile(file);
+  return typeof read === 'string' ? read : undefined;
 }
 
 function needRestart(started: Config, next: Config): readonly string[] {
