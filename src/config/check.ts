@@ -21,6 +21,8 @@ export interface Schema {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly pattern?: string;
+  /** What is said of a text that the pattern does not fit; left out: what was expected. */
+  readonly 'x-mismatch'?: string;
 }
 
 export interface Checked {
@@ -106,7 +108,8 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     if (typeof node !== 'string') return say(path, mismatch(schema, node));
     if (node.length < (schema.minLength ?? 0)) return say(path, 'must not be empty');
     if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(node)) {
-      return say(path, `does not fit. Expected: ${schema.description ?? schema.pattern}`);
+      const expected = `does not fit. Expected: ${schema.description ?? schema.pattern}`;
+      return say(path, schema['x-mismatch'] ?? expected);
     }
     return node;
   };

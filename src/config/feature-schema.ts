@@ -6,6 +6,7 @@ import {
   choice,
   closed,
   count,
+  credential,
   named,
   oneOrMore,
   optional,
@@ -71,7 +72,7 @@ const engine = closed(
       "the vendor's address; searxng needs one",
     ),
     keys: optional(
-      oneOrMore(text('A key.'), 'Keys, used in turn.'),
+      oneOrMore(credential('A key.'), 'Keys, used in turn.'),
       'the usual environment variable of the engine',
     ),
     target: optional(
@@ -182,11 +183,11 @@ export const auth = closed(
     keys: byDefault(
       Type.Array(
         Type.Union([
-          text('A key that clients must send.'),
+          credential('A key that clients must send.'),
           closed(
             {
               name: text('Who it belongs to, for logs.'),
-              key: text('The key.'),
+              key: credential('The key.'),
               sees: byDefault(
                 choice(
                   ['own', 'all'],

@@ -1,7 +1,16 @@
 /** The schema of `memory`: where events are kept, how they are found, and how many there may be. */
 
 import { Type } from '@sinclair/typebox';
-import { byDefault, closed, count, flag, optional, seconds, text } from './schema-words.ts';
+import {
+  byDefault,
+  closed,
+  count,
+  credential,
+  flag,
+  optional,
+  seconds,
+  text,
+} from './schema-words.ts';
 
 const address = (description: string) => Type.String({ pattern: '^https?://.+$', description });
 
@@ -56,7 +65,7 @@ export const memory = closed(
       address('Where the external store takes POST {space, events: […]}.'),
       'the same as url',
     ),
-    key: optional(text("The external store's key, sent as a bearer token."), 'none'),
+    key: optional(credential("The external store's key, sent as a bearer token."), 'none'),
     timeout: byDefault(seconds('Seconds that the external store may take.'), 5),
   },
   'Memory of events.',

@@ -6,7 +6,9 @@ import {
   choice,
   closed,
   count,
+  credential,
   flag,
+  headerValue,
   named,
   oneOrMore,
   optional,
@@ -102,7 +104,7 @@ export const provider = closed(
     keys: optional(
       oneOrMore(
         // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
-        text('A key, usually "${SOME_VARIABLE}" or "${file:/path}".'),
+        credential('A key, usually "${SOME_VARIABLE}" or "${file:/path}".'),
         'Keys, used in turn.',
       ),
       "the preset's environment variables",
@@ -133,7 +135,7 @@ export const provider = closed(
     ),
     headers: byDefault(
       named(
-        Type.String(),
+        headerValue(),
         'Header name → value, sent with every request.',
         "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
       ),

@@ -9,6 +9,7 @@ import type { ProfileFacts } from './profile-schema.ts';
 import { PROFILES } from './profiles.ts';
 import type { Issue } from './references.ts';
 import type { FileConfig } from './schema.ts';
+import { ONE_LINE } from './schema-words.ts';
 import { Secret } from './secret.ts';
 import { suggest } from './suggest.ts';
 
@@ -103,7 +104,7 @@ export function resolveProvider(
   if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
   const profile = resolveProfile(own, preset, endpoint?.profile, profiles, path, findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
-  const keys = resolveKeys(own, preset, environment);
+  const keys = resolveKeys(own, preset, environment, path, findings);
   const auth =
     own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
   const sendsOwn = Object.keys(own.headers).length + Object.keys(own.query).length > 0;
@@ -201,14 +202,25 @@ function resolveKeys(
   own: FileProvider,
   preset: Preset | undefined,
   environment: Environment,
+  path: Path,
+  findings: Findings,
 ): readonly Secret[] {
   const written = listOf(own.keys);
   if (written !== undefined) return written.map((key) => new Secret(key));
   for (const variable of preset?.variables ?? []) {
     const value = environment.variable(variable);
-    if (value !== undefined) return [new Secret(value)];
+    if (value === undefined) continue;
+    checkVariable(variable, value, path, findings);
+    return [new Secret(value)];
   }
   return [];
+}
+
+/** A key that no file names is held to what the schema asks of those that one does. */
+export function checkVariable(name: string, value: string, path: Path, findings: Findings): void {
+  if (new RegExp(ONE_LINE.pattern, 'u').test(value)) return;
+  const message = `the environment variable ${name} ${ONE_LINE['x-mismatch']}`;
+  findings.problems.push({ path, message, key: true });
 }
 
 /** Loopback and private addresses, where servers usually want no key. */

@@ -15,6 +15,7 @@ import { type Environment, expandHome } from './environment.ts';
 import { DEFAULT_TOOL_TEXT } from './feature-schema.ts';
 import { resolveMemory } from './resolve-memory.ts';
 import {
+  checkVariable,
   type Findings,
   listOf,
   ms,
@@ -167,6 +168,9 @@ function resolveServerTools(
     );
     const keys =
       listOf(engine.keys) ?? (variable === undefined ? [] : [environment.variable(variable)!]);
+    if (engine.keys === undefined && variable !== undefined) {
+      checkVariable(variable, keys[0]!, path, findings);
+    }
     if (keys.length === 0 && KEYED.has(engine.type)) {
       findings.warnings.push({ path, message: `${engine.type} has no key` });
     }

@@ -45,6 +45,18 @@ export const count = (description: string, minimum = 0) =>
 
 export const text = (description: string) => Type.String({ minLength: 1, description });
 
+/** What goes out (or comes in) as the value of a header: refused by `lib/header-list.ts` otherwise, with each request. */
+export const ONE_LINE = {
+  pattern: '^[^\\u0000\\r\\n]*$',
+  'x-mismatch': 'holds a line break or a NUL, which no header can carry',
+} as const;
+
+/** A credential. */
+export const credential = (description: string) =>
+  Type.String({ minLength: 1, description, ...ONE_LINE });
+
+export const headerValue = () => Type.String({ ...ONE_LINE });
+
 export const flag = (description: string) => Type.Boolean({ description });
 
 /** Free names to values. */

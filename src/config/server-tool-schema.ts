@@ -1,7 +1,16 @@
 /** The schema of tools that reach out for a model: web_fetch, the operator's HTTP tools, MCP servers. */
 
 import { Type } from '@sinclair/typebox';
-import { byDefault, choice, closed, count, named, optional, text } from './schema-words.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  count,
+  headerValue,
+  named,
+  optional,
+  text,
+} from './schema-words.ts';
 
 /** A limit that cannot be switched off: somebody waits for the answer. */
 const wait = (description: string) => Type.Number({ minimum: 0.1, maximum: 3600, description });
@@ -55,7 +64,7 @@ const httpTool = closed(
       ),
       'no arguments',
     ),
-    headers: byDefault(named(Type.String(), 'Headers; may hold keys.'), {}),
+    headers: byDefault(named(headerValue(), 'Headers; may hold keys.'), {}),
     query: byDefault(named(Type.String(), 'Query parameters of every call; may hold keys.'), {}),
     keywords,
     timeout: byDefault(wait('Seconds for one call.'), 30),
@@ -79,7 +88,7 @@ const mcpServer = closed(
       Type.String({ pattern: '^https?://.+$', description: 'Its address (streamable HTTP).' }),
       'command',
     ),
-    headers: byDefault(named(Type.String(), 'Headers for it; may hold keys.'), {}),
+    headers: byDefault(named(headerValue(), 'Headers for it; may hold keys.'), {}),
     tools: optional(
       Type.Array(text('A tool name as the server has it, or a glob.'), {
         description: 'Tools that are offered.',

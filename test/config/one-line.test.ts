@@ -1,0 +1,86 @@
+/** What no header can carry is refused with its place, and not with every request. */
+
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+import { describe, expect, test } from 'bun:test';
+import { environmentFrom, loadConfig } from '../../src/config/index.ts';
+import { bad, good, PROVIDER } from './support.ts';
+
+const SECRET = 'sk-first\nsk-second';
+const MESSAGE = 'holds a line break or a NUL, which no header can carry';
+const provider = (more: string) =>
+  `providers:\n  p: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", ${more} }\n`;
+
+describe('a line break or NUL in what goes out as a header', () => {
+  test.each([
+    ["a provider's only key", provider('keys: "${KEY}"'), 'providers.p.keys', 2],
+    ['one of its keys', provider('keys: [good, "${KEY}"]'), 'providers.p.keys[1]', 2],
+    ['a header of it', provider('headers: { x-a: "${KEY}" }'), 'providers.p.headers.x-a', 2],
+    ["the gateway's key", `${PROVIDER}auth: { keys: ["\${KEY}"] }\n`, 'auth.keys[0]', 3],
+    [
+      "the gateway's key with a name",
+      `${PROVIDER}auth: { keys: [{ name: a, key: "\${KEY}" }] }\n`,
+      'auth.keys[0].key',
+      3,
+    ],
+    [
+      "a search engine's key",
+      `${PROVIDER}server_tools: { web_search: { engines: [{ type: tavily, keys: "\${KEY}" }] } }\n`,
+      'server_tools.web_search.engines[0].keys',
+      3,
+    ],
+    [
+      "an HTTP tool's header",
+      `${PROVIDER}server_tools: { http: { t: { description: d, url: "http://a.test", headers: { a: "\${KEY}" } } } }\n`,
+      'server_tools.http.t.headers.a',
+      3,
+    ],
+    [
+      "an MCP server's header",
+      `${PROVIDER}server_tools: { mcp: { m: { url: "http://a.test", headers: { a: "\${KEY}" } } } }\n`,
+      'server_tools.mcp.m.headers.a',
+      3,
+    ],
+    [
+      "the memory's key",
+      `${PROVIDER}memory: { url: "http://a.test", key: "\${KEY}" }\n`,
+      'memory.key',
+      3,
+    ],
+  ])('%s is told by its place, and never shown', (_, text, path, line) => {
+    for (const secret of [SECRET, 'sk-first\0', 'sk-first\r', '\nsk-first']) {
+      const problems = bad(text, { KEY: secret });
+      expect(problems).toMatchObject([{ path, line, message: MESSAGE }]);
+      expect(JSON.stringify(problems)).not.toContain('sk-');
+    }
+    expect(good(text, { KEY: 'sk-first' })).toBeDefined();
+  });
+
+  test('a key that the file writes itself is no exception', () => {
+    expect(bad(provider('keys: "a\\nb"'))[0]).toMatchObject({ message: MESSAGE });
+    expect(bad(provider('keys: "a\\0b"'))[0]).toMatchObject({ message: MESSAGE });
+  });
+
+  test.each([
+    ['a preset', 'providers: { deepseek: {} }\n', 'DEEPSEEK_API_KEY', 'providers.deepseek'],
+    [
+      'a search engine',
+      `${PROVIDER}server_tools: { web_search: { engines: [{ type: tavily }] } }\n`,
+      'TAVILY_API_KEY',
+      'server_tools.web_search.engines[0]',
+    ],
+  ])('the variable that %s looks for is told by its name', (_, text, variable, path) => {
+    const problems = bad(text, { [variable]: SECRET });
+    expect(problems).toMatchObject([
+      { path, message: `the environment variable ${variable} ${MESSAGE}` },
+    ]);
+    expect(JSON.stringify(problems)).not.toContain('sk-');
+  });
+
+  test('without a file, too', async () => {
+    const environment = environmentFrom({ HOME: '/none', DEEPSEEK_API_KEY: SECRET });
+    const loaded = await loadConfig({ environment });
+    expect(loaded.ok).toBe(false);
+    expect(JSON.stringify(loaded)).toContain(MESSAGE);
+    expect(JSON.stringify(loaded)).not.toContain('sk-');
+  });
+});
