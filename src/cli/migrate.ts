@@ -9,6 +9,7 @@ import type { CommandSpec, Invocation } from './command.ts';
 import { lineDiff } from './line-diff.ts';
 import { tell } from './load-config.ts';
 import { readText, writeWhole } from './setup/ledger.ts';
+import { reason } from './setup/plan.ts';
 
 /**
  * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
@@ -18,12 +19,27 @@ export async function runMigrate(
   invocation: Invocation,
   migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
 ): Promise<number> {
-  const { flag, text, io, out, err } = invocation;
+  const { text, io, out, err } = invocation;
   const file = findConfigFile(text('config'), io.environment);
   if (file === undefined) {
     out.line('There is no configuration file; nothing to do.');
     return 0;
   }
+  try {
+    return migrate(invocation, file, migrations);
+  } catch (thrown) {
+    err.line(`${file} was left as it is: ${reason(thrown)}.`);
+    return 1;
+  }
+}
+
+/** @throws Error when a file cannot be read or written; then the configuration is as it was */
+function migrate(
+  invocation: Invocation,
+  file: string,
+  migrations: readonly ConfigMigration[],
+): number {
+  const { flag, out, err, io } = invocation;
   const before = readText(file);
   if (before === undefined) {
     err.line(`${file}: there is no such file`);

@@ -148,6 +148,12 @@ describe('the command line', () => {
     expect(readdirSync(world.home)).toEqual(['hopgate.yaml']);
   });
 
+  test('a folder in the place of the file is told in words', async () => {
+    const { code, err } = await world.run(['migrate', '--config', world.home]);
+    expect(code).toBe(1);
+    expect(err).toContain(`${world.home} was left as it is: EISDIR`);
+  });
+
   test('no file at all is no fault, a missing one is', async () => {
     expect((await world.run(['migrate'])).code).toBe(
       existsSync('/etc/hopgate/hopgate.yaml') ? 1 : 0,

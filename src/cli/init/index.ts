@@ -9,6 +9,7 @@ import { type Invocation, UsageError } from '../command.ts';
 import { nearest } from '../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../questions.ts';
 import { writeWhole } from '../setup/ledger.ts';
+import { reason } from '../setup/plan.ts';
 import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
 
 /** Categories worth a target of their own, in the order in which the rules are written. */
@@ -56,7 +57,12 @@ function write({ io, out, err }: Invocation, file: string, answers: Answers): nu
     err.line('These answers do not fit together; nothing was written.');
     return 1;
   }
-  writeWhole(file, content);
+  try {
+    writeWhole(file, content);
+  } catch (thrown) {
+    err.line(`${file} could not be written: ${reason(thrown)}.`);
+    return 1;
+  }
   out.line(`${out.paint('green', 'Written:')} ${file}`);
   for (const { name, key, preset } of answers.providers) {
     const variables = preset === undefined ? [] : (presetOf(preset)?.variables ?? []);

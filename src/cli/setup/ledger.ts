@@ -6,13 +6,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { Undo } from './client.ts';
 
 export interface Entry {
@@ -60,17 +61,47 @@ export function readText(file: string): string | undefined {
 
 export const readBytes = bytesOf;
 
+/** As many as Linux follows. */
+const MOST_LINKS = 40;
+
+/**
+ * Where a path's links lead in the end, whether or not anything is there: dotfiles are often links to
+ * what does not exist yet. @throws Error when they lead in a circle
+ */
+function endOf(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  let at = path;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    let next: string;
+    try {
+      next = readlinkSync(at);
+    } catch {
+      return at;
+    }
+    // Not joined: that would take `..` back over folders that are links themselves.
+    at = isAbsolute(next) ? next : `${realpathSync(dirname(at))}/${next}`;
+  }
+  throw new Error(`${path} is a link that leads in a circle`);
+}
+
 /**
  * Writes a file whole or not at all; a link keeps being one, permissions stay. A new file is for its
- * owner alone: it may hold a key.
+ * owner alone: it may hold a key. @throws Error when it cannot be written; nothing is left behind
  */
 export function writeWhole(file: string, content: Uint8Array | string): void {
-  const real = existsSync(file) ? realpathSync(file) : file;
+  const real = endOf(file);
+  const present = existsSync(real) ? statSync(real) : undefined;
+  if (present?.isDirectory()) throw new Error(`${real} is a folder`);
   mkdirSync(dirname(real), { recursive: true });
   const temporary = `${real}.hopgate-${process.pid}`;
-  writeFileSync(temporary, content, { mode: 0o600 });
-  chmodSync(temporary, existsSync(real) ? statSync(real).mode & 0o777 : 0o600);
-  renameSync(temporary, real);
+  try {
+    writeFileSync(temporary, content, { mode: 0o600 });
+    chmodSync(temporary, present === undefined ? 0o600 : present.mode & 0o777);
+    renameSync(temporary, real);
+  } catch (thrown) {
+    rmSync(temporary, { force: true });
+    throw thrown;
+  }
 }
 
 /** Keeps `before` (undefined: there was no file), then writes `text` and the entry. */
@@ -92,7 +123,8 @@ export function record(
 /** Puts back exactly what was there, and forgets the entry. */
 export function restore(folder: string, entry: Entry): void {
   if (entry.existed) writeWhole(entry.file, readFileSync(backupPath(folder, entry.file)));
-  else rmSync(entry.file, { force: true });
+  // Behind a link: the link was there before.
+  else rmSync(endOf(entry.file), { force: true });
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,7 +1,15 @@
 /** `hopgate init`: what it writes is right by its own check, and nothing is lost by running it. */
 
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { configText } from '../../../src/cli/init/config-text.ts';
 import { environmentFrom, parseConfig } from '../../../src/config/index.ts';
@@ -53,6 +61,31 @@ describe('--yes', () => {
     expect(written()).toBe('# mine\n');
     expect((await world.run(['init', '--yes', '--force'])).code).toBe(0);
     expect(written()).toContain('listen: 127.0.0.1:5520');
+  });
+
+  test('a link to what is not there yet stays a link', async () => {
+    const link = join(world.home, 'l.yaml');
+    symlinkSync('dotfiles/hopgate.yaml', link);
+    expect((await world.run(['init', '--yes', '--config', link])).code).toBe(0);
+    expect(readlinkSync(link)).toBe('dotfiles/hopgate.yaml');
+    expect(readFileSync(join(world.home, 'dotfiles/hopgate.yaml'), 'utf8')).toContain('listen:');
+  });
+
+  test('where nothing can be written, it says so in words and leaves nothing behind', async () => {
+    const folder = join(world.home, 'folder');
+    mkdirSync(folder);
+    const file = world.write('plain', '');
+    for (const [path, why] of [
+      [folder, 'is a folder'],
+      [join(file, 'x.yaml'), `'${file}'`],
+    ] as const) {
+      const before = readdirSync(world.home);
+      const { code, err } = await world.run(['init', '--yes', '--force', '--config', path]);
+      expect(code).toBe(1);
+      expect(err).toContain(`${path} could not be written: `);
+      expect(err).toContain(why);
+      expect(readdirSync(world.home)).toEqual(before);
+    }
   });
 
   test('--providers without their keys: says which variable to set', async () => {

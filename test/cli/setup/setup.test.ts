@@ -1,7 +1,16 @@
 /** `hopgate setup`: merges, shows, asks, repeats without harm, and goes back byte for byte. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { createWorld, GLM_CONFIG, type World } from '../world.ts';
 
@@ -117,6 +126,36 @@ for (const [client, cases] of Object.entries(USERS)) {
       expect(code).toBe(1);
       expect(err).toContain('was left as it is');
       expect(read(missing)).toBe(broken);
+    });
+
+    test('a link to what is not there yet stays a link, and leads nowhere again after --revert', async () => {
+      const link = join(world.home, missing);
+      world.write(missing.replace(/[^/]+$/, 'other'), '');
+      // The link's own folder is reached through a link, and its target is named from there.
+      const folder = join(link, '..');
+      const real = join(world.home, 'deep/er/dotfiles');
+      mkdirSync(real, { recursive: true });
+      symlinkSync(real, join(folder, 'through'));
+      symlinkSync('../file', join(real, 'second'));
+      symlinkSync('through/second', link);
+      expect((await setup(`${client} --yes`)).code).toBe(0);
+      expect(readlinkSync(link)).toBe('through/second');
+      expect(readFileSync(join(world.home, 'deep/er/file'), 'utf8')).toContain('hopgate');
+      expect(readFileSync(link, 'utf8')).toContain('hopgate');
+      expect((await setup(`${client} --revert --yes`)).code).toBe(0);
+      expect(readlinkSync(link)).toBe('through/second');
+      expect(existsSync(join(world.home, 'deep/er/file'))).toBe(false);
+    });
+
+    test('a link to itself is refused in words, and stays', async () => {
+      const link = join(world.home, missing);
+      world.write(missing.replace(/[^/]+$/, 'other'), '');
+      symlinkSync(link, link);
+      const { code, err } = await setup(`${client} --yes`);
+      expect(code).toBe(1);
+      expect(err).toContain('was left as it is');
+      expect(err).toContain('leads in a circle');
+      expect(lstatSync(link).isSymbolicLink()).toBe(true);
     });
 
     test('a link stays a link, permissions stay', async () => {
