@@ -146,9 +146,9 @@ const HEAD = `# Configuration
 
 The file is YAML. It is looked for in this order: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. The working directory is never looked at. Without a file, or with one that names no provider, hopgate uses the vendors whose keys stand in the environment and the model servers that answer on their usual ports; with none of those, the built-in demo model.
 
-\`hopgate check\` names every problem with line and column. An unknown key is a problem, not something to pass over. \`hopgate check --schema\` prints a JSON Schema for your editor.
+\`hopgate check\` names every problem with line and column. An unknown key is a problem, not something to pass over. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
 
-Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-otherwise}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server takes changes of the file over by itself; \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
+Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-otherwise}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server takes changes of the file over by itself, at once or, where the file is a link into another folder, within seconds; \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
 
 In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 
