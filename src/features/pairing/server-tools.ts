@@ -207,14 +207,15 @@ function reaches(turns: readonly Turn[], edges: readonly number[], call: number,
 
 /**
  * In flight: behind the last assistant turn stands nothing, or nothing but results of its calls. A
- * result that is to become text, or that parts the turn, would end the wait.
+ * result that is to become text, or that parts the turn, would end the wait; so does a turn of nothing,
+ * which gets some words.
  */
 function isLast(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
   const due = new Set<string>();
   for (let i = edges[at]!; i < turns.length; i++) {
     const { role, blocks } = turns[i]!;
     const same = edges[i] === edges[at];
-    if (!same && role === 'assistant') return false;
+    if (!same && (role === 'assistant' || blocks.length === 0)) return false;
     for (const block of blocks) {
       if (!same) {
         if (block.type !== 'tool-result' || !due.delete(block.callId)) return false;

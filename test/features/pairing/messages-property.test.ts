@@ -122,6 +122,17 @@ describe('one kind of damage', () => {
   }
 });
 
+test('a server call is not taken for one in flight before a turn that has lost all it held', () => {
+  law(
+    damaged(763_117_483, [
+      'a call is missing',
+      'a server answer stands before its call',
+      'a client tool wears the clothes of a server tool',
+      'a result is missing',
+    ]),
+  );
+});
+
 test('kinds of damage combined', () => {
   fc.assert(
     fc.property(
