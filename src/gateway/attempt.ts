@@ -10,7 +10,7 @@ import type { HeaderFields } from '../lib/header-list.ts';
 import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
-import { remedyForError, remedyForStatus } from '../upstream/classify.ts';
+import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ChunkSource, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { Sending, Upstream } from '../upstream/upstream.ts';
 import { vendorError } from '../upstream/vendor-error.ts';
@@ -189,18 +189,30 @@ async function refused(
   const { status, headers, body } = decoded(answer);
   const bytes = await readError(body, options.upstream.config.timeouts.idleMs);
   recorded?.chunk(bytes);
-  const text = new TextDecoder().decode(bytes);
-  const said = options.protocol.decodeError(status, text, headers);
-  const error = vendorError(target.profile, said);
+  const redirect = isRedirect(status);
+  const error = redirect
+    ? redirected(target.provider, status)
+    : vendorError(
+        target.profile,
+        options.protocol.decodeError(status, new TextDecoder().decode(bytes), headers),
+      );
   recorded?.end(error);
   const remedy = remedyForStatus(status, error, headers);
   if (remedy === 'next-key' || status === 429) {
     key.rest((error.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
   }
   const failure: Failed = { kind: 'failed', error, remedy, target, notes };
-  const same = options.protocol === options.ask.protocol;
+  // A redirect stays here: a client that followed it would take its key and its words to that place.
+  const same = options.protocol === options.ask.protocol && !redirect;
   return same ? { ...failure, raw: { status, headers, body: bytes } } : failure;
 }
+
+/** Not where to: a vendor's `Location` may hold a key or a signature. */
+const redirected = (provider: string, status: number): GatewayError =>
+  new GatewayError(
+    'upstream',
+    `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
+  );
 
 /** As much of an error answer as comes: one that breaks off or falls silent is still that error. */
 async function readError(body: ChunkSource, idleMs: number): Promise<Uint8Array> {

@@ -10,6 +10,7 @@ import { splice } from '../lib/json.ts';
 import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import { isRedirect } from '../upstream/classify.ts';
 import type { Sent } from '../upstream/upstream.ts';
 import { Ask } from './ask.ts';
 import { errorResponse } from './error-response.ts';
@@ -25,7 +26,7 @@ export interface CountTokensOptions {
 
 /**
  * Answers `{input_tokens}`. An estimate carries the note `tokens_estimated`; a target of the client's
- * protocol that has no such endpoint (404, 405) is estimated, too.
+ * protocol that has no such endpoint (404, 405), or says that it is elsewhere (3xx), is estimated, too.
  */
 export function createTokenCounter(options: CountTokensOptions): Gateway {
   return async (exchange) => {
@@ -117,7 +118,7 @@ async function nativeCount(
     });
     const { status, headers, body } = decoded(sent.answer);
     const bytes = await body.all();
-    if (status === 404 || status === 405) return undefined;
+    if (status === 404 || status === 405 || isRedirect(status)) return undefined;
     return { status, headers, bytes };
   } catch (thrown) {
     // No count is worth failing a session for; a broken request still is.

@@ -4,13 +4,14 @@ import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
 
-/** Of the hop, of the body as the upstream framed it, or not an upstream's to set here. */
+/** Of the hop, of the body as the upstream framed it, or not an upstream's to set here (nor where a client goes next). */
 const HELD_BACK = new Set([
   'alt-svc',
   'connection',
   'content-length',
   'date',
   'keep-alive',
+  'location',
   'proxy-authenticate',
   'proxy-connection',
   'server',

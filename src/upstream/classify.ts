@@ -11,16 +11,20 @@ import type { HeaderFields } from '../lib/header-list.ts';
  */
 export type Remedy = 'again' | 'next-key' | 'next-target' | 'never';
 
+/** Any 3xx: none of them is an answer to what was asked here. */
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
 /**
  * The remedy for an upstream's answer. 408, 409, 5xx and 529 are passing faults (both official SDKs
  * repeat them); 429 may be the key's; 401, 402 and 403 are the key's or the account's; 404 may be this
- * target's alone. `x-should-retry: false` is the vendor's own word and wins.
+ * target's alone, a redirect is: it is never followed. `x-should-retry: false` is the vendor's own word and wins.
  */
 export function remedyForStatus(
   status: number,
   error: GatewayError,
   headers: HeaderFields,
 ): Remedy {
+  if (isRedirect(status)) return 'next-target';
   if (headers.get('x-should-retry') === 'false' && status < 500) return 'never';
   if (error.kind === 'context_overflow' || error.kind === 'content_filter') return 'never';
   // Some vendors say "no balance" with a 429 (Zhipu 1113): waiting does not help, another key may.

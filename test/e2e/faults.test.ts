@@ -185,6 +185,31 @@ for (const [client, vendor] of pairs) {
       expect(second!.at - first!.at).toBeLessThan(ms + 10_000);
     });
 
+    test('a vendor’s redirect leads no client elsewhere with its key and its words', async () => {
+      let visits = 0;
+      const elsewhere = Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        fetch: () => {
+          visits++;
+          return Response.json({});
+        },
+      });
+      try {
+        const place = { location: `http://127.0.0.1:${elsewhere.port}/v1?key=s3cret` };
+        upstream.answerWith(() => refuse(307, place, ''));
+        // `fetch` follows what it is given.
+        const seen = await ask(client, vendor, false);
+        expect(seen.status).toBe(502);
+        expect(errorOf(client, seen.text).message).toContain('redirect (307)');
+        expect(seen.text).not.toContain('s3cret');
+        expect(visits).toBe(0);
+        expect(upstream.asked).toHaveLength(1);
+      } finally {
+        await elsewhere.stop(true);
+      }
+    });
+
     test('a long retry-after is handed to the client at once', async () => {
       upstream.answerWith(() => refuse(429, { 'retry-after': '3600' }));
       const seen = await ask(client, vendor, true);

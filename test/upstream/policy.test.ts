@@ -23,6 +23,8 @@ describe('what a refusal means', () => {
     [401, 'authentication', 'next-key'],
     [402, 'billing', 'next-key'],
     [404, 'not_found', 'next-target'],
+    [301, 'upstream', 'next-target'],
+    [308, 'upstream', 'next-target'],
     [400, 'invalid_request', 'never'],
     [400, 'context_overflow', 'never'],
     [500, 'context_overflow', 'never'],
