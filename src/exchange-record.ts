@@ -61,5 +61,6 @@ export function refusedRecord(
     stream: false,
     timings: { total: 0 },
     error: { kind: error.kind, message: error.message },
+    aborted: error.status === 499,
   };
 }

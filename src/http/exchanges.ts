@@ -1,6 +1,7 @@
 /** From an HTTP request to an exchange, with everything that can be wrong about it said in its own protocol. */
 
-import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { gone } from '../gateway/attempt.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
@@ -28,16 +29,19 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
   return async (request, protocol) => {
     const started = performance.now();
     const id = requestId();
+    let reading = false;
     try {
       const headers = HeaderList.from(request.headers);
       const owner = options.access()(headers);
+      reading = true;
       const read = await readBody(request, headers, options.bodyBytes());
+      reading = false;
       // What came in the same turn goes on together.
       await turnEnd();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       return await handle(new Incoming(request, protocol, { id, headers, body, owner, started }));
     } catch (thrown) {
-      const error = asGatewayError(thrown);
+      const error = errorOf(thrown, request.signal.aborted, reading);
       options.onRefused(request, protocol, id, error);
       return errorResponse(protocol, error, {
         requestId: id,
@@ -46,6 +50,16 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
       });
     }
   };
+}
+
+/** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
+function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  // A body whose framing is broken looks the same: the runtime has answered it and closed the connection.
+  if (left) return gone();
+  if (!reading) return asGatewayError(thrown);
+  const words = 'The request body could not be read to its end.';
+  return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
 type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: HeaderList };

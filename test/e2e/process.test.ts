@@ -150,6 +150,23 @@ describe('serving', () => {
     });
     expect(origin.status).toBe(403);
   });
+
+  test('a client that leaves in the middle of its body is told of as one that left, not as a failure', async () => {
+    const { port } = new URL(gateway.url);
+    const agent = 'leaves-early/1.0';
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(
+      `POST ${chat.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nuser-agent: ${agent}\r\ncontent-length: 500\r\n\r\n{"mo`,
+      () => socket.destroy(),
+    );
+    const line = await until(() =>
+      gateway.logs().find(({ client }) => String(client).includes(agent)),
+    );
+    expect(line).toMatchObject({ level: 'warn', status: 499, aborted: true });
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/^hopgate_requests_total\{.*status="499"/m);
+    expect(metrics).not.toMatch(/^hopgate_requests_total\{.*status="500"/m);
+  });
 });
 
 describe('keys', () => {
