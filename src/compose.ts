@@ -42,7 +42,7 @@ import { event, type Log } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { answerOf } from './upstream/fetch-transport.ts';
-import { upstreamPool } from './upstream/pool.ts';
+import { UpstreamPool } from './upstream/pool.ts';
 import { Slots } from './upstream/slots.ts';
 import type { UpstreamRequest } from './upstream/transport.ts';
 
@@ -78,31 +78,37 @@ export interface Composed {
   close(): Promise<void>;
 }
 
-/** Everything that depends on the configuration, made anew by a reload. */
+/** Everything that depends on the configuration; a reload makes it anew, of what there was before. */
 interface Settings {
   readonly snapshot: Snapshot;
-  readonly upstream: ReturnType<typeof upstreamPool>;
+  readonly upstreams: UpstreamPool;
   readonly access: Access;
   readonly bodyBytes: number;
 }
 
-function settingsOf(config: Config, environment: Environment): Settings {
+function settingsOf(config: Config, environment: Environment, last?: Settings): Settings {
   const demo = () => {
     const transport = demoTransport();
     return async (request: UpstreamRequest) => answerOf(await demoCall(request, transport));
   };
   const proxied = (scheme: string) => environment.proxies(scheme);
-  const upstream = upstreamPool({ builtIn: { 'demo:': demo }, proxied });
+  const { providers, limits } = config;
+  const upstreams =
+    last?.upstreams.next(providers) ??
+    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied }, providers);
+  // Exchanges that run on hold their places.
+  const slots = last?.snapshot.slots ?? new Slots(limits.concurrency);
+  slots.resize(limits.concurrency);
   const table = routingTable(config);
   return {
     snapshot: {
       table,
-      upstream: (routed) => upstream(routed.provider),
-      slots: new Slots(config.limits.concurrency),
+      upstream: (routed) => upstreams.of(routed.provider),
+      slots,
     },
-    upstream,
+    upstreams,
     access: createAccess({ keys: config.auth.keys, host: config.listen.host }),
-    bodyBytes: config.limits.bodyBytes,
+    bodyBytes: limits.bodyBytes,
   };
 }
 
@@ -139,7 +145,7 @@ export function compose(options: ComposeOptions): Composed {
           return recorder.eraseSpace(space);
         },
       },
-      upstream: (provider) => settings.upstream(provider),
+      upstream: (provider) => settings.upstreams.of(provider),
       keeps: options.remembers !== false,
     },
     options.config,
@@ -279,7 +285,7 @@ export function compose(options: ComposeOptions): Composed {
     reload: (config) => {
       features.configure(config);
       recorder.configure(recorderSettings(config));
-      settings = settingsOf(config, environment);
+      settings = settingsOf(config, environment, settings);
       room.configure(config);
     },
     openState: () => {

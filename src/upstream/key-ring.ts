@@ -40,8 +40,12 @@ export class KeyRing {
   readonly #maxRestMs: number;
   #next = 0;
 
-  constructor(keys: readonly Revealing[], maxRestMs: number) {
-    this.#slots = keys.map((key) => ({ key, restUntil: 0 }));
+  /** `before`: the ring of the configuration before this one; a key that was in it shares its rests with it. */
+  constructor(keys: readonly Revealing[], maxRestMs: number, before?: KeyRing) {
+    const known = before === undefined ? [] : before.#slots;
+    this.#slots = keys.map(
+      (key) => known.find((slot) => slot.key.reveal() === key.reveal()) ?? { key, restUntil: 0 },
+    );
     this.#maxRestMs = maxRestMs;
   }
 

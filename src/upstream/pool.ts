@@ -1,10 +1,14 @@
 /** The providers of one configuration at run time, each made when it is first asked for. */
 
 import type { ProviderConfig, TransportConfig } from '../config/config.ts';
+import { memberOf } from '../lib/json-members.ts';
 import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';
+import { sameConfig } from './same-config.ts';
 import type { Transport, UpstreamTls } from './transport.ts';
 import { Upstream } from './upstream.ts';
+
+type Providers = Readonly<Record<string, ProviderConfig>>;
 
 export interface PoolOptions {
   /** The transport for base URLs of another kind than http, by scheme (`demo:`). */
@@ -14,17 +18,46 @@ export interface PoolOptions {
 }
 
 /** Looks providers up; a reload makes a new pool, and streams that are open keep their old one. */
-export function upstreamPool(options: PoolOptions): (config: ProviderConfig) => Upstream {
-  const known = new Map<string, Upstream>();
-  return (config) => {
-    const found = known.get(config.name);
-    if (found !== undefined) return found;
+export class UpstreamPool {
+  readonly #options: PoolOptions;
+  readonly #providers: Providers;
+  readonly #known = new Map<string, Upstream>();
+
+  constructor(options: PoolOptions, providers: Providers) {
+    this.#options = options;
+    this.#providers = providers;
+  }
+
+  /** The provider of this pool's configuration. */
+  of(config: ProviderConfig): Upstream {
+    return this.#known.get(config.name) ?? this.#make(config);
+  }
+
+  /**
+   * The pool of the next configuration. What did not change goes on as it is; of what changed in part, the
+   * slots that are taken and the keys that rest are known to both pools.
+   */
+  next(providers: Providers): UpstreamPool {
+    const next = new UpstreamPool(this.#options, providers);
+    for (const [name, config] of Object.entries(providers)) {
+      const last = memberOf(this.#providers, name);
+      if (last === undefined) continue;
+      // Made now if nobody asked for it yet: an open exchange may still do so, and they are to share it.
+      const before = this.of(last);
+      if (sameConfig(last, config)) next.#known.set(name, before);
+      else next.#make(config, before);
+    }
+    return next;
+  }
+
+  #make(config: ProviderConfig, before?: Upstream): Upstream {
+    const { builtIn, proxied } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
-    const transport = options.builtIn[scheme]?.() ?? networkTo(config, options.proxied);
-    const upstream = new Upstream(config, transport);
-    known.set(config.name, upstream);
+    const transport = builtIn[scheme]?.() ?? networkTo(config, proxied);
+    const upstream = new Upstream(config, transport, before);
+    this.#known.set(config.name, upstream);
     return upstream;
-  };
+  }
 }
 
 /** What this program's own client does not do: proxies and HTTP/2. */

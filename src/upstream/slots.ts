@@ -3,7 +3,7 @@
 const UNLIMITED = () => {};
 
 export class Slots {
-  readonly #limit: number;
+  #limit: number;
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
 
@@ -39,12 +39,26 @@ export class Slots {
     });
   }
 
+  /**
+   * Another limit from now on (a reload). Those inside stay, and as many enter as there is room for; those
+   * who came in while there was no limit were not counted.
+   */
+  resize(limit: number): void {
+    this.#limit = limit;
+    while (this.#waiting.length > 0 && (limit === 0 || this.#busy < limit)) {
+      this.#busy++;
+      this.#waiting.shift()!();
+    }
+  }
+
   #release(): () => void {
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      const next = this.#waiting.shift();
+      // After a reload with a lower limit there may be more inside than there is room for.
+      const crowded = this.#limit !== 0 && this.#busy > this.#limit;
+      const next = crowded ? undefined : this.#waiting.shift();
       if (next === undefined) this.#busy--;
       else next();
     };

@@ -7,6 +7,7 @@ import type { HeaderFields } from '../lib/header-list.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
+import { sameConfig } from './same-config.ts';
 import { Slots } from './slots.ts';
 import type { Transport, UpstreamAnswer } from './transport.ts';
 
@@ -93,11 +94,24 @@ export class Upstream {
   #lastPath = '';
   #lastUrl = '';
 
-  constructor(config: ProviderConfig, transport: Transport) {
+  /**
+   * `before`: this provider by the configuration before this one. Requests that it still runs hold their slots
+   * here too, and the other way round.
+   */
+  constructor(config: ProviderConfig, transport: Transport, before?: Upstream) {
+    const { concurrency } = config.transport;
+    // Another place has room of its own, and has refused no key yet.
+    const last = before?.config.baseUrl === config.baseUrl ? before : undefined;
+    const asLast = last !== undefined && asksAlike(last.config, config);
     this.config = config;
-    this.keys = new KeyRing(config.keys, config.retry.maxCooldownMs);
+    this.keys = new KeyRing(
+      config.keys,
+      config.retry.maxCooldownMs,
+      asLast ? last.keys : undefined,
+    );
     this.#transport = transport;
-    this.#slots = new Slots(config.transport.concurrency);
+    this.#slots = last === undefined ? new Slots(concurrency) : last.#slots;
+    this.#slots.resize(concurrency);
     this.#query = Object.entries(config.query)
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.reveal())}`)
       .join('&');
@@ -164,6 +178,10 @@ export class Upstream {
     }
   }
 }
+
+/** What a key was refused with is asked again: else the refusal may have been about that. */
+const asksAlike = (a: ProviderConfig, b: ProviderConfig): boolean =>
+  a.auth === b.auth && sameConfig(a.headers, b.headers) && sameConfig(a.query, b.query);
 
 const tooLong = ({ name, timeouts }: ProviderConfig) =>
   new GatewayError(

@@ -353,4 +353,33 @@ describe('stopping and reloading', () => {
       await run.stop();
     }
   });
+
+  test.each([
+    ['of a provider', { providers: { concurrency: 1 } }],
+    ['of all together', { limits: { concurrency: 1 } }],
+  ])('a reload lets no second request in where the limit %s is one', async (_whose, limit) => {
+    const config = threeProviders(upstream) as { providers: { chat: object } };
+    const { providers, limits = {} } = limit as Record<string, object>;
+    const chatOnly = { ...config.providers, chat: { ...config.providers.chat, ...providers } };
+    const limited = { ...config, providers: chatOnly, limits };
+    const run = await startGateway(limited);
+    try {
+      upstream.clear();
+      const slowMs = 1000;
+      upstream.enqueue(say('first', { delivery: { firstByteMs: slowMs } }), say('second'));
+      const ask = async () => (await post(run.url, chat.path, chat.body)).text();
+      const first = ask();
+      await upstream.request(0);
+      await Bun.write(run.configPath, JSON.stringify({ ...limited, keep_alive: 14 }));
+      run.signal('SIGHUP');
+      await until(() => run.logs().find(({ event }) => event === 'config.reloaded'));
+      const second = ask();
+      expect(await first).toContain('first');
+      expect(await second).toContain('second');
+      const [one, two] = upstream.asked;
+      expect(two!.at - one!.at).toBeGreaterThanOrEqual(slowMs * 0.95);
+    } finally {
+      await run.stop();
+    }
+  });
 });
