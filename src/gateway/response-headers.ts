@@ -3,6 +3,7 @@
 import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
+import { endToEnd } from '../lib/hop-fields.ts';
 
 /** Of the hop, of the body as the upstream framed it, or not an upstream's to set here (nor where a client goes next). */
 const HELD_BACK = new Set([
@@ -40,9 +41,12 @@ export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
   return headers;
 }
 
-/** An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too. */
+/**
+ * An upstream's headers for a client of its own protocol: rate limits, request ids, unknown ones too, but none
+ * that its `Connection` names.
+ */
 export function forwardedHeaders(upstream: HeaderFields): HeaderList {
-  return HeaderList.from(upstream).where(isForwarded);
+  return endToEnd(HeaderList.from(upstream), isForwarded);
 }
 
 const isForwarded = (name: string) => !HELD_BACK.has(name) && !name.startsWith('x-hopgate-');

@@ -3,6 +3,7 @@
 import type { AuthStyle } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
+import { endToEnd, hopFields } from '../lib/hop-fields.ts';
 
 /** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
 const HELD_BACK = new Set([
@@ -37,7 +38,7 @@ const isForwarded = (name: string) =>
 
 export interface UpstreamHeaderOptions {
   readonly client: HeaderFields;
-  /** Client and upstream speak the same protocol: every header not held back is forwarded. */
+  /** Client and upstream speak the same protocol: every header is forwarded that is not held back here or by `Connection`. */
   readonly sameProtocol: boolean;
   readonly protocol: ProtocolName;
   readonly auth: AuthStyle;
@@ -70,6 +71,8 @@ export class UpstreamHeaders {
   of(options: UpstreamHeaderOptions): HeaderList {
     const { key, stream, sameProtocol } = options;
     const client = HeaderList.from(options.client);
+    // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
+    if (sameProtocol && hopFields(client) !== undefined) return upstreamHeaders(options);
     for (const one of this.#kept) {
       if (one.key !== key || one.stream !== stream || one.sameProtocol !== sameProtocol) continue;
       if (!sameProtocol || one.forwarded.isWhere(client, isForwarded)) return one.headers;
@@ -85,7 +88,7 @@ export class UpstreamHeaders {
 /** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
 export function upstreamHeaders(options: UpstreamHeaderOptions): HeaderList {
   const headers = options.sameProtocol
-    ? HeaderList.from(options.client).where(isForwarded)
+    ? endToEnd(HeaderList.from(options.client), isForwarded)
     : new HeaderList();
   headers.set('content-type', 'application/json');
   headers.set('accept-encoding', 'identity');

@@ -147,6 +147,41 @@ describe('headers to an upstream', () => {
     expect(from({ 'x-session': '1' })).toBe(first);
   });
 
+  test.each([
+    ['X-Hop', ['x-session']],
+    ['keep-alive, x-hop , X-Session', []],
+    ['close,,x-session', ['x-hop']],
+    ['Keep-Alive', ['x-hop', 'x-session']],
+    ['close', ['x-hop', 'x-session']],
+  ])(
+    'fields that the client meant for this hop (Connection: %s) go no further',
+    (connection, left) => {
+      const upstream = new UpstreamHeaders();
+      const fields = { 'x-hop': '1', 'x-session': '1' };
+      const names = (client: HeaderList) =>
+        [...upstream.of({ ...options, sameProtocol: true, client })]
+          .map(([name]) => name)
+          .filter((name) => name in fields || name === 'connection');
+      const named = HeaderList.of({ ...fields, connection });
+      expect(names(named)).toEqual(left);
+      // Neither list is taken for the other's.
+      expect(names(HeaderList.of(fields))).toEqual(['x-hop', 'x-session']);
+      expect(names(named)).toEqual(left);
+      expect(names(HeaderList.of({ 'x-session': '1' }))).toEqual(['x-session']);
+      expect(names(named)).toEqual(left);
+    },
+  );
+
+  test('what is ours to say goes out though the client’s Connection names it', () => {
+    const connection = 'x-api-key, content-type, anthropic-version, x-org';
+    const client = HeaderList.of({ connection });
+    const sent = upstreamHeaders({ ...options, sameProtocol: true, client });
+    expect(sent.get('x-api-key')).toBe('vendor-key');
+    expect(sent.get('content-type')).toBe('application/json');
+    expect(sent.get('anthropic-version')).toBe('2023-06-01');
+    expect(sent.get('x-org')).toBe('o');
+  });
+
   test('another protocol gets only what is ours to say', () => {
     const sent = upstreamHeaders({ ...options, sameProtocol: false });
     expect(sent.has('anthropic-beta')).toBe(false);

@@ -1,0 +1,25 @@
+/** Which of an upstream's header fields a client of its protocol gets. */
+
+import { describe, expect, test } from 'bun:test';
+import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
+import { HeaderList } from '../../src/lib/header-list.ts';
+
+const fields = { 'x-hop': '1', 'x-ratelimit-remaining': '4' };
+const forwarded = (connection: string) =>
+  [...forwardedHeaders(HeaderList.of({ ...fields, connection }))].map(([name]) => name);
+
+describe('fields that an upstream meant for this hop', () => {
+  test.each(['X-Hop', 'keep-alive, x-hop', ' close,,X-HOP '])(
+    'do not reach the client (Connection: %s)',
+    (connection) => {
+      expect(forwarded(connection)).toEqual(['x-ratelimit-remaining']);
+    },
+  );
+
+  test.each(['keep-alive', 'close', 'Keep-Alive', '', ','])(
+    'are none where Connection: %s names none: nothing else is lost',
+    (connection) => {
+      expect(forwarded(connection)).toEqual(['x-hop', 'x-ratelimit-remaining']);
+    },
+  );
+});
