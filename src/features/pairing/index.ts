@@ -132,13 +132,9 @@ function finish(
   const placed = same(conversation.turns, (turn) =>
     turn.role === 'assistant' ? placeThinking(turn, tally) : turn,
   );
-  const fitted = fitThinking(
-    changed(conversation, { turns: placed }),
-    rules,
-    unchecked,
-    notes,
-    tally,
-  );
+  // Before the fitting, since words may be what a last turn begins with now; and behind it, for what it took out.
+  const whole = changed(conversation, { turns: fillEmpty(placed, rules, blank) });
+  const fitted = fitThinking(whole, rules, unchecked, notes, tally);
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
   return limitCacheMarks(changed(fitted, { turns: trimmed }), tally);

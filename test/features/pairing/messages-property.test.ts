@@ -133,6 +133,27 @@ test('a server call is not taken for one in flight before a turn that has lost a
   );
 });
 
+test('thinking is off for a last turn that begins with the words for one that was empty', () => {
+  law(
+    damaged(8, [
+      'a result is missing',
+      'a result is missing',
+      'a message says nothing',
+      'thinking of another vendor',
+      'the model talks on behind an inline result before its call',
+      'a message says nothing',
+    ]),
+  );
+  law(
+    damaged(81_280_433, [
+      'a result is missing',
+      'a user message is missing',
+      'thinking in a user message',
+      'a call is missing',
+    ]),
+  );
+});
+
 test('kinds of damage combined', () => {
   fc.assert(
     fc.property(
