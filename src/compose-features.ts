@@ -20,8 +20,8 @@ import type { Feature, Recording } from './features/feature.ts';
 import { type LeakReport, leakedCalls } from './features/leaked-calls/index.ts';
 import { pairing } from './features/pairing/index.ts';
 import {
-  declaresHosted,
   liveRegistry,
+  mayDeclareHosted,
   memoryLedger,
   openHopLedger,
   serverTools,
@@ -201,7 +201,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       // Without any tool the loop has nothing to offer, to hold or to restore, and only a vendor that runs
       // one of its own may pause a turn that is to be continued.
       const runs = registry.tools.length > 0 || registry.starting === true;
-      if (runs || declaresHosted(ask.bytes)) {
+      if (runs || mayDeclareHosted(ask.bytes)) {
         features.push(exchangeTools(exchange, ask, { registry, chat, recording }));
       }
       // Reasoning about what was recalled must not outlive its space.

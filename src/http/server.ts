@@ -48,7 +48,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let server: ReturnType<typeof listen>;
   try {
     // Whoever shares a port would share it with anybody who does so too, a forgotten gateway for one.
-    if (options.reusePort && !options.joins && port !== 0) await bindAlone(host, port);
+    if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
     server = listen(options);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
@@ -78,7 +78,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 /** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
-async function bindAlone(hostname: string, port: number): Promise<void> {
+function bindAlone(hostname: string, port: number): void {
   Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
 }
 

@@ -24,15 +24,16 @@ export { type ToolRegistry, toolRegistry } from './registry.ts';
 export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
-/**
- * Tools that vendors run themselves, as all protocols' declarations of them begin: a vendor may pause its
- * turn in the middle of one, and somebody has to ask it to go on.
- */
-const HOSTED = marks('"web_search', '"web_fetch', '"code_execution', '"code_interpreter');
-
-/** Whether this body gives the feature of a registry without tools something to do. */
-export const declaresHosted = (body: Buffer): boolean => holdsAny(body, HOSTED);
 const ANSWERED = marks('"assistant"', '_call"');
+// Searches, fetches and code, as all protocols' declarations of them begin. Two looks through each body, and
+// no more: those of large ones take long.
+const HOSTED = marks('"web_', '"code_');
+
+/**
+ * May this body declare a tool that the vendor runs itself? It may pause its turn in the middle of one, and
+ * somebody has to ask it to go on: work for this feature even where no tool is configured.
+ */
+export const mayDeclareHosted = (body: Buffer): boolean => holdsAny(body, HOSTED);
 
 /**
  * The feature of one exchange. It stands behind features that complete the request (stored responses)
@@ -150,7 +151,7 @@ export function serverTools(options: ServerToolOptions): Feature {
     name: 'server-tools',
     looksAt(body, { hop }) {
       if (hop > 1 || offerable()) return true;
-      if (declaresHosted(body) || body.includes(MINTED)) return true;
+      if (mayDeclareHosted(body) || body.includes(MINTED)) return true;
       return !ledger.empty && holdsAny(body, ANSWERED);
     },
     async before(conversation, { target, hop }, signal) {
