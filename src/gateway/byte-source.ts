@@ -27,8 +27,6 @@ export class ByteSource implements Taker {
   #watch: SilenceWatch | undefined;
   #silent = false;
   #over = false;
-  /** The client is slow: not the upstream's silence. */
-  #waiting = false;
 
   constructor(body: ChunkSource, options: ByteSourceOptions) {
     this.#body = body;
@@ -61,7 +59,8 @@ export class ByteSource implements Taker {
     this.#taker = taker;
     this.#listen().touch();
     try {
-      await this.#body.each(this);
+      // One object less for every chunk where there is nothing to record.
+      await this.#body.each(this.#recording === undefined ? taker : this);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);
@@ -70,15 +69,8 @@ export class ByteSource implements Taker {
 
   /** What comes on its way to the taker. */
   take(chunk: Uint8Array): Promise<void> | undefined {
-    this.#watch?.touch();
     this.#recording?.chunk(chunk);
-    const slow = this.#taker?.take(chunk);
-    if (slow === undefined) return undefined;
-    this.#waiting = true;
-    return slow.then(() => {
-      this.#waiting = false;
-      this.#watch?.touch();
-    });
+    return this.#taker?.take(chunk);
   }
 
   /** The whole body, for whoever has not called `next`. @throws as `next` does */
@@ -104,11 +96,15 @@ export class ByteSource implements Taker {
   }
 
   #listen(): SilenceWatch {
-    this.#watch ??= watchSilence(this.#options.idleMs, () => {
-      if (this.#waiting) return;
-      this.#silent = true;
-      this.#options.abort.abort(new Error('silent for too long'));
-    });
+    const { idleMs, abort } = this.#options;
+    this.#watch ??= watchSilence(
+      idleMs,
+      () => {
+        this.#silent = true;
+        abort.abort(new Error('silent for too long'));
+      },
+      this.#body,
+    );
     return this.#watch;
   }
 

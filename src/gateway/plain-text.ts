@@ -23,12 +23,14 @@ export class PlainText {
   readonly to: TextFrame | undefined;
   readonly minded: string;
   readonly #plain: Uint8Array;
-  readonly #head: Uint8Array;
-  readonly #foot: Uint8Array;
+  /** The head and the foot of what comes in, and behind them the text: of a paced stream all is out of the cache. */
+  readonly #bytes: Uint8Array;
+  readonly #headSize: number;
+  /** Of head and foot: where the text begins. */
+  readonly #frameSize: number;
+  #length = 0;
   readonly #outHead: Uint8Array;
   readonly #outFoot: Uint8Array;
-  readonly #text = new Uint8Array(ROOM);
-  #length = 0;
 
   /** @param minded characters that the text must not have */
   constructor(from: TextFrame, to: TextFrame | undefined, minded: string) {
@@ -36,32 +38,38 @@ export class PlainText {
     this.to = to;
     this.minded = minded;
     this.#plain = plainBytes(minded);
-    this.#head = encoder.encode(from.head);
-    this.#foot = encoder.encode(from.foot);
-    this.#outHead = encoder.encode(to?.head ?? '');
-    this.#outFoot = encoder.encode(to?.foot ?? '');
+    const head = encoder.encode(from.head);
+    const foot = encoder.encode(from.foot);
+    this.#headSize = head.length;
+    this.#frameSize = head.length + foot.length;
+    this.#bytes = new Uint8Array(this.#frameSize + ROOM);
+    this.#bytes.set(head);
+    this.#bytes.set(foot, head.length);
+    this.#outHead = sharedBytes(to?.head ?? '');
+    this.#outFoot = sharedBytes(to?.foot ?? '');
   }
 
   /** What goes out for this chunk; undefined: it is something else, or there is no room left. */
   push(chunk: Uint8Array): Uint8Array | undefined {
-    const head = this.#head;
-    const foot = this.#foot;
-    const start = head.length;
-    const end = chunk.length - foot.length;
+    const bytes = this.#bytes;
+    const start = this.#headSize;
+    const behind = this.#frameSize;
+    const end = chunk.length - behind + start;
     const length = this.#length + end - start;
     if (end <= start || length > ROOM) return undefined;
     // From the end of the head, which is where frames of one stream differ.
-    for (let i = start - 1; i >= 0; i--) if (chunk[i] !== head[i]) return undefined;
-    for (let i = 0; i < foot.length; i++) if (chunk[end + i] !== foot[i]) return undefined;
+    for (let i = start - 1; i >= 0; i--) if (chunk[i] !== bytes[i]) return undefined;
+    for (let i = start; i < behind; i++) {
+      if (chunk[end + i - start] !== bytes[i]) return undefined;
+    }
     const plain = this.#plain;
-    const text = this.#text;
-    let at = this.#length;
+    let at = behind + this.#length;
     let seen = 0;
     for (let i = start; i < end; i++) {
       const byte = chunk[i]!;
       if (plain[byte] === 0) return undefined;
       seen |= byte;
-      text[at++] = byte;
+      bytes[at++] = byte;
     }
     if (chunk[end - 1] === 0x20) return undefined;
     if (seen >= ASCII && !whole(chunk.subarray(start, end))) return undefined;
@@ -83,7 +91,8 @@ export class PlainText {
   /** All that was said since the last time. */
   taken(): string {
     if (this.#length === 0) return '';
-    const text = strict.decode(this.#text.subarray(0, this.#length));
+    const from = this.#frameSize;
+    const text = strict.decode(this.#bytes.subarray(from, from + this.#length));
     this.#length = 0;
     return text;
   }
@@ -96,6 +105,23 @@ function whole(bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
+}
+
+// What holds no id of its stream is short, and the same for all.
+const SHARED_CHARS = 128;
+const MOST_SHARED = 64;
+const shared = new Map<string, Uint8Array>();
+
+/** The text's bytes: the very ones that another stream has, where that may be. */
+function sharedBytes(text: string): Uint8Array {
+  if (text.length > SHARED_CHARS) return encoder.encode(text);
+  let bytes = shared.get(text);
+  if (bytes === undefined) {
+    bytes = encoder.encode(text);
+    if (shared.size === MOST_SHARED) shared.clear();
+    shared.set(text, bytes);
+  }
+  return bytes;
 }
 
 const known = new Map<string, Uint8Array>();

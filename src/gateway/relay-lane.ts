@@ -30,72 +30,61 @@ const TELLING = marks('"usage":{', '"usage": {', '"error"');
  * from then on nothing looks, and the end that was kept is read when it is over. Should the vendor
  * end naturally before any answer began, its ending is held back: it would pass for success.
  */
-export class RelayLane implements Lane {
+export class RelayLane extends AnswerWatch implements Lane {
   failure: GatewayError | undefined;
+  /** Until an answer has begun. */
+  #parser: SseParser | undefined = new SseParser();
+  readonly #tail: Tail;
+  #last: Uint8Array | undefined;
   readonly #protocol: Protocol;
   readonly #client: ClientContext;
-  readonly #tail: Tail;
-  readonly #watch = new AnswerWatch();
-  #parser: SseParser | undefined = new SseParser();
   readonly #decoder: StreamDecoder;
   readonly #head: SseFrame[] = [];
   #headChars = 0;
   #digest: Digest | undefined;
-  #last: Uint8Array | undefined;
 
   constructor(protocol: Protocol, upstream: UpstreamContext, client: ClientContext) {
+    super();
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
     this.#tail = new Tail(protocol.terminalMarks);
   }
 
-  get semantic(): boolean {
-    return this.#watch.semantic;
-  }
-
-  get error(): GatewayError | undefined {
-    return this.#watch.error;
-  }
-
-  get ended(): boolean {
-    return this.#watch.ended;
-  }
-
   push(chunk: Uint8Array): Output {
     if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) return this.#look(this.#parser, chunk);
     this.#tail.push(chunk);
-    if (this.#watch.empty) return '';
+    if (this.empty) return '';
     this.#last = chunk;
     return chunk;
   }
 
   /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */
   #look(parser: SseParser, chunk: Uint8Array): Output {
-    const held = this.#watch.empty;
+    const held = this.empty;
     // Where the frame under way ends, counted in the bytes of this chunk.
     let end = -(parser.pending?.length ?? 0);
     let cut = 0;
     try {
       parser.pushUntil(chunk, (frame) => {
         const start = end;
-        const before = this.#watch.empty;
-        for (const event of this.#decoder.push(frame)) this.#watch.see(event);
+        const before = this.empty;
+        for (const event of this.#decoder.push(frame)) this.see(event);
         this.#remember(frame);
         end += frame.to - frame.from;
-        if (this.#watch.empty && !before) cut = start;
-        return this.#watch.answered || this.#watch.error !== undefined;
+        if (this.empty && !before) cut = start;
+        return this.answered || this.error !== undefined;
       });
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
-    if (this.#watch.answered || this.#watch.error !== undefined) {
+    if (this.answered || this.error !== undefined) {
       const { pending } = parser;
       if (pending !== undefined) this.#tail.push(pending);
       this.#parser = undefined;
     }
-    if (this.#watch.empty) {
+    if (this.empty) {
       this.#last = undefined;
       return held || cut <= 0 ? '' : chunk.subarray(0, cut);
     }
@@ -120,9 +109,9 @@ export class RelayLane implements Lane {
       const rest = this.#parser.end();
       const events = rest.flatMap((frame) => this.#decoder.push(frame));
       for (const frame of rest) this.#remember(frame);
-      for (const event of [...events, ...this.#decoder.end()]) this.#watch.see(event);
+      for (const event of [...events, ...this.#decoder.end()]) this.see(event);
     }
-    this.#watch.error ??= this.digest.error;
+    this.error ??= this.digest.error;
     return '';
   }
 
@@ -138,7 +127,7 @@ export class RelayLane implements Lane {
 
   get digest(): Digest {
     if (this.#digest === undefined) {
-      const { semantic, answered } = this.#watch;
+      const { semantic, answered } = this;
       const seen = this.#lastWords() ?? this.#protocol.digestStream(this.#frames());
       // The middle of a long stream is not among the frames: what the watch saw counts, too.
       this.#digest = { ...seen, semantic: semantic || seen.semantic, answered };
@@ -148,7 +137,7 @@ export class RelayLane implements Lane {
 
   /** The digest of the first and the last few frames, where those between can add nothing to it. */
   #lastWords(): Digest | undefined {
-    if (!this.#watch.answered) return undefined;
+    if (!this.answered) return undefined;
     const { bytes } = this.#tail;
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;

@@ -1,7 +1,7 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
-import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+import { type SilenceWatch, type Stirring, watchSilence } from '../lib/silence.ts';
 import type { Taker } from '../upstream/transport.ts';
 import type { Opened } from './answer.ts';
 import type { Again } from './hops.ts';
@@ -59,17 +59,19 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
   return new ReadableStream(source as never);
 }
 
-class StreamBody implements Taker {
-  readonly #options: StreamBodyOptions;
+class StreamBody implements Taker, Stirring {
+  // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #sink!: Sink;
-  /** The client is slow: nothing is put between, and whoever writes waits. */
-  #blocked = false;
-  #keep: SilenceWatch | undefined;
-  #answer: Opened | undefined;
   /** Of the answer. */
   #lane: Lane | undefined;
   /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
+  #stirred = false;
+  readonly #options: StreamBodyOptions;
+  /** The client is slow: nothing is put between, and whoever writes waits. */
+  #blocked = false;
+  #keep: SilenceWatch | undefined;
+  #answer: Opened | undefined;
   #over = false;
 
   constructor(options: StreamBodyOptions) {
@@ -80,11 +82,12 @@ class StreamBody implements Taker {
     const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
     const sink = tapped(controller, this.#options.tap);
     this.#sink = sink;
-    const keep = watchSilence(keepAliveMs, () => {
+    const ping = () => {
       if (this.#blocked || this.#over || !(this.#lane?.between ?? true)) return;
       void this.#put(this.#lane?.ping() ?? early.ping());
       sink.flush();
-    });
+    };
+    const keep = watchSilence(keepAliveMs, ping, this);
     this.#keep = keep;
     try {
       const opened = coming instanceof Promise ? await coming : coming;
@@ -192,7 +195,7 @@ class StreamBody implements Taker {
     try {
       const out = lane.push(chunk);
       const slow = out.length > 0 ? this.#put(out) : undefined;
-      if (out !== '') this.#keep?.touch();
+      if (out !== '') this.#stirred = true;
       if (lane.failure !== undefined) this.#stop(lane.failure);
       else if (lane.error !== undefined && this.#answer?.same === false) {
         this.#answer.source?.cancel();
@@ -202,6 +205,13 @@ class StreamBody implements Taker {
       this.#stop(thrown);
       return undefined;
     }
+  }
+
+  /** Something went to the client. */
+  stirred(): boolean {
+    const told = this.#stirred;
+    this.#stirred = false;
+    return told;
   }
 
   #stop(thrown: unknown): void {

@@ -13,9 +13,9 @@ const TERMINAL_BYTES = 16 * 1024 * 1024;
 
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
-// But where a stream begins with a chunk as small as this it is a paced one, whose chunks are copied while
-// they are at hand.
-const SMALL_BYTES = 1024;
+// But where a stream begins with a chunk as small as this it is a paced one. While its chunks are whole frames,
+// the last eight are held; else they are copied while they are at hand. (Chunks beyond a thousand bytes may be views of a larger memory.)
+const SMALL_BYTES = 1000;
 
 /**
  * Keeps the last frames, up to 16 KB or somewhat more: the last few chunks, and what stood before them
@@ -24,6 +24,18 @@ const SMALL_BYTES = 1024;
  * larger), everything from the first mark on is kept, in chunks.
  */
 export class Tail {
+  /** Small chunks of whole frames and nothing else: those below are all that is kept. */
+  #paced: boolean;
+  // The last chunks, the last of all first. Fields, and no list: of five hundred streams every further object
+  // is out of the cache, and costs more than moving these.
+  #a: Uint8Array | undefined;
+  #b: Uint8Array | undefined;
+  #c: Uint8Array | undefined;
+  #d: Uint8Array | undefined;
+  #e: Uint8Array | undefined;
+  #f: Uint8Array | undefined;
+  #g: Uint8Array | undefined;
+  #h: Uint8Array | undefined;
   readonly #marks: readonly Buffer[];
   readonly #overlap: number;
   #ring: Buffer | undefined;
@@ -35,6 +47,8 @@ export class Tail {
   #frameBytes = 0;
   #longest = 0;
   #cut = false;
+  /** A mark may still come. */
+  #looks: boolean;
   #marked = false;
   /** The chunks from the mark's on. */
   #after: Uint8Array[] = [];
@@ -42,14 +56,50 @@ export class Tail {
 
   constructor(beginnings: readonly string[]) {
     this.#marks = marks(...beginnings);
+    this.#looks = beginnings.length > 0;
+    this.#paced = !this.#looks;
     this.#overlap = Math.max(0, ...this.#marks.map((mark) => mark.length - 1));
   }
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    if (!this.#marked && this.#marks.length > 0) this.#marked = this.#holdsMark(chunk);
+    if (this.#paced) {
+      if (chunk.length <= SMALL_BYTES && endsFrame(chunk)) {
+        this.#follow(chunk);
+        return;
+      }
+      this.#unpace();
+    }
+    if (this.#looks && this.#holdsMark(chunk)) {
+      this.#marked = true;
+      this.#looks = false;
+    }
     if (this.#marked) this.#keep(chunk);
     else this.#hold(chunk);
+  }
+
+  #follow(chunk: Uint8Array): void {
+    if (this.#h !== undefined) this.#cut = true;
+    this.#h = this.#g;
+    this.#g = this.#f;
+    this.#f = this.#e;
+    this.#e = this.#d;
+    this.#d = this.#c;
+    this.#c = this.#b;
+    this.#b = this.#a;
+    this.#a = chunk;
+  }
+
+  get #followed(): readonly Uint8Array[] {
+    const all = [this.#h, this.#g, this.#f, this.#e, this.#d, this.#c, this.#b, this.#a];
+    return all.filter((chunk) => chunk !== undefined);
+  }
+
+  /** From here on the stream is one like any other. */
+  #unpace(): void {
+    const followed = this.#followed;
+    this.#paced = false;
+    for (const chunk of followed) this.#hold(chunk);
   }
 
   #hold(chunk: Uint8Array): void {
@@ -57,7 +107,7 @@ export class Tail {
     if (this.#frameBytes > this.#longest) this.#longest = this.#frameBytes;
     if (endsFrame(chunk)) this.#frameBytes = 0;
     // A mark may lie across two chunks, and is looked for in those that are held.
-    if (this.#held.length === 0 && this.#marks.length === 0 && chunk.length <= SMALL_BYTES) {
+    if (this.#heldBytes === 0 && !this.#looks && chunk.length <= SMALL_BYTES) {
       this.#turn(chunk);
       return;
     }
@@ -152,7 +202,7 @@ export class Tail {
 
   /** What is kept: one run of bytes up to the stream's end. */
   get bytes(): Uint8Array {
-    const parts = [...this.#turned(), ...this.#held, ...this.#after];
+    const parts = this.#paced ? this.#followed : [...this.#turned(), ...this.#held, ...this.#after];
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 }

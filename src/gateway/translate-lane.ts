@@ -43,8 +43,11 @@ export interface TranslateOptions {
 const PACED_STEPS = 4;
 
 export class TranslateLane implements Lane, FrameReader {
-  readonly client: ClientSide;
+  /** What comes is looked for in this first; what it took stands there until it is told. */
+  #plain: PlainText | undefined;
   failure: GatewayError | undefined;
+  error: GatewayError | undefined;
+  readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
   readonly #keepsBytes: boolean;
@@ -57,8 +60,6 @@ export class TranslateLane implements Lane, FrameReader {
   #run: DeltaEvent | undefined;
   /** Up to here the frames of this chunk have to come one by one. */
   #refused = 0;
-  /** What comes is looked for in this first; what it took stands there until it is told. */
-  #plain: PlainText | undefined;
   /** The last one, for as long as the same is true. */
   #known: PlainText | undefined;
   #index = 0;
@@ -255,6 +256,7 @@ export class TranslateLane implements Lane, FrameReader {
     if (event.type === 'start') this.#usage = event.usage ?? this.#usage;
     else if (event.type === 'usage') this.#usage = event.usage;
     else if (event.type === 'finish') this.#finish = event.reason;
+    else if (event.type === 'error') this.error = event.error;
     // An ending before any answer would pass for success: it is not told.
     if (this.#watch.empty) return '';
     if (this.#waiting === undefined) return this.#say(event);
@@ -277,10 +279,6 @@ export class TranslateLane implements Lane, FrameReader {
 
   get semantic(): boolean {
     return this.#watch.semantic;
-  }
-
-  get error(): GatewayError | undefined {
-    return this.#watch.error;
   }
 
   get ended(): boolean {

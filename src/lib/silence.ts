@@ -8,8 +8,15 @@ export interface SilenceWatch {
   stop(): void;
 }
 
+/** Whoever remembers by itself that something happened; is asked once a tick, where `touch` is told each time. */
+export interface Stirring {
+  /** Something happened since this was last asked. */
+  stirred(): boolean;
+}
+
 class Watch implements SilenceWatch {
   readonly ms: number;
+  readonly #stirring: Stirring | undefined;
   /** Undefined once it is stopped. */
   onSilent: (() => void) | undefined;
   last = 0;
@@ -18,10 +25,24 @@ class Watch implements SilenceWatch {
   before: Watch | undefined;
   next: Watch | undefined;
 
-  constructor(ms: number, onSilent: () => void, next: Watch | undefined) {
+  constructor(
+    ms: number,
+    onSilent: () => void,
+    stirring: Stirring | undefined,
+    next: Watch | undefined,
+  ) {
     this.ms = ms;
     this.onSilent = onSilent;
+    this.#stirring = stirring;
     this.next = next;
+  }
+
+  /** Whether something happened since this was last asked. */
+  heard(): boolean {
+    const stirred = this.#stirring?.stirred() ?? false;
+    const heard = this.touched || stirred;
+    this.touched = false;
+    return heard;
   }
 
   touch(): void {
@@ -58,8 +79,7 @@ function tick(): void {
   for (let watch: Watch | undefined = head; watch !== undefined; ) {
     // Whoever is told may stop watches, its own and others: where the list broke, the rest comes next time.
     const { next }: Watch = watch;
-    if (watch.touched) {
-      watch.touched = false;
+    if (watch.heard()) {
       watch.last = now;
       // Both times are ticks': half of one makes up for a ticker that is a little early.
     } else if (now - watch.last >= watch.ms - RESOLUTION_MS / 2) {
@@ -74,11 +94,11 @@ const NEVER: SilenceWatch = { touch() {}, stop() {} };
 
 /**
  * Calls `onSilent` once nothing touched the watch for `ms` (to within 100 ms), and again after each
- * further `ms` of silence until it is stopped. `ms` of 0 never fires.
+ * further `ms` of silence until it is stopped. `ms` of 0 never fires. What `stirring` tells counts as a touch.
  */
-export function watchSilence(ms: number, onSilent: () => void): SilenceWatch {
+export function watchSilence(ms: number, onSilent: () => void, stirring?: Stirring): SilenceWatch {
   if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
-  const watch = new Watch(ms, onSilent, head);
+  const watch = new Watch(ms, onSilent, stirring, head);
   if (head !== undefined) head.before = watch;
   head = watch;
   ticker ??= setInterval(tick, RESOLUTION_MS);

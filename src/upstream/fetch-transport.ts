@@ -58,22 +58,34 @@ export function streamSource(
 ): ChunkSource {
   let reader: Reader | undefined;
   let cancelled = false;
+  let stirred = false;
+  let slow: Promise<void> | undefined;
+  const came = (batch: Batch) => {
+    stirred = true;
+    return taken(batch);
+  };
   const next = () => {
     if (cancelled) return undefined;
     reader ??= stream()?.getReader() as Reader | undefined;
     const many = reader?.readMany();
     if (many === undefined) return undefined;
-    return many instanceof Promise ? many.then(taken) : taken(many);
+    return many instanceof Promise ? many.then(came) : came(many);
   };
   return {
     next,
     async each(taker: Taker) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
         for (const chunk of batch) {
-          const slow = taker.take(chunk);
+          slow = taker.take(chunk);
           if (slow !== undefined) await slow;
+          slow = undefined;
         }
       }
+    },
+    stirred() {
+      const told = stirred || slow !== undefined;
+      stirred = false;
+      return told;
     },
     all: bytes,
     cancel() {

@@ -2,6 +2,7 @@
 
 import type { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
+import type { Stirring } from '../lib/silence.ts';
 
 export interface UpstreamRequest {
   readonly url: string;
@@ -20,8 +21,11 @@ export interface Taker {
   take(chunk: Uint8Array): Promise<void> | undefined;
 }
 
-/** A body as it comes, in the chunks that it comes in. */
-export interface ChunkSource {
+/**
+ * A body as it comes, in the chunks that it comes in. It stirs when bytes come, and for as long as whoever
+ * takes them is not done.
+ */
+export interface ChunkSource extends Stirring {
   /**
    * All chunks that are there (maybe none yet), waiting where there are none; undefined at the end.
    * @throws when the connection broke off

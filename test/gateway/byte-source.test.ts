@@ -15,14 +15,21 @@ function source(more: Promise<void>) {
     abort.listen({ onAbort: reject });
   });
   gone.catch(() => {});
+  let taking = false;
   const body: ChunkSource = {
     next: () => undefined,
     all: () => chunk,
     cancel() {},
+    stirred: () => taking,
     async each(taker) {
-      await taker.take(chunk);
+      const give = async () => {
+        taking = true;
+        await taker.take(chunk);
+        taking = false;
+      };
+      await give();
       await Promise.race([more, gone]);
-      await taker.take(chunk);
+      await give();
     },
   };
   let released = 0;

@@ -35,21 +35,23 @@ export interface ConnectionEvents {
 }
 
 export class Connection implements TurnEnd, AbortListener, Line {
+  // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #socket: Socket<Connection> | undefined;
-  readonly #events: ConnectionEvents;
-  #reply: Reply | undefined;
-  /** Nothing of it has been written. */
-  #request: RequestBytes | undefined;
-  #unsent: Uint8Array[] = [];
-  /** The rest is written with the next turn. */
-  #goesOn = false;
   /** Of the request under way something has been written: what comes may be its answer. */
   #asked = false;
   /** What came in this turn, and is read at its end: the first piece, and those that seldom follow it. */
   #came: Buffer | undefined;
   #cameAfter: Buffer[] | undefined;
-  #gone: { readonly error: unknown } | undefined;
   #due = false;
+  #reply: Reply | undefined;
+  #gone: { readonly error: unknown } | undefined;
+  /** Nothing of it has been written. */
+  #request: RequestBytes | undefined;
+  /** What the socket did not take; undefined: nothing. */
+  #unsent: Uint8Array[] | undefined;
+  /** The rest is written with the next turn. */
+  #goesOn = false;
+  readonly #events: ConnectionEvents;
   #served = 0;
   #parked = false;
   #closed = false;
@@ -208,41 +210,46 @@ export class Connection implements TurnEnd, AbortListener, Line {
 
   #write(socket: Socket<Connection>): void {
     const request = this.#request;
+    if (request === undefined) {
+      if (this.#unsent !== undefined) this.#flush(socket, this.#unsent);
+      return;
+    }
     this.#request = undefined;
-    if (request !== undefined && request.size <= SCRATCH.length && !this.#closed) {
+    if (request.size <= SCRATCH.length && !this.#closed) {
       request.writeTo(SCRATCH);
       const written = socket.write(SCRATCH, 0, request.size);
       this.#asked = true;
       if (written === request.size) return;
-      this.#unsent.push(Buffer.from(SCRATCH.subarray(Math.max(0, written), request.size)));
+      this.#unsent = [Buffer.from(SCRATCH.subarray(Math.max(0, written), request.size))];
       return;
     }
-    if (request !== undefined) this.#unsent.push(...request.pieces);
-    this.#flush(socket);
+    this.#unsent = [...request.pieces];
+    this.#flush(socket, this.#unsent);
   }
 
   /** Writes what the socket takes, and no more in one turn than keeps others waiting unnoticeably. */
-  #flush(socket: Socket<Connection>): void {
-    for (let left = TURN_BYTES; this.#unsent.length > 0 && !this.#closed; ) {
+  #flush(socket: Socket<Connection>, unsent: Uint8Array[]): void {
+    for (let left = TURN_BYTES; unsent.length > 0 && !this.#closed; ) {
       if (left === 0) {
         this.#goesOn = true;
         setImmediate(() => {
           this.#goesOn = false;
-          this.#flush(socket);
+          this.#flush(socket, unsent);
         });
         return;
       }
-      const piece = this.#unsent[0]!;
+      const piece = unsent[0]!;
       const part = piece.length > left ? piece.subarray(0, left) : piece;
       const written = socket.write(part);
       this.#asked = true;
       // Below zero: the socket has gone, and its `close` is on the way.
       if (written <= 0 && part.length > 0) return;
       left -= written;
-      if (written === piece.length) this.#unsent.shift();
-      else this.#unsent[0] = piece.subarray(written);
+      if (written === piece.length) unsent.shift();
+      else unsent[0] = piece.subarray(written);
       if (written < part.length) return;
     }
+    this.#unsent = undefined;
   }
 
   /** The exchange under way has failed. */
@@ -310,7 +317,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
     const socket = this.#socket;
     if (socket === undefined || this.#closed) return;
     // A request that was answered before it was whole leaves the connection in its middle.
-    if (!reusable || this.#unsent.length > 0) {
+    if (!reusable || this.#unsent !== undefined) {
       this.end();
       return;
     }

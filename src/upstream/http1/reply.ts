@@ -32,21 +32,24 @@ const joined = (chunks: Batch): Uint8Array =>
   chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 
 export class Reply implements ChunkSource {
+  // First what every chunk has to do with: of a paced stream it is all out of the cache.
   readonly parser = new ReplyParser();
   /** Bytes of it have been seen. */
   begun = false;
-  readonly #line: Line;
+  #stirred = false;
   /** Until the head is there. */
   #head: Waiting | undefined;
-  #chunks: Uint8Array[] = [];
-  #held = 0;
-  #paused = false;
-  #over = false;
-  #error: unknown;
   #taker: Taker | undefined;
-  #flow: Flow | undefined;
   /** The taker is not done with the last chunk. */
   #slow = false;
+  /** Bytes in `#chunks`. */
+  #held = 0;
+  #over = false;
+  readonly #line: Line;
+  #chunks: Uint8Array[] = [];
+  #paused = false;
+  #error: unknown;
+  #flow: Flow | undefined;
   #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
 
   constructor(line: Line, head: Waiting) {
@@ -57,6 +60,7 @@ export class Reply implements ChunkSource {
   /** Bytes from the connection. */
   take(bytes: Buffer): void {
     this.begun = true;
+    this.#stirred = true;
     const { parser } = this;
     const chunk = parser.push(bytes);
     if (parser.done) this.#over = true;
@@ -67,7 +71,7 @@ export class Reply implements ChunkSource {
     }
     const { malformed } = parser;
     const taker = this.#taker;
-    if (taker !== undefined && !this.#slow && this.#chunks.length === 0) {
+    if (taker !== undefined && !this.#slow && this.#held === 0) {
       if (chunk !== undefined) this.#give(taker, chunk);
       if (malformed !== undefined) this.fail(malformed);
       else if (this.#over) this.#settle();
@@ -165,6 +169,12 @@ export class Reply implements ChunkSource {
     return new Promise((resolve, reject) => {
       this.#more = { resolve, reject };
     });
+  }
+
+  stirred(): boolean {
+    const told = this.#stirred || this.#slow;
+    this.#stirred = false;
+    return told;
   }
 
   each(taker: Taker): Promise<void> {
