@@ -32,6 +32,27 @@ describe('silence', () => {
     expect(told).toBe(0);
   });
 
+  test('whoever remembers what happened is asked instead: silent only when there was nothing', async () => {
+    let told = 0;
+    let happened = true;
+    const stirring = {
+      stirred() {
+        const was = happened;
+        happened = false;
+        return was;
+      },
+    };
+    const watch = watchSilence(600, () => told++, stirring);
+    for (let i = 0; i < 16; i++) {
+      await wait(50);
+      happened = true;
+    }
+    expect(told).toBe(0);
+    await wait(1_500);
+    watch.stop();
+    expect(told).toBeGreaterThanOrEqual(1);
+  });
+
   test('no limit never fires', async () => {
     let told = 0;
     for (const ms of [0, -1, Number.POSITIVE_INFINITY]) watchSilence(ms, () => told++).touch();
