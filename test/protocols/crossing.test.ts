@@ -247,6 +247,20 @@ describe('a citation of a file, which has no address', () => {
     expect(annotations.map((one: JsonObject) => one.type)).toEqual(['url_citation']);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
   });
+
+  test('nor in a stream for one', () => {
+    const { reply } = told('openai-responses', 'openai-chat', cited(file, site));
+    const notes = new Notes();
+    const encoder = openaiChat.encodeStream({
+      asked: openaiChat.decodeRequest(LEAST['openai-chat']),
+      requestId: 'req_1',
+      provider: 'p',
+      notes,
+    });
+    const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+    expect(stream.match(/"type":"\w+_citation"/g)).toEqual(['"type":"url_citation"']);
+    expect(notes.summary()).toBe('citation_dropped');
+  });
 });
 
 describe("an error of Anthropic's", () => {

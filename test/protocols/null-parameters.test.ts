@@ -30,39 +30,62 @@ function encoded(from: Protocol, body: JsonObject, to: Protocol) {
   return { asked, body: to.encodeRequest(asked, target, notes), notes: notes.summary() };
 }
 
-describe('null is not told as a parameter that was dropped', () => {
-  test.each([openaiChat, anthropicMessages])('from Responses (%#)', (to) => {
-    expect(encoded(openaiResponses, responses, to).notes).not.toContain('parameter_dropped');
-  });
+const messages = [{ role: 'user', content: 'x' }];
+const chat = { model: 'm', messages, modalities: null, audio: null, logit_bias: null, web: null };
+const anthropic = {
+  model: 'm',
+  max_tokens: 90,
+  messages,
+  container: null,
+  context_management: null,
+  mcp_servers: null,
+};
 
-  test('towards Responses, nor sent there', () => {
-    const messages = [{ role: 'user', content: 'x' }];
-    const chat = { model: 'm', messages, modalities: null, audio: null, safety_identifier: null };
-    const from = encoded(openaiChat, chat, openaiResponses);
-    expect(from.notes).toBe('');
-    expect(Object.values(from.body)).not.toContain(null);
-    const other = { model: 'm', max_tokens: 90, messages, container: null };
-    expect(encoded(anthropicMessages, other, openaiResponses).notes).toBe('');
+const BODIES: readonly (readonly [Protocol, JsonObject])[] = [
+  [openaiChat, chat],
+  [openaiResponses, responses],
+  [anthropicMessages, anthropic],
+];
+const PAIRS = BODIES.flatMap(([from, body]) =>
+  BODIES.filter(([to]) => to !== from).map(([to]) => [from.name, to.name, from, body, to] as const),
+);
+
+describe('null is not told as a parameter that was dropped, nor sent', () => {
+  test.each(PAIRS)('from %s to %s', (_, __, from, body, to) => {
+    const sent = encoded(from, body, to);
+    expect(sent.notes).not.toContain('parameter_dropped');
+    expect(Object.values(sent.body)).not.toContain(null);
   });
 });
 
 test('a field that says something is told as ever', () => {
-  const { notes } = encoded(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat);
-  expect(notes).toContain('parameter_dropped');
+  const told = (from: Protocol, body: JsonObject, to: Protocol) => encoded(from, body, to).notes;
+  const parameter = 'parameter_dropped';
+  expect(told(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat)).toContain(
+    parameter,
+  );
+  expect(told(openaiChat, { ...chat, web: 1 }, anthropicMessages)).toContain(parameter);
+  expect(told(anthropicMessages, { ...anthropic, container: 'c' }, openaiChat)).toContain(
+    parameter,
+  );
 });
 
-test('an own body keeps its nulls, settings changed or not', () => {
-  const { asked, body } = encoded(openaiResponses, responses, openaiResponses);
-  expect(body).toEqual(responses);
-  const changed = withParts(asked, { settings: { ...asked.settings, temperature: 1 } });
-  const target = {
-    provider: 'vendor',
-    model: 'm',
-    protocol: 'openai-responses' as const,
-    profile: NO_PROFILE,
-  };
-  expect(openaiResponses.encodeRequest(changed, target, new Notes())).toEqual({
-    ...responses,
-    temperature: 1,
-  });
-});
+test.each(BODIES.map(([protocol, body]) => [protocol.name, protocol, body] as const))(
+  'an own body of %s keeps its nulls, settings changed or not',
+  (name, protocol, own) => {
+    const { asked, body } = encoded(protocol, own, protocol);
+    expect(body).toEqual(own);
+    const settings = {
+      ...asked.settings,
+      temperature: 1,
+      rest: { ...asked.settings.rest, new: 2 },
+    };
+    const changed = withParts(asked, { settings });
+    const target = { provider: 'vendor', model: 'm', protocol: name, profile: NO_PROFILE };
+    expect(protocol.encodeRequest(changed, target, new Notes())).toEqual({
+      ...own,
+      temperature: 1,
+      new: 2,
+    });
+  },
+);

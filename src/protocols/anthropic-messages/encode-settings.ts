@@ -152,7 +152,10 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
     metadata: settings.metadata !== undefined,
   };
   for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
-  for (const name of Object.keys(settings.rest ?? {})) notes.add('parameter_dropped', name);
+  for (const [name, value] of Object.entries(settings.rest ?? {})) {
+    // Null is how clients write a field that they do not set.
+    if (value !== null) notes.add('parameter_dropped', name);
+  }
 }
 
 /**

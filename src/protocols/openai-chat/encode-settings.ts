@@ -68,7 +68,10 @@ function noteLost(settings: Settings, openai: boolean, notes: Notes): void {
   if (settings.store === true) drop('store');
   if (settings.previousResponseId !== undefined) drop('previous_response_id');
   if (settings.include !== undefined && settings.include.length > 0) drop('include');
-  for (const key in settings.rest) if (settings.rest[key] !== undefined) drop(key);
+  for (const key in settings.rest) {
+    // Null is how clients write a field that they do not set.
+    if (settings.rest[key] !== undefined && settings.rest[key] !== null) drop(key);
+  }
 }
 
 /** Writes one setting from its meaning. */

@@ -300,6 +300,7 @@ class ChatStreamEncoder implements StreamEncoder {
     for (const { citation, from } of this.#cited) {
       const annotation = encodeAnnotation(citation, from, this.#length);
       if (annotation !== undefined) this.#annotations.push(annotation);
+      else this.#context.notes.add('citation_dropped', 'annotations', citation.title);
     }
     this.#cited = [];
   }
