@@ -14,14 +14,14 @@ const TERMINAL_BYTES = 16 * 1024 * 1024;
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
 // But where a stream begins with a chunk as small as this it is a paced one. While its chunks are whole frames,
-// the last eight are held; else they are copied while they are at hand. (Chunks beyond a thousand bytes may be views of a larger memory.)
+// the last eight are held; else they are copied while they are at hand. Larger ones may be views of more memory.
 const SMALL_BYTES = 1000;
 
 /**
- * Keeps the last frames, up to 16 KB or somewhat more: the last few chunks, and what stood before them
- * as a copy in one buffer that is written round and round (a chunk held by reference costs many times
- * its length) and grows when longer frames come. With marks (the beginnings of a terminal that may be
- * larger), everything from the first mark on is kept, in chunks.
+ * Keeps the last frames, up to 16 KB or somewhat more: of a paced stream its last eight chunks; of any other the
+ * last few, and what stood before them as a copy in one buffer that is written round and round (a chunk held by
+ * reference costs many times its length) and grows when longer frames come. With marks (the beginnings of a
+ * terminal that may be larger), everything from the first mark on is kept, in chunks.
  */
 export class Tail {
   /** Small chunks of whole frames and nothing else: those below are all that is kept. */
