@@ -32,7 +32,7 @@ export interface Cell {
 const recording = (name: TargetName) => name === 'hopgate-recording';
 const atAStretch = (name: TargetName) => isPeer(name) || recording(name);
 
-/** Whether a cell is worth its time: the peers cannot carry 500 streams and crawl through 50 long ones. */
+/** Whether a cell is worth its time: the peers cannot carry 500 streams and crawl through 50 long ones; recording is read off the rest. */
 export function measured(scenario: Scenario, target: TargetName): boolean {
   if (recording(target)) return !scenario.name.startsWith('B');
   if (isPeer(target)) return scenario.name !== 'P500' && scenario.name !== 'B50';

@@ -218,6 +218,15 @@ describe('a citation of a file, which has no address', () => {
     ],
   });
 
+  /** What a client of this protocol gets of the answer as a stream. */
+  const streamed = (to: Protocol, body: JsonObject) => {
+    const { reply } = told('openai-responses', to.name, body);
+    const notes = new Notes();
+    const asked = to.decodeRequest(LEAST[to.name]);
+    const encoder = to.encodeStream({ asked, requestId: 'req_1', provider: 'p', notes });
+    return { stream: [...unfold(reply)].map((event) => encoder.event(event)).join(''), notes };
+  };
+
   test('becomes no web result without an address for a Messages client, but a note', () => {
     const { body, notes } = told('openai-responses', 'anthropic-messages', cited(file));
     expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
@@ -227,15 +236,7 @@ describe('a citation of a file, which has no address', () => {
   });
 
   test('becomes no web result in a stream for a Messages client either', () => {
-    const { reply } = told('openai-responses', 'anthropic-messages', cited(file));
-    const notes = new Notes();
-    const encoder = anthropicMessages.encodeStream({
-      asked: anthropicMessages.decodeRequest(LEAST['anthropic-messages']),
-      requestId: 'req_1',
-      provider: 'p',
-      notes,
-    });
-    const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+    const { stream, notes } = streamed(anthropicMessages, cited(file));
     expect(stream).toContain('hello');
     expect(stream).not.toContain('citations_delta');
     expect(notes.summary()).toBe('citation_dropped');
@@ -249,15 +250,7 @@ describe('a citation of a file, which has no address', () => {
   });
 
   test('nor in a stream for one', () => {
-    const { reply } = told('openai-responses', 'openai-chat', cited(file, site));
-    const notes = new Notes();
-    const encoder = openaiChat.encodeStream({
-      asked: openaiChat.decodeRequest(LEAST['openai-chat']),
-      requestId: 'req_1',
-      provider: 'p',
-      notes,
-    });
-    const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+    const { stream, notes } = streamed(openaiChat, cited(file, site));
     expect(stream.match(/"type":"\w+_citation"/g)).toEqual(['"type":"url_citation"']);
     expect(notes.summary()).toBe('citation_dropped');
   });

@@ -31,7 +31,15 @@ function encoded(from: Protocol, body: JsonObject, to: Protocol) {
 }
 
 const messages = [{ role: 'user', content: 'x' }];
-const chat = { model: 'm', messages, modalities: null, audio: null, logit_bias: null, web: null };
+const chat = {
+  model: 'm',
+  messages,
+  modalities: null,
+  audio: null,
+  logit_bias: null,
+  safety_identifier: null,
+  web: null,
+};
 const anthropic = {
   model: 'm',
   max_tokens: 90,
@@ -55,6 +63,7 @@ describe('null is not told as a parameter that was dropped, nor sent', () => {
     const sent = encoded(from, body, to);
     expect(sent.notes).not.toContain('parameter_dropped');
     expect(Object.values(sent.body)).not.toContain(null);
+    if (to === openaiResponses) expect(sent.notes).toBe('');
   });
 });
 
@@ -75,17 +84,12 @@ test.each(BODIES.map(([protocol, body]) => [protocol.name, protocol, body] as co
   (name, protocol, own) => {
     const { asked, body } = encoded(protocol, own, protocol);
     expect(body).toEqual(own);
-    const settings = {
-      ...asked.settings,
-      temperature: 1,
-      rest: { ...asked.settings.rest, new: 2 },
-    };
-    const changed = withParts(asked, { settings });
     const target = { provider: 'vendor', model: 'm', protocol: name, profile: NO_PROFILE };
-    expect(protocol.encodeRequest(changed, target, new Notes())).toEqual({
-      ...own,
-      temperature: 1,
-      new: 2,
-    });
+    const warmer = { ...asked.settings, temperature: 1 };
+    const more = { ...warmer, rest: { ...warmer.rest, new: 2 } };
+    const sent = (settings: typeof asked.settings) =>
+      protocol.encodeRequest(withParts(asked, { settings }), target, new Notes());
+    expect(sent(warmer)).toEqual({ ...own, temperature: 1 });
+    expect(sent(more)).toEqual({ ...own, temperature: 1, new: 2 });
   },
 );
