@@ -9,7 +9,9 @@ import {
   joinedExtension,
   type Locale,
   type Texts,
+  unknownHeaders,
 } from './features/conversation-tools/index.ts';
+import type { Feature } from './features/feature.ts';
 import {
   type HopEntry,
   type HopLedger,
@@ -19,12 +21,13 @@ import {
 import type { ServerTool } from './features/servertool/tool.ts';
 import type { Ask } from './gateway/ask.ts';
 import type { Exchange } from './gateway/exchange.ts';
+import type { HeaderFields } from './lib/header-list.ts';
 import { event, type Log } from './telemetry/log.ts';
 
 export interface ConversationSetup {
   readonly memory: Memory | undefined;
   mayUse(owner: string, space: string): boolean;
-  readonly settings: { readonly locale: Locale; readonly texts: Partial<Texts> };
+  readonly settings: { readonly locale: Locale | 'auto'; readonly texts: Partial<Texts> };
   readonly log: Log;
   /** Markup of a leaked call was left in a reply, and taken out. */
   onMarkup(target: Target): void;
@@ -57,6 +60,20 @@ export function conversationOf(
   });
 }
 
+/** Names headers that look like the gateway's own and mean nothing here. Undefined where there is none. */
+export function strayHeaders(headers: HeaderFields): Feature | undefined {
+  const names = unknownHeaders(headers);
+  if (names.length === 0) return undefined;
+  return {
+    name: 'stray-headers',
+    // All that there is to do is said here: the body need not be decoded for it.
+    looksAt(_, { notes }) {
+      for (const name of names) notes.add('unknown_header_ignored', name, 'it means nothing here');
+      return false;
+    },
+  };
+}
+
 /** The registry with the conversation's tools in front: they are asked for by name, in this very request. */
 export function withConversationTools(
   registry: ToolRegistry,
@@ -81,7 +98,7 @@ export function withConversationTools(
     get starting() {
       return registry.starting === true;
     },
-    ready: async (signal) => registry.ready?.(signal),
+    ready: async (signal, said) => registry.ready?.(signal, said),
   };
 }
 

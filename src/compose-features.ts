@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import {
   type ConversationSetup,
   conversationOf,
+  strayHeaders,
   turnLedger,
   withConversationTools,
 } from './compose-conversation.ts';
@@ -16,7 +17,7 @@ import type { Conversation } from './conversation/types.ts';
 import { docsIndex } from './docs/index.ts';
 import { afterRefusal } from './features/after-refusal/index.ts';
 import type { ConversationParts } from './features/conversation-tools/index.ts';
-import type { Feature, Recording } from './features/feature.ts';
+import type { Feature, Recording, ToolRun } from './features/feature.ts';
 import { type LeakReport, leakedCalls } from './features/leaked-calls/index.ts';
 import { pairing } from './features/pairing/index.ts';
 import {
@@ -43,7 +44,13 @@ import { webSearch } from './features/servertool/tools/web-search/index.ts';
 import { openSessionLedger, sessionLedger } from './features/session-ledger/index.ts';
 import { openSentShort, toolResults } from './features/tool-results/index.ts';
 import { vendorFit } from './features/vendor-fit/index.ts';
-import { openDescriptionStore, visionFeature } from './features/vision/index.ts';
+import {
+  openDescriptionStore,
+  seenBy,
+  type VisionFeature,
+  type VisionOptions,
+  visionFeature,
+} from './features/vision/index.ts';
 import type { Ask } from './gateway/ask.ts';
 import type { Exchange } from './gateway/exchange.ts';
 import { deferred } from './lib/deferred.ts';
@@ -81,18 +88,19 @@ export interface Features {
   of(exchange: Exchange, ask: Ask, recording: Recording | undefined): OfExchange;
   /** Codex's own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
-  /** Lets go of what was recalled from memory spaces for turns that are under way. */
-  forgetTurns(): void;
+  /** Forgets the images of a memory space, and what was recalled for turns that are under way. */
+  eraseSpace(space: string): void;
   /** Takes another configuration over. @throws Error in words when its tools cannot be made */
   configure(config: Config): void;
   /** Opens the files that are otherwise opened when they are first needed; tells of trouble with them. */
   openState(): void;
-  close(): void;
+  /** Resolves when no tool server runs any more. */
+  close(): Promise<void>;
 }
 
 interface Tools {
   readonly registry: ReturnType<typeof liveRegistry>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 interface ToolsOfExchange {
@@ -100,6 +108,9 @@ interface ToolsOfExchange {
   readonly chat: ConversationParts | undefined;
   readonly recording: Recording | undefined;
 }
+
+/** Memory spaces whose eyes are kept ready. */
+const MOST_VISIONS = 100;
 
 export function composeFeatures(options: FeaturesOptions, initial: Config): Features {
   const { environment, log, metrics } = options;
@@ -147,7 +158,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
     if (wanted.webFetch !== undefined) own.push(webFetchTool(wanted.webFetch));
     own.push(...wanted.http.map((tool) => httpTool(tool)));
     const mcp = mcpTools({ servers: wanted.mcp, log: told, version: options.version });
-    return { registry: liveRegistry(own, mcp), close: () => void mcp.close() };
+    return { registry: liveRegistry(own, mcp), close: () => mcp.close() };
   }
 
   const leaked = (every: boolean) => (leak: LeakReport) => {
@@ -163,16 +174,31 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const leakedInChat = leaked(true);
   const leaksOfChats = leakedCalls(leakedInChat, { everyAnswer: true });
   let turns = memoryLedger();
-  const vision = visionFeature({
-    store: descriptions,
+  const seeing = {
     allow: initial.serverTools.webFetch?.allow ?? [],
     settings: () => config.serverTools.vision,
     log: (name, fields) => event(log, name, fields),
     ask: async (target, conversation, signal) => {
       const reply = await options.ask(target, conversation, signal);
-      return reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
+      const said = reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+      return { text: said.join(''), usage: reply.usage };
     },
+  } satisfies Omit<VisionOptions, 'store'>;
+  const vision = visionFeature({ ...seeing, store: descriptions });
+  /** Those of memory spaces, the last ones that were used. */
+  const visions = new Map<string, VisionFeature>();
+  // The file is opened when an image comes.
+  const seenIn = (space: string): VisionOptions['store'] => ({
+    get: (key) => descriptions.of(space).get(key),
+    put: (key, text) => descriptions.of(space).put(key, text),
   });
+  const visionIn = (space: string): VisionFeature => {
+    const own = visions.get(space) ?? visionFeature({ ...seeing, store: seenIn(space) });
+    visions.delete(space);
+    visions.set(space, own);
+    if (visions.size > MOST_VISIONS) visions.delete(visions.keys().next().value!);
+    return own;
+  };
   const conversation: ConversationSetup = {
     get memory() {
       return options.memory;
@@ -208,8 +234,12 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       if (chat?.space === undefined) {
         features.push(sessionLedger({ ledger: answers, owner: exchange.owner }));
       }
-      features.push(vision, afterRefusal, pairing, results, fit);
+      const eyes = chat?.space === undefined ? vision : visionIn(chat.space);
+      const looks = recording === undefined ? undefined : (run: ToolRun) => recording.tool?.(run);
+      features.push(seenBy(eyes, looks), afterRefusal, pairing, results, fit);
       if (chat !== undefined) features.push(...chat.behind);
+      const stray = strayHeaders(exchange.headers);
+      if (stray !== undefined) features.push(stray);
       return { features, space: chat?.space };
     },
     codexSearch(body, signal) {
@@ -220,20 +250,22 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
         throw invalid('No search query was given.', 'commands.search_query');
       return answerCodexSearch(search, tool, { signal, log: told });
     },
-    forgetTurns() {
+    eraseSpace(space) {
       turns = memoryLedger();
+      visions.delete(space);
+      descriptions.eraseSpace(space);
     },
     configure(next) {
       const made = makeTools(next);
-      tools.close();
+      void tools.close();
       tools = made;
       config = next;
     },
     openState() {
       for (const store of Object.values(stores)) store.make();
     },
-    close() {
-      tools.close();
+    async close() {
+      await tools.close();
       for (const store of Object.values(stores)) store.made?.close();
     },
   };

@@ -100,8 +100,8 @@ export function memoryRoom(options: MemoryRoomOptions, initial: Config): MemoryR
 
   const memory: Memory = {
     recall: async (space, query) => theirs().recall(space, query),
-    capture: async (space, events) => {
-      if (keeps) await theirs().capture(space, events);
+    capture: async (space, events, began) => {
+      if (keeps) await theirs().capture(space, events, began);
     },
   };
   const theirs = (): MemoryBase => {

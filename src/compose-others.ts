@@ -3,7 +3,7 @@
 import { Elysia } from 'elysia';
 import { docsPage } from './docs/index.ts';
 import { type MemoryPluginOptions, memoryPlugin } from './features/memory/plugin.ts';
-import { type AboutRoutesOptions, aboutRoutes } from './http/about-routes.ts';
+import { type AboutRoutesOptions, aboutRoutes, refusalOf } from './http/about-routes.ts';
 import type { Ui } from './ui/index.ts';
 import { uiPlugin } from './ui/plugin.ts';
 
@@ -13,10 +13,13 @@ export interface OtherRoutesOptions extends Omit<AboutRoutesOptions, 'docs'> {
 }
 
 export function otherRoutes({ ui, memory, ...about }: OtherRoutesOptions) {
+  const options = { ...about, docs: docsPage };
   // The path of a request may begin behind a host of any length.
   const app = new Elysia({ handler: { standardHostname: false } })
     .use(uiPlugin(ui))
     .use(memoryPlugin(memory))
-    .use(aboutRoutes({ ...about, docs: docsPage }));
-  return { fetch: async (request: Request) => app.fetch(request) };
+    .use(aboutRoutes(options));
+  return {
+    fetch: async (request: Request) => refusalOf(request, options) ?? app.fetch(request),
+  };
 }

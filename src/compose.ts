@@ -6,27 +6,34 @@ import { composeFeatures, type OfExchange } from './compose-features.ts';
 import { memoryRoom } from './compose-memory.ts';
 import { recorderFor, recorderSettings } from './compose-recorder.ts';
 import { responseState } from './compose-response-state.ts';
+import { tellOfDamage, tellOfExposed } from './compose-state.ts';
+import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './compose-stored-responses.ts';
 import { joined, streamValidator } from './compose-validate.ts';
 import { workbenchTools } from './compose-workbench.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
+import { targetName } from './conversation/target.ts';
 import type { ProtocolName } from './conversation/types.ts';
 import { Ended, refusedRecord } from './exchange-record.ts';
 import { mendBody, repair } from './features/pairing/index.ts';
 import { openResponseStore } from './features/response-store/index.ts';
+import { fitTurnShapes } from './features/vendor-fit/index.ts';
 import type { Failed } from './gateway/answer.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
 import { createGateway, type Snapshot } from './gateway/gateway.ts';
 import { type Access, createAccess, isLoopback } from './http/access.ts';
-import { serveWith } from './http/exchanges.ts';
+import { type ConnectionLimits, Connections } from './http/connections.ts';
+import { rested, serveWith } from './http/exchanges.ts';
 import { healthRoutes } from './http/health.ts';
+import { localUrl, mendedPath, pathOf, targetOf } from './http/request-path.ts';
 import type { App } from './http/server.ts';
 import { deferred } from './lib/deferred.ts';
 import { requestId } from './lib/ids.ts';
 import { tryParse } from './lib/json.ts';
+import { memberOf } from './lib/json-members.ts';
 import { atTurnEnd } from './lib/turn-end.ts';
 import { anthropicMessages } from './protocols/anthropic-messages/index.ts';
 import { anthropicMessagesRoutes } from './protocols/anthropic-messages/routes.ts';
@@ -35,14 +42,16 @@ import { openaiChatRoutes } from './protocols/openai-chat/routes.ts';
 import { openaiResponses } from './protocols/openai-responses/index.ts';
 import { openaiResponsesRoutes } from './protocols/openai-responses/routes.ts';
 import type { Protocol, Routes } from './protocols/protocol.ts';
-import { models, routingTable } from './routing/index.ts';
+import { modelsWith, openProviders, routingTable, takerOf } from './routing/index.ts';
 import { countExchange, type ExchangeRecord, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { event, type Log } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { answerOf } from './upstream/fetch-transport.ts';
+import { askForModels, ModelLists } from './upstream/model-list.ts';
 import { UpstreamPool } from './upstream/pool.ts';
+import { refusedKeys } from './upstream/refused-keys.ts';
 import { Slots } from './upstream/slots.ts';
 import type { UpstreamRequest } from './upstream/transport.ts';
 
@@ -53,7 +62,7 @@ export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
 };
 
 /** For the command line, which names no feature. */
-export const PAIRING = { mend: mendBody, repair };
+export const PAIRING = { mend: mendBody, repair, fitTurns: fitTurnShapes };
 
 export interface ComposeOptions {
   readonly config: Config;
@@ -62,6 +71,8 @@ export interface ComposeOptions {
   readonly version: string;
   /** False: no feature sees what the client said or what is answered. */
   readonly repair?: boolean;
+  /** Adds the metrics of other processes on the same port to this one's. */
+  readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
   /** False: nothing that is said becomes a memory, as for exchanges that only try something. */
   readonly remembers?: boolean;
 }
@@ -70,6 +81,8 @@ export interface Composed {
   readonly app: App;
   /** Puts another configuration in force; open exchanges keep theirs. */
   reload(config: Config): void;
+  /** The metrics of this process alone, as text. */
+  metrics(): string;
   /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
   openState(): void;
   /** From now on `/readyz` says that this process is leaving. */
@@ -116,7 +129,7 @@ function demoCall(
   { url, headers, body = new Uint8Array(), abort }: UpstreamRequest,
   transport: ReturnType<typeof demoTransport>,
 ): Promise<Response> {
-  const path = url.slice('demo:'.length).replace(/\?.*$/, '');
+  const [path = ''] = url.slice('demo:'.length).split('?', 1);
   return transport({ path, headers, body, signal: abort.signal });
 }
 
@@ -125,14 +138,17 @@ export function compose(options: ComposeOptions): Composed {
   let settings = settingsOf(options.config, environment);
   let draining = false;
   const metrics = createGatewayMetrics(options.version);
+  const shared = options.config.workers > 1;
   const responses = deferred(() =>
     openResponseStore({
+      shared,
       path: join(environment.home, 'state', 'responses.db'),
       warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
     }),
   );
   const store = responses.value;
-  const state = responseState(store);
+  const stateOf = responseState({ store, shared });
+  const untold = tellOfDamage(log);
   const recorder = recorderFor(options.config, log);
   const room = memoryRoom(
     {
@@ -140,7 +156,7 @@ export function compose(options: ComposeOptions): Composed {
       metrics,
       recorder: {
         eraseSpace: (space) => {
-          features.forgetTurns();
+          features.eraseSpace(space);
           store.eraseSpace(space);
           return recorder.eraseSpace(space);
         },
@@ -151,20 +167,32 @@ export function compose(options: ComposeOptions): Composed {
     options.config,
   );
 
+  const connections = new Connections(connectionLimits(options.config));
   const tell = (record: ExchangeRecord) => {
     countExchange(metrics, record);
     logExchange(log, record);
   };
-  const shared = {
+  const common = {
     protocols: PROTOCOLS,
     snapshot: () => settings.snapshot,
-    onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) =>
-      metrics.retries.add(1, target?.provider ?? '', error.kind),
-    onEnd: (summary: Summary) => atTurnEnd(new Ended(summary, tell)),
+    onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) => {
+      metrics.retries.add(1, target?.provider ?? '', error.kind);
+      const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
+      if (tooLarge && target !== undefined) {
+        event(log, 'upstream.passed', { target: targetName(target), reason: error.kind });
+      }
+    },
+    onKeyRefused: refusedKeys((provider, key, status) =>
+      event(log, 'upstream.key_refused', { provider, key, status }, 'warn'),
+    ),
+    onEnd: (summary: Summary) => {
+      rested(connections, summary.exchange);
+      atTurnEnd(new Ended(summary, tell));
+    },
   };
   // What the gateway itself asks of a model passes no features: nothing it says could call for more.
   const bare = createGateway({
-    ...shared,
+    ...common,
     extras: () => undefined,
     record: () => undefined,
     onStream: () => {},
@@ -184,11 +212,11 @@ export function compose(options: ComposeOptions): Composed {
     options.config,
   );
   const gateway = createGateway({
-    ...shared,
+    ...common,
     mend: options.repair === false ? undefined : mendBody,
     extras(exchange, ask, recording) {
       const found = options.repair === false ? NOTHING : features.of(exchange, ask, recording);
-      const own = state.extras(exchange, ask, found.space);
+      const own = stateOf(exchange, ask, found.space);
       return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
@@ -204,18 +232,32 @@ export function compose(options: ComposeOptions): Composed {
   const exchanges = {
     access,
     bodyBytes: () => settings.bodyBytes,
-    onRefused: (request: Request, protocol: Protocol, id: string, error: GatewayError) => {
-      atTurnEnd(new Ended(refusedRecord(request, protocol, id, error), tell));
+    connections,
+    onRefused: (
+      request: Request,
+      protocol: Protocol,
+      id: string,
+      error: GatewayError,
+      owner: string,
+    ) => {
+      atTurnEnd(new Ended(refusedRecord(request, protocol, id, error, owner), tell));
     },
   };
-  const serve = serveWith(exchanges, gateway);
+  const serve = serveWith(exchanges, gateway, { goesOn: true });
   const memoryDoor: Parameters<typeof room.api>[0] = (handle) =>
     serveWith({ ...exchanges, onRefused: room.refused }, handle);
-  const stored =
-    (handle: (id: string, owner: string, url: URL) => unknown) => (request: Request, id: string) =>
-      serveWith(exchanges, async ({ owner }) =>
-        Response.json(handle(id, owner, new URL(request.url))),
-      )(new Request(request.url, { headers: request.headers }), openaiResponses);
+  const state = storedResponses({
+    store,
+    shared,
+    upstream: (name) => {
+      const provider = memberOf(settings.snapshot.table.config.providers, name);
+      return provider && settings.upstreams.of(provider);
+    },
+    count: counter,
+  });
+  const stored = (handle: typeof state.retrieve) => (request: Request, id: string) =>
+    serveWith(exchanges, (exchange) => handle(exchange, id))(request, openaiResponses);
+  const refused = (words: string) => serveWith(exchanges, () => Promise.reject(notServed(words)));
 
   const ui = createUi({
     ...workbenchTools(compose, PROTOCOLS, environment, options.version),
@@ -236,21 +278,30 @@ export function compose(options: ComposeOptions): Composed {
         const value = tryParse(new TextDecoder().decode(body));
         if (value === undefined) throw invalid('The request body is not valid JSON.');
         const answer = features.codexSearch(value, signal);
-        if (answer === undefined) throw new GatewayError('not_found', 'No search is configured.');
+        if (answer === undefined)
+          throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
         return Response.json(await answer);
       }),
       retrieve: stored(state.retrieve),
       remove: stored(state.remove),
       inputItems: stored(state.inputItems),
-      refuse: (_request, status, message) =>
-        errorResponse(openaiResponses, new GatewayError('invalid_request', message, { status }), {
-          requestId: requestId(),
-          target: undefined,
-          notes: undefined,
-        }),
+      cancel: stored(state.cancel),
+      inputTokens: serveWith(exchanges, state.counted),
+      compact: refused(COMPACT),
+      conversations: refused(CONVERSATIONS),
+      refuse(_request, status, message) {
+        const answer = errorResponse(
+          openaiResponses,
+          new GatewayError('invalid_request', message, { status }),
+          { requestId: requestId(), target: undefined, notes: undefined },
+        );
+        if (status === 405) answer.headers.set('allow', 'POST');
+        return answer;
+      },
     }),
     ...healthRoutes(() => (draining ? 'shutting down' : undefined)),
   };
+  const lists = new ModelLists(askForModels(environment.proxies));
   // Loaded and put together when somebody first asks for it: no model request needs it.
   let others: Promise<Pick<App, 'fetch'>> | undefined;
   const otherApp = () =>
@@ -262,33 +313,49 @@ export function compose(options: ComposeOptions): Composed {
         anthropic: anthropicMessages,
         access,
         version: options.version,
-        metrics: () => metrics.render(),
+        metrics: () => {
+          const own = metrics.render();
+          return options.metricsOfAll?.(own) ?? own;
+        },
         // A scraper on this machine needs no key; over a network it does.
         metricsOpen: isLoopback(options.config.listen.host),
-        models: () =>
-          models(settings.snapshot.table.config).map(({ id, provider }) => ({
-            id,
-            provider,
-            created: STARTED,
-          })),
+        async models() {
+          const { config } = settings.snapshot.table;
+          const said = await lists.of(openProviders(config));
+          return modelsWith(config, said).map(({ id, provider }) => entry(id, provider));
+        },
+        model(id) {
+          const provider = takerOf(settings.snapshot.table, id);
+          return provider === undefined ? undefined : entry(id, provider);
+        },
       }),
     );
 
   return {
     app: {
       routes,
+      connections,
       async fetch(request) {
         others ??= otherApp();
-        return (await others).fetch(request);
+        const app = await others;
+        const path = mendedPath(pathOf(request.url));
+        if (path === undefined) return app.fetch(request);
+        const answer = memberOf(routes, path)?.[request.method as 'GET'];
+        if (answer !== undefined) return answer(Object.assign(request, { params: {} }));
+        const query = targetOf(request.url).slice(pathOf(request.url).length);
+        return app.fetch(new Request(localUrl(path + query).href, request));
       },
     },
     reload: (config) => {
       features.configure(config);
       recorder.configure(recorderSettings(config));
+      connections.configure(connectionLimits(config));
       settings = settingsOf(config, environment, settings);
       room.configure(config);
     },
+    metrics: () => metrics.render(),
     openState: () => {
+      tellOfExposed(log, [options.environment.home, options.config.samples.dir]);
       responses.make();
       features.openState();
     },
@@ -301,11 +368,19 @@ export function compose(options: ComposeOptions): Composed {
       await recorder.close();
       await room.close();
       responses.made?.close();
-      features.close();
+      await features.close();
+      untold();
     },
   };
 }
 
+const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
+  idleMs: limits.idleConnectionMs,
+  bodyIdleMs: limits.idleBodyMs,
+  unfinishedBytes: limits.unfinishedBytes,
+});
+
 const NOTHING: OfExchange = { features: [], space: undefined };
 
 const STARTED = Math.floor(Date.now() / 1000);
+const entry = (id: string, provider: string) => ({ id, provider, created: STARTED });

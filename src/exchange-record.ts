@@ -34,6 +34,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
     id: exchange.id,
     protocol: exchange.protocol.name,
     userAgent: exchange.headers.get('user-agent') ?? undefined,
+    key: exchange.owner,
     target: target && targetName(target),
     status: summary.status,
     stream: summary.stream,
@@ -41,7 +42,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
     usage: summary.usage,
     hops: summary.hops,
     notes: summarize(summary.notes),
-    error: error === undefined ? undefined : { kind: error.kind, message: error.message },
+    error: error && told(error),
     aborted: summary.status === 499,
   };
 }
@@ -52,15 +53,40 @@ export function refusedRecord(
   protocol: Protocol,
   id: string,
   error: GatewayError,
+  owner: string,
 ): ExchangeRecord {
   return {
     id,
     protocol: protocol.name,
     userAgent: request.headers.get('user-agent') ?? undefined,
+    key: owner,
     status: error.status,
     stream: false,
     timings: { total: 0 },
-    error: { kind: error.kind, message: error.message },
+    error: told(error),
     aborted: error.status === 499,
   };
+}
+
+// Where it happened; further lines tell of whoever called.
+const STACK_LINES = 4;
+const CAUSE_CHARS = 600;
+
+/** What the gateway itself failed of is for the log alone; what a vendor did is in the message already. */
+function told(error: GatewayError): NonNullable<ExchangeRecord['error']> {
+  const { kind, message, cause } = error;
+  return kind === 'internal' && cause !== undefined
+    ? { kind, message, cause: wordsOf(cause) }
+    : { kind, message };
+}
+
+function wordsOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause).slice(0, CAUSE_CHARS);
+  const words = `${cause.name}: ${cause.message}`.slice(0, CAUSE_CHARS / 2);
+  const places = (cause.stack ?? '')
+    .split('\n', STACK_LINES + 1)
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '))
+    .slice(0, STACK_LINES);
+  return [words, ...places].join(' ').slice(0, CAUSE_CHARS);
 }

@@ -1,11 +1,14 @@
 /** The entry: knows how the program was started, and hands over. Exports nothing: bytecode would take it for a server. */
 
-import { start } from './start.ts';
+import { GUARD, guard } from './lib/process-guard.ts';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
 const program = compiled ? [process.execPath] : [process.execPath, Bun.main];
 const args = process.argv.slice(2);
 
+if (args[0] === GUARD) process.exit(await guard());
+// Loaded here and not before: a guard needs nothing of it.
+const { start } = await import('./start.ts');
 process.exitCode = await start(program, args, process.env);
 // A server leaves handles behind; anything else ends by itself once its output is through the pipe.
 if (args[0] === undefined || args[0] === 'serve' || args[0].startsWith('--')) process.exit();

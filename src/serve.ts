@@ -3,16 +3,18 @@
 import { banner, type ServeOptions, version } from './cli/index.ts';
 import { compose } from './compose.ts';
 import type { Config } from './config/config.ts';
+import { describeProblem, type Problem } from './config/problem.ts';
 import { liveConfig, type ReloadResult } from './config/reload.ts';
 import { secretsIn } from './config/secret.ts';
+import { refusalToServe } from './config/servable.ts';
 import { liftLimit, limitedProviders } from './fetch-limit.ts';
-import { isLoopback } from './http/access.ts';
+import { type Descriptors, watchDescriptors } from './http/descriptors.ts';
 import { type RunningServer, startServer } from './http/server.ts';
 import { releaseProgramPages } from './lib/program-pages.ts';
 import { SUCCESSOR, type Succession, succeed, takeOver } from './succession.ts';
 import { supervisorOf } from './supervisor.ts';
 import { createLog, event, type Log } from './telemetry/log.ts';
-import { startWorkers, type Workers, whenOrphaned } from './workers.ts';
+import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
 
 const OPEN_STATE_MS = 50;
 // Late enough for the first requests of whoever waited for the start.
@@ -39,13 +41,20 @@ export async function serve(how: ServeHow): Promise<number> {
     isTTY: process.stderr.isTTY,
     colour: environment.color && process.stderr.isTTY,
   });
-  const refusal = unsafe(config);
+  const refusal = refusalToServe(config);
   if (refusal !== undefined) {
     process.stderr.write(`hopgate: ${refusal}\n`);
     return 1;
   }
   liftLimit(config, environment, how.variables, how.command);
-  const composed = compose({ config, environment, log, version: version.version });
+  const composed = compose({
+    config,
+    environment,
+    log,
+    version: version.version,
+    metricsOfAll: (own) => (workers === undefined ? asWorker?.(own) : workers.metrics(own)),
+  });
+  const asWorker = how.isWorker ? metricsOfWorkers(composed.metrics) : undefined;
   const several = config.workers > 1;
   const isHeir = how.variables[SUCCESSOR] !== undefined && !how.isWorker;
   // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
@@ -55,7 +64,7 @@ export async function serve(how: ServeHow): Promise<number> {
   const supervisor = supervisorOf(how.isWorker ? {} : how.variables, log);
   // The socket is that of the start, and what may be served there does not change with the file.
   const here = (next: Config): Config => ({ ...how.withFlags(next), listen: config.listen });
-  const live = liveConfig(config, how.load, (next) => unsafe(here(next)));
+  const live = liveConfig(config, how.load, (next) => refusalToServe(here(next)));
   live.subscribe((next) => {
     secrets = secretsIn(next);
     const limited = limitedProviders(next, environment, how.variables);
@@ -82,6 +91,7 @@ export async function serve(how: ServeHow): Promise<number> {
       port: config.listen.port,
       reusePort: shared,
       joins: how.isWorker || isHeir,
+      idleMs: config.limits.idleConnectionMs,
       drainMs: config.limits.drainMs,
     });
   } catch (thrown) {
@@ -90,6 +100,12 @@ export async function serve(how: ServeHow): Promise<number> {
     return 1;
   }
   live.watch((result) => tellReload(log, result));
+  live.seek((result) => {
+    tellReload(log, result);
+    if (result.ok) {
+      event(log, 'providers.found', { providers: Object.keys(result.config.providers) });
+    }
+  });
   if (several && !how.isWorker) {
     workers = startWorkers({
       count: config.workers - 1,
@@ -98,18 +114,22 @@ export async function serve(how: ServeHow): Promise<number> {
       host: config.listen.host,
       port: server.port,
       log,
+      metrics: composed.metrics,
     });
   }
 
   // Signals are obeyed from before the first word on, so that whoever reads it may send one.
   let draining = false;
   let succession: Succession | undefined;
-  const stopping = stopped(log, how.isWorker, () => {
+  let succeeded = false;
+  const stopping = stopped(log, how.isWorker, async () => {
     draining = true;
     succession?.giveUp();
     supervisor.stopping();
     composed.drain();
     workers?.signal('SIGTERM');
+    // Nobody has to be told of one whose place is taken.
+    if (!succeeded) await Bun.sleep(config.limits.drainDelayMs);
     return server.stop();
   });
   process.on('SIGUSR2', () => {
@@ -129,6 +149,7 @@ export async function serve(how: ServeHow): Promise<number> {
       sockets: config.workers,
       log,
       handOver: (pid) => {
+        succeeded = true;
         supervisor.handOver(pid);
         server.sendAway();
         workers?.signal('SIGUSR2');
@@ -145,6 +166,15 @@ export async function serve(how: ServeHow): Promise<number> {
   else if (!draining) {
     // From the sources there is no command of the name.
     const called = how.variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
+    event(log, 'server.started', {
+      version: version.version,
+      address: server.url,
+      pid: process.pid,
+      workers: config.workers,
+    });
+    const colour = environment.color && process.stderr.isTTY;
+    const name = `hopgate ${version.version}`;
+    process.stderr.write(`${colour ? `\u001b[1m${name}\u001b[22m` : name}\n\n`);
     for (const line of banner(config, server.url, called)) process.stderr.write(`${line}\n`);
     process.stdout.write(`hopgate listening on ${server.url}\n`);
     supervisor.ready(server.url);
@@ -152,22 +182,20 @@ export async function serve(how: ServeHow): Promise<number> {
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
   setTimeout(composed.openState, OPEN_STATE_MS);
   setTimeout(releaseProgramPages, STARTED_MS);
+  let descriptors: Descriptors | undefined;
+  setTimeout(() => {
+    if (draining) return;
+    descriptors = watchDescriptors({ log, onCrowded: (is) => server.crowded(is) });
+  }, STARTED_MS);
   if (isHeir && !draining && !takeOver(server.port)) process.kill(process.pid, 'SIGTERM');
   await stopping;
+  descriptors?.close();
   live.close();
   await workers?.exited;
   await composed.close();
   supervisor.close();
+  if (!how.isWorker) event(log, 'server.stopped', { version: version.version, pid: process.pid });
   return 0;
-}
-
-/** Why this configuration may not be served, in words; undefined when it may. */
-function unsafe(config: Config): string | undefined {
-  if (isLoopback(config.listen.host) || config.auth.keys.length > 0) return undefined;
-  return (
-    `refusing to listen on ${config.listen.host} without gateway keys: anyone who can reach it could ` +
-    'use your providers. Set auth.keys, or listen on 127.0.0.1.'
-  );
 }
 
 /**
@@ -197,10 +225,13 @@ function stopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promis
   });
 }
 
+/** The key, what is wrong with it and what was meant, as `check` has them behind the place. */
+const told = (problem: Problem) => describeProblem({ ...problem, line: 0, column: 0 });
+
 function tellReload(log: Log, result: ReloadResult): void {
   if (result.ok) {
     event(log, 'config.reloaded', {
-      warnings: result.warnings.map(({ message }) => message),
+      warnings: result.warnings.map(told),
       needs_restart: result.restart,
     });
     return;
@@ -210,7 +241,7 @@ function tellReload(log: Log, result: ReloadResult): void {
     'config.rejected',
     {
       file: result.file,
-      problems: result.problems.map(({ line, column, message }) => `${line}:${column} ${message}`),
+      problems: result.problems.map((one) => `${one.line}:${one.column} ${told(one)}`),
       kept: 'the configuration that was in force stays in force',
     },
     'error',

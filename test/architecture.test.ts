@@ -216,13 +216,6 @@ describe('who may import whom', () => {
 });
 
 describe('the shape of files', () => {
-  test('half of the files have at most 120 lines, none has more than 500', () => {
-    const lines = sources.map((source) => source.lines).sort((a, b) => a - b);
-    expect(lines[Math.floor(lines.length / 2)]).toBeLessThanOrEqual(120);
-    const long = sources.filter((source) => source.lines > 500).map(({ path }) => path);
-    expect(long).toEqual([]);
-  });
-
   test('every file says in its first line, in one sentence, what it is for', () => {
     const sentence = /^(#!.*\n)?\/\*\* [^\n]{15,}[.?!:] \*\/\n/;
     const all = [...sources, ...tests.map(read)];

@@ -140,6 +140,7 @@ describe('a worker', () => {
       host: '127.0.0.1',
       port: 5520,
       log,
+      metrics: () => '',
     });
     try {
       await workers.ready;
@@ -169,6 +170,7 @@ describe('a worker', () => {
       host: '127.0.0.1',
       port: 5520,
       log: createLog({ write: (line) => lines.push(line) }),
+      metrics: () => '',
     });
     const times = () =>
       lines.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));

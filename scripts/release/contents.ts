@@ -61,5 +61,6 @@ export function archiveContents(options: {
     ...Object.entries(completions()).map(([path, text]) => file(path, text)),
     file('man/hopgate.1', manual(version)),
     service,
+    file('service/hopgate.env', source('packaging/hopgate.env')),
   ].map((entry) => ({ ...entry, path: `${folder}/${entry.path}` }));
 }

@@ -47,6 +47,7 @@ function contents(options: DebOptions): Entry[] {
     file('usr/share/zsh/vendor-completions/_hopgate', made['completions/_hopgate']),
     file('usr/share/fish/vendor_completions.d/hopgate.fish', made['completions/hopgate.fish']),
     file('usr/share/man/man1/hopgate.1.gz', packed(manual(version))),
+    file(`${doc}/examples/hopgate.env`, source('packaging/hopgate.env')),
     file(`${doc}/README.md.gz`, packed(source('README.md'))),
     file(`${doc}/README.zh-CN.md.gz`, packed(source('README.zh-CN.md'))),
     file(`${doc}/CHANGELOG.md.gz`, packed(source('CHANGELOG.md'))),

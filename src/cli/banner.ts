@@ -14,8 +14,8 @@ function modelToTry(config: Config, protocol: ProtocolName): string {
 }
 
 /**
- * Lines for stderr. The curl lines work as they stand, but where the gateway wants a key: they take
- * it from $HOPGATE_KEY, since a key has no place in a log. `called`: how a person calls the program.
+ * Lines for stderr. The curl lines work as they stand. Where the gateway wants a key, they take it
+ * from $HOPGATE_KEY, since a key has no place in a log; the line before them sets it. `called`: how a person calls the program.
  */
 export function banner(config: Config, url: string, called = 'hopgate'): string[] {
   const lines: string[] = [];
@@ -32,8 +32,11 @@ export function banner(config: Config, url: string, called = 'hopgate'): string[
   const curl = (path: string, body: unknown) =>
     `  curl ${url}${path}${auth} -H 'content-type: application/json' -d ${quoted(body)}`;
   const messages = [{ role: 'user', content: 'Say hello.' }];
+  lines.push('');
+  lines.push('Try it, one line for each protocol:');
+  // A line of its own: those behind it work when all are pasted in order.
+  if (auth !== '') lines.push("  export HOPGATE_KEY='one of auth.keys'");
   lines.push(
-    'Try it, one line for each protocol:',
     curl('/v1/chat/completions', { model: modelToTry(config, 'openai-chat'), messages }),
     curl('/v1/responses', { model: modelToTry(config, 'openai-responses'), input: 'Say hello.' }),
     curl('/v1/messages', {
@@ -41,6 +44,7 @@ export function banner(config: Config, url: string, called = 'hopgate'): string[
       max_tokens: 256,
       messages,
     }),
+    '',
     `Look at what goes through: ${url}/ui`,
     `Point a client at it: ${called} setup claude | codex | opencode`,
   );

@@ -1,8 +1,11 @@
 /** `hopgate check`: is this configuration right, and if not, where and why? */
 
+import type { LoadResult } from '../config/load.ts';
 import { jsonSchema } from '../config/schema.ts';
+import { problemOfServing } from '../config/servable.ts';
 import type { Invocation } from './command.ts';
 import { fileOf, load, tell } from './load-config.ts';
+import { plural } from './plural.ts';
 import { sourceWords } from './source-words.ts';
 
 /** Exit 0 when the configuration can be used, 1 when not. */
@@ -12,7 +15,8 @@ export async function runCheck(invocation: Invocation): Promise<number> {
     out.line(JSON.stringify(jsonSchema(), null, 2));
     return 0;
   }
-  const result = await load(invocation);
+  const loaded = await load(invocation);
+  const result = loaded.ok ? servable(loaded) : loaded;
   const file = fileOf(result);
   if (flag('json')) {
     const { ok, warnings } = result;
@@ -36,4 +40,11 @@ export async function runCheck(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+/** What `serve` would refuse cannot be used, however right it is in itself. */
+function servable(loaded: LoadResult & { readonly ok: true }): LoadResult {
+  const { config } = loaded;
+  const { problem, warnings } = problemOfServing(config, loaded.warnings);
+  return problem === undefined
+    ? loaded
+    : { ok: false, problems: [problem], warnings, file: config.source.path };
+}

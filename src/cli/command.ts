@@ -128,6 +128,8 @@ export interface Pairing {
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
   /** The conversation as the target takes it; itself when nothing is wrong. */
   repair(conversation: Conversation, target: Target, notes: Notes, madeBy?: string): Conversation;
+  /** The order of its turns as the target's profile wants it. */
+  fitTurns(conversation: Conversation, target: Target, notes: Notes): Conversation;
 }
 
 /** Options that every command takes. */

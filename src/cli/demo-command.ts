@@ -8,7 +8,7 @@ export const DEMO: CommandSpec = {
   group: 'Run',
   summary: 'play a chat app: three characters that remember',
   description: [
-    'A group chat in the terminal. Each character has a memory space of its own, is made to recall before it speaks, and may recall more; what is said becomes a memory. The lines marked ⚙ are the tool events that an app gets.',
+    'A group chat in the terminal. Each character has a memory space of its own, is made to recall before it speaks, and may recall more; what is said becomes a memory. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',
     'Needs no configuration, no key and no network: the built-in model plays all three. With --model the models of your configuration do. Nothing is kept: the memory lies in a temporary folder.',
   ],
   arguments: [{ name: 'which', summary: 'what is played', choices: ['group-chat'] }],

@@ -20,8 +20,12 @@ export function distance(a: string, b: string): number {
   return last[b.length]!;
 }
 
+/** Characters; what is longer is no slip in a word, and the work grows with both lengths. */
+const LONGEST = 200;
+
 /** The name that was probably meant, or undefined when none is near. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
+  if (typed.length > LONGEST) return undefined;
   const word = typed.toLowerCase();
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;

@@ -76,6 +76,7 @@ function terminalOf(io: Io, which: 'stdout' | 'stderr', colours: boolean) {
   const forced = environment.variable('FORCE_COLOR') !== undefined;
   return createTerminal((text) => output.write(text), {
     colour: colours && environment.color && (output.isTTY || forced),
-    columns: output.columns,
+    columns: output.columns ?? (Number(environment.variable('COLUMNS')) || undefined),
+    tty: output.isTTY,
   });
 }

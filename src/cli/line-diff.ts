@@ -31,6 +31,9 @@ export function lineDiff(before: string, after: string, context = 2): DiffLine[]
   return out;
 }
 
+/** Lines by lines; beyond it everything between the common ends is shown as replaced. */
+const MOST_CELLS = 4_000_000;
+
 /** Every line of both, by the textbook table over what their common ends leave over. */
 function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
   let head = 0;
@@ -45,6 +48,13 @@ function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
   }
   const x = a.slice(head, a.length - tail);
   const y = b.slice(head, b.length - tail);
+  const out: DiffLine[] = a.slice(0, head).map((text) => ({ sign: ' ', text }));
+  const end = () => a.slice(a.length - tail).map((text): DiffLine => ({ sign: ' ', text }));
+  if (x.length * y.length > MOST_CELLS) {
+    const gone = x.map((text): DiffLine => ({ sign: '-', text }));
+    const come = y.map((text): DiffLine => ({ sign: '+', text }));
+    return out.concat(gone, come, end());
+  }
   const lengths = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1));
   for (let i = x.length - 1; i >= 0; i--) {
     for (let j = y.length - 1; j >= 0; j--) {
@@ -54,7 +64,6 @@ function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
           : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!);
     }
   }
-  const out: DiffLine[] = a.slice(0, head).map((text) => ({ sign: ' ', text }));
   let i = 0;
   let j = 0;
   while (i < x.length || j < y.length) {
@@ -65,6 +74,5 @@ function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
       out.push({ sign: '-', text: x[i++]! });
     } else out.push({ sign: '+', text: y[j++]! });
   }
-  for (const text of a.slice(a.length - tail)) out.push({ sign: ' ', text });
-  return out;
+  return out.concat(end());
 }

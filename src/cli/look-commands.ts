@@ -74,6 +74,7 @@ export const MODELS: CommandSpec = {
   group: 'Look',
   summary: 'list models and where they go, or explain a request',
   description: [
+    'Where a provider takes names by pattern, its vendor is asked what it serves; one that does not answer within two seconds is listed as the configuration names it.',
     '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why.',
   ],
   options: [
@@ -85,6 +86,7 @@ export const MODELS: CommandSpec = {
       choices: PROTOCOL_NAMES,
       default: 'guessed from the body',
     },
+    { name: 'offline', summary: 'ask no vendor: only the names in the configuration' },
     json(),
   ],
   examples: [

@@ -86,6 +86,15 @@ const SIGNALS: readonly (readonly [name: string, words: string])[] = [
   ],
 ];
 
+const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
+  ['hopgate', 'Serves on 127.0.0.1:5520 with what the environment offers.'],
+  ['hopgate init', 'Writes a configuration by answering a few questions.'],
+  ['hopgate check --config ./hopgate.yaml', 'Says what is wrong with a file, and where.'],
+  ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
+  ['hopgate models --explain claude-sonnet-4-5', 'Says where a name goes, and why.'],
+  ['hopgate samples --status failed --since 1d', 'What went wrong since yesterday.'],
+];
+
 /** The page for man(1), section 1. `release` is the version that stands in its footer. */
 export function manPage(commands: readonly CommandSpec[], release: string): string {
   const groups = [...new Set(commands.map(({ group }) => group))];
@@ -119,9 +128,17 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     ...FILES.flatMap(([name, words]) => term(italic(name), words)),
     '.SH SIGNALS',
     ...SIGNALS.flatMap(([name, words]) => term(bold(name), words)),
+    '.SH EXAMPLES',
+    ...EXAMPLES.flatMap(([line, words]) => ['.TP', bold(line), escaped(words)]),
     '.SH EXIT STATUS',
     'Every command ends with 0 when it did what it was asked, 2 when it was called wrongly, and 70 when',
     'hopgate itself failed; other codes are told with each command.',
+    '.SH SEE ALSO',
+    escaped(
+      'The manual is served by a running gateway at /docs, and the page for recorded exchanges at /ui.',
+    ),
+    '.PP',
+    `${bold('systemctl')}(1), ${bold('journalctl')}(1), ${bold('curl')}(1)`,
   ];
   return `${lines.join('\n')}\n`;
 }

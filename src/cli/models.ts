@@ -9,15 +9,17 @@ import {
   type Explanation,
   explain,
   explainText,
-  models,
+  modelsWith,
+  openProviders,
+  plainRequest,
   type RouteRequest,
   requestFacts,
   routingTable,
 } from '../routing/index.ts';
+import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { type Deps, type Invocation, UsageError } from './command.ts';
 import { loadOrTell } from './load-config.ts';
-import { plainRequest } from './served-models.ts';
-import { table } from './terminal.ts';
+import { fittingTable } from './terminal.ts';
 
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
 export async function runModels(invocation: Invocation): Promise<number> {
@@ -26,8 +28,11 @@ export async function runModels(invocation: Invocation): Promise<number> {
   const routing = routingTable(config);
   const asked = invocation.text('explain');
   if (asked !== undefined) return explainRequest(invocation, routing, asked);
-  const { out, flag } = invocation;
-  const items = models(config);
+  const { out, flag, io } = invocation;
+  const open = openProviders(config);
+  const lists = new ModelLists(askForModels(io.environment.proxies));
+  const said = await lists.of(flag('offline') ? [] : open);
+  const items = modelsWith(config, said);
   if (flag('json')) {
     const list = items.map(({ id, provider, kind, target }) => ({
       id,
@@ -45,15 +50,17 @@ export async function runModels(invocation: Invocation): Promise<number> {
     target?.protocol ?? '',
     kind,
   ]);
-  const [head, ...lines] = table(rows, ['MODEL', 'GOES TO', 'SPEAKS', 'FROM']);
+  const names = ['MODEL', 'GOES TO', 'SPEAKS', 'FROM'];
+  const [head, ...lines] = fittingTable(rows, names, out.columns, ['SPEAKS', 'FROM']);
   out.line(out.paint('bold', head!));
   for (const line of lines) out.line(line);
-  const any = Object.values(config.providers).filter((p) => p.models.some((m) => /[*?]/.test(m)));
-  if (any.length > 0) {
+  if (open.length > 0) {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));
-    for (const { name, models: own } of any) {
-      out.line(out.paint('dim', `  ${name}: ${own.filter((m) => /[*?]/.test(m)).join(', ')}`));
+    for (const { name, models: own } of open) {
+      const globs = own.filter((model) => /[*?]/.test(model)).join(', ') || 'through routes';
+      const none = said.has(name) || flag('offline') ? '' : ' (its vendor gave no list just now)';
+      out.line(out.paint('dim', `  ${name}: ${globs}${none}`));
     }
   }
   return 0;

@@ -28,7 +28,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   if (first === '--help' || first === '-h') {
     return { command: undefined, values: { help: true }, arguments: [] };
   }
-  if (first === '--version' || first === '-V') {
+  if (first === '--version' || first === '-V' || first === '-v') {
     return parseFor(find('version', commands), rest);
   }
   if (first === 'help') {
@@ -72,7 +72,8 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
     if (token.kind !== 'option') continue;
     const option = options.find(({ name }) => name === token.name);
     if (option === undefined) {
-      const names = options.map(({ name }) => name);
+      // What stands before any command as well.
+      const names = [...options.map(({ name }) => name), 'version'];
       const meant = hint(token.name, names, (name) => `--${name}`);
       throw new UsageError(
         `Unknown option "${token.rawName}" for "${command.name}".${meant} See "hopgate ${command.name} --help".`,

@@ -3,7 +3,7 @@
 import { PROFILES } from '../config/profiles.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import type { Target } from '../conversation/target.ts';
+import type { Profile, Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../lib/json.ts';
 import { profileFor } from '../routing/index.ts';
@@ -87,16 +87,39 @@ function repairBody(body: Json, options: RepairOptions, notes: Notes): JsonObjec
   const { whole, added } = complete(mended, came);
   const conversation = deps.protocols[came].decodeRequest(whole);
   const target = targetOf(conversation.model, options);
-  const repaired = deps.pairing.repair(conversation, target, notes, options.from);
-  if (came === to && mended === body && repaired === conversation) return undefined;
-  const encoded = deps.protocols[to].encodeRequest(repaired, target, notes);
-  return came === to && added.length > 0 ? without(encoded, added) : encoded;
+  const paired = deps.pairing.repair(conversation, target, notes, options.from);
+  const repaired = deps.pairing.fitTurns(paired, target, notes);
+  const protocol = deps.protocols[to];
+  const same = came === to && mended === body && repaired === conversation;
+  const encoded = same ? (whole as JsonObject) : protocol.encodeRequest(repaired, target, notes);
+  const known = protocol.withoutUnknown?.(encoded, 'all', notes) ?? encoded;
+  if (same && known === encoded) return undefined;
+  return came === to && added.length > 0 ? without(known, added) : known;
+}
+
+/**
+ * What is refused only by some models, or perhaps no longer: there is no vendor to ask here, so that
+ * the answer to all such refusals is given at once.
+ */
+function strictest(
+  model: string,
+  { profile, to }: Pick<RepairOptions, 'profile' | 'to'>,
+): Partial<Profile> {
+  if (to !== 'anthropic-messages') return {};
+  const maker = profile === undefined && /claude/i.test(model) ? 'anthropic' : profile;
+  const { systemTurns = false, assistantLast } = profileFor(PROFILES[maker ?? 'none']!, model);
+  return {
+    systemTurns,
+    userFirst: true,
+    ...(assistantLast === undefined ? {} : { assistantLast }),
+  };
 }
 
 function targetOf(model: string, { to, profile, from }: RepairOptions): Target {
   const facts = PROFILES[profile ?? 'none']!;
   const provider = profile ?? from ?? 'none';
-  return { provider, model, protocol: to, profile: profileFor(facts, model) };
+  const strict = strictest(model, { to, profile });
+  return { provider, model, protocol: to, profile: { ...profileFor(facts, model), ...strict } };
 }
 
 /** Histories are often kept without the parameters that a request needs; they are lent for the time being. */

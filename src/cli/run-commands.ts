@@ -67,6 +67,7 @@ export const SERVE: CommandSpec = {
   exits: [
     [0, 'stopped as asked'],
     [1, 'the configuration cannot be used, or the port is taken'],
+    [130, 'a second signal ended it at once'],
   ],
   run: runServe,
 };

@@ -58,7 +58,8 @@ export const SAMPLE_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'status',
         value: 'STATUS',
-        summary: '500, 5xx, ok, failed, cut, or several with commas',
+        summary:
+          '500, 5xx, ok, failed, cut (the answer broke off), unfinished (the recording process died), open, or several with commas',
       },
       {
         name: 'model',

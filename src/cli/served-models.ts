@@ -2,13 +2,7 @@
 
 import type { Config, Listen } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import {
-  type ModelItem,
-  models,
-  type RouteRequest,
-  route,
-  routingTable,
-} from '../routing/index.ts';
+import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 
 /**
  * Every model name that can be written down: what the providers list, then exact names of routes and
@@ -18,30 +12,10 @@ import {
 export function modelNames(config: Config): readonly string[] {
   const items = models(config);
   const of = (kind: ModelItem['kind']) => items.filter((item) => item.kind === kind);
-  const plain = new Set(of('plain').map(({ id }) => id));
-  const direct = of('direct').filter(({ target }) => !plain.has(target?.model ?? ''));
+  // A name of a route leads to the same model as `provider/model` does.
+  const short = new Set([...of('plain'), ...of('rule')].map(({ id }) => id));
+  const direct = of('direct').filter(({ target }) => !short.has(target?.model ?? ''));
   return [...of('plain'), ...of('rule'), ...of('alias'), ...direct].map(({ id }) => id);
-}
-
-/** A request of which nothing but the model and the protocol is known. */
-export function plainRequest(model: string, protocol: ProtocolName, now: number): RouteRequest {
-  return {
-    model,
-    protocol,
-    affinity: '',
-    stream: true,
-    tokens: 0,
-    images: 0,
-    documents: 0,
-    toolNames: [],
-    hostedTools: [],
-    thinking: false,
-    effort: undefined,
-    headers: new Headers(),
-    time: now,
-    lastUserText: '',
-    background: false,
-  };
 }
 
 /** Does some target take this model? */

@@ -7,6 +7,8 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 export interface Terminal {
   /** Characters to a line, at most 100 so that prose stays readable. */
   readonly width: number;
+  /** Characters to a line of a terminal; undefined where nobody looks, and nothing needs to fit. */
+  readonly columns: number | undefined;
   paint(style: Style, text: string): string;
   line(text?: string): void;
 }
@@ -14,10 +16,11 @@ export interface Terminal {
 /** A terminal on an output. Without `colour` nothing but the text is written. */
 export function createTerminal(
   write: (text: string) => void,
-  options: { readonly colour: boolean; readonly columns?: number },
+  options: { readonly colour: boolean; readonly columns?: number; readonly tty?: boolean },
 ): Terminal {
   return {
     width: Math.max(40, Math.min(options.columns ?? 100, 100)),
+    columns: options.tty === true ? options.columns : undefined,
     paint: (style, text) =>
       options.colour ? styleText(style, text, { validateStream: false }) : text,
     line: (text = '') => write(`${text}\n`),
@@ -59,6 +62,40 @@ export function table(rows: readonly (readonly string[])[], head?: readonly stri
       .join('  ')
       .trimEnd(),
   );
+}
+
+/**
+ * A {@link table} that fits a terminal: columns are left out, in this order, until it does; then lines
+ * are cut. Without a terminal nothing is.
+ */
+export function fittingTable(
+  rows: readonly (readonly string[])[],
+  head: readonly string[],
+  columns: number | undefined,
+  spare: readonly string[],
+): string[] {
+  const whole = table(rows, head);
+  const widest = (lines: readonly string[]) => Math.max(0, ...lines.map(widthOf));
+  if (columns === undefined || widest(whole) <= columns) return whole;
+  let kept = head.map((_, i) => i);
+  let lines = whole;
+  for (const name of spare) {
+    kept = kept.filter((i) => head[i] !== name);
+    const of = (row: readonly string[]) => kept.map((i) => row[i] ?? '');
+    lines = table(rows.map(of), of(head));
+    if (widest(lines) <= columns) return lines;
+  }
+  return lines.map((line) => (widthOf(line) <= columns ? line : `${cutTo(line, columns - 1)}…`));
+}
+
+/** The beginning of a text, of so many columns. */
+function cutTo(text: string, columns: number): string {
+  let out = '';
+  for (const char of text) {
+    if (widthOf(out + char) > columns) break;
+    out += char;
+  }
+  return out;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { put } from '../lib/json-members.ts';
 import type { Path } from './document.ts';
+import { MOST_TOLD } from './problem.ts';
 import { DROPPED, type Issue } from './references.ts';
 import { suggest } from './suggest.ts';
 
@@ -23,6 +24,10 @@ export interface Schema {
   readonly pattern?: string;
   /** What is said of a text that the pattern does not fit; left out: what was expected. */
   readonly 'x-mismatch'?: string;
+  /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
+  readonly 'x-meant'?: string;
+  /** The text is a URL, or the beginning of URLs, which has no query of its own. */
+  readonly 'x-url'?: 'whole' | 'base';
 }
 
 export interface Checked {
@@ -77,17 +82,20 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     const given = node as Record<string, unknown>;
     if (schema.patternProperties !== undefined) {
       const [pattern, item] = Object.entries(schema.patternProperties)[0]!;
+      const legal = new RegExp(pattern, 'u');
       for (const [key, child] of Object.entries(given)) {
         const at = [...path, key];
-        if (!new RegExp(pattern, 'u').test(key)) say(at, 'is not a legal name here', { key: true });
-        else if (child !== DROPPED) put(out, key, walk(item, child, at));
+        if (!legal.test(key)) say(at, 'is not a legal name here', { key: true });
+        if (child !== DROPPED) put(out, key, walk(item, child, at));
       }
       return out;
     }
     const properties = schema.properties ?? {};
     for (const key of Object.keys(given)) {
       if (Object.hasOwn(properties, key)) continue;
-      const suggestion = suggest(key, Object.keys(properties));
+      // Only so many are told.
+      const told = problems.length < MOST_TOLD;
+      const suggestion = told ? suggest(key, Object.keys(properties)) : undefined;
       say([...path, key], 'unknown key', { key: true, suggestion });
     }
     for (const [key, child] of Object.entries(properties)) {
@@ -107,11 +115,17 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     }
     if (typeof node !== 'string') return say(path, mismatch(schema, node));
     if (node.length < (schema.minLength ?? 0)) return say(path, 'must not be empty');
-    if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(node)) {
-      const expected = `does not fit. Expected: ${schema.description ?? schema.pattern}`;
-      return say(path, schema['x-mismatch'] ?? expected);
+    if (schema.pattern !== undefined) {
+      const pattern = new RegExp(schema.pattern, 'u');
+      if (!pattern.test(node)) {
+        const expected = `does not fit. Expected: ${schema.description ?? schema.pattern}`;
+        const written = from.has(JSON.stringify(path)) ? '' : node;
+        const suggestion = meant(written, schema['x-meant'], pattern);
+        return say(path, schema['x-mismatch'] ?? expected, { suggestion });
+      }
     }
-    return node;
+    const wrong = schema['x-url'] === undefined ? undefined : faultOfUrl(node, schema['x-url']);
+    return wrong === undefined ? node : say(path, wrong);
   };
 
   const number = (schema: Schema, node: unknown, path: Path): unknown => {
@@ -144,6 +158,27 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
   };
 
   return { value: walk(root, value, []), problems };
+}
+
+/** A text put into the pattern that was expected, where it fits then. */
+function meant(written: string, template: string | undefined, pattern: RegExp): string | undefined {
+  if (template === undefined || !/^[\w.:/-]{1,200}$/.test(written)) return undefined;
+  const filled = template.replace('{}', () => written);
+  return pattern.test(filled) ? filled : undefined;
+}
+
+/** Logs, pages and errors show addresses: nothing secret may stand in one. Says nothing of its content. */
+function faultOfUrl(text: string, kind: 'whole' | 'base'): string | undefined {
+  if (text === 'demo:') return undefined;
+  if (!URL.canParse(text)) return 'is not a URL';
+  const { username, password } = new URL(text);
+  if (username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/.test(text)) {
+    return 'must hold no user name or password: put them under keys or headers, as "authorization: Basic …"';
+  }
+  if (text.includes('#')) return 'must have no #fragment';
+  return kind === 'base' && text.includes('?')
+    ? 'must have no ?query: put it under query'
+    : undefined;
 }
 
 const isMapping = (schema: Schema) => schema.type === 'object';

@@ -74,6 +74,7 @@ export interface ProviderConfig {
   readonly prices: readonly ModelPrice[];
   readonly timeouts: TimeoutsConfig;
   readonly retry: RetryConfig;
+  readonly answers: AnswerLimits;
   readonly transport: TransportConfig;
 }
 
@@ -92,11 +93,27 @@ export interface ModelPrice {
 
 /** Milliseconds; 0 = no limit. */
 export interface TimeoutsConfig {
+  /** Until a new connection stands, TLS included. */
+  readonly connectMs: number;
   /** Until the response headers are here. */
   readonly firstByteMs: number;
   /** Between two chunks of a stream. */
   readonly idleMs: number;
+  /** Of an answer that has begun: without a word of it, whatever keeps the connection alive. */
+  readonly contentMs: number;
   readonly totalMs: number;
+}
+
+/** How large an upstream's answer may be (`limits` of the file). */
+export interface AnswerLimits {
+  /** Of an answer that is read as a whole, and of the text of one that is translated; decompressed. */
+  readonly bytes: number;
+  /** Of one event of a stream, and of all that says nothing. */
+  readonly frameBytes: number;
+  /** Of all header lines, those of informational answers included. */
+  readonly headerBytes: number;
+  /** How many header lines there may be. */
+  readonly headers: number;
 }
 
 export interface RetryConfig {
@@ -330,13 +347,21 @@ export interface LimitsConfig {
   readonly toolText: number;
   /** Requests at the same time over all providers; 0 = no limit. */
   readonly concurrency: number;
+  /** A client's connection without a request; 0 = no limit. */
+  readonly idleConnectionMs: number;
+  /** Until the next 64 KB of a request's body; 0 = no limit. */
+  readonly idleBodyMs: number;
+  /** Of bodies that are still coming, of all clients together; 0 = no limit. */
+  readonly unfinishedBytes: number;
+  /** How long SIGTERM lets a server go on as one that is not ready, before it stops listening. */
+  readonly drainDelayMs: number;
   /** How long SIGTERM waits for open streams. */
   readonly drainMs: number;
 }
 
 /** What models are told of the tools of a chat app's conversation. */
 export interface ConversationConfig {
-  readonly locale: 'zh' | 'en';
+  readonly locale: 'auto' | 'zh' | 'en';
   /** Words in place of the locale's, by name. */
   readonly texts: Readonly<Record<string, string | undefined>>;
 }

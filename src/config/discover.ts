@@ -1,5 +1,6 @@
 /** Providers without a file: from keys in the environment and from servers on this machine; else the demo. */
 
+import { readUpTo } from '../lib/read-up-to.ts';
 import type { Environment } from './environment.ts';
 import { PRESETS } from './presets.ts';
 
@@ -13,7 +14,8 @@ export interface Discovery {
   readonly routes: readonly unknown[];
 }
 
-interface Found {
+/** A provider in the words of the file. */
+export interface Found {
   readonly name: string;
   readonly entry: Readonly<Record<string, unknown>>;
   /** Which names go there. */
@@ -38,6 +40,8 @@ const BY_KEY = [
   'together',
 ];
 const LOCAL = ['ollama', 'lmstudio', 'llamacpp', 'vllm'];
+/** Ports that newer releases of a server listen on by default. */
+const OTHER_PORTS: Readonly<Record<string, readonly number[]>> = { llamacpp: [9931] };
 
 /** Names that agents ask for unless told otherwise; they go to whatever model there is. */
 const AGENT_DEFAULTS = ['claude-*', 'gpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', 'gemini-*'];
@@ -66,11 +70,19 @@ function keyed(environment: Environment): readonly Found[] {
 
 /** Local servers that answer like one, with the models that they have; those without any are left out. */
 export async function probe(fetch: Fetch): Promise<readonly Found[]> {
+  const places = LOCAL.flatMap((preset) => {
+    const base = PRESETS[preset]!.endpoints['openai-chat']!.baseUrl;
+    const others = (OTHER_PORTS[preset] ?? []).map((port) => ({
+      name: `${preset}-${port}`,
+      base: base.replace(/:\d+/, `:${port}`),
+      entry: { preset, base_url: base.replace(/:\d+/, `:${port}`) },
+    }));
+    return [{ name: preset, base, entry: { preset } }, ...others];
+  });
   const answers = await Promise.all(
-    LOCAL.map(async (name): Promise<Found[]> => {
-      const base = PRESETS[name]!.endpoints['openai-chat']!.baseUrl;
+    places.map(async ({ name, base, entry }): Promise<Found[]> => {
       const models = await listModels(`${base}/models`, fetch);
-      return models.length === 0 ? [] : [{ name, entry: { preset: name, models }, models }];
+      return models.length === 0 ? [] : [{ name, entry: { ...entry, models }, models }];
     }),
   );
   return answers.flat();
@@ -86,10 +98,15 @@ async function listModels(url: string, fetch: Fetch): Promise<readonly string[]>
   return Promise.race([answer().catch(() => []), late]);
 }
 
+// The longest lists of models are some hundred KB.
+const LIST_BYTES = 16 * 1024 * 1024;
+
 async function readModels(response: Response): Promise<readonly string[]> {
   // Another hopgate may stand on the port: sending requests round in a circle helps nobody.
   if (!response.ok || response.headers.has('x-hopgate-request-id')) return [];
-  const body: unknown = await response.json();
+  const { bytes, truncated } = await readUpTo(response.body, LIST_BYTES);
+  if (truncated) return [];
+  const body: unknown = JSON.parse(new TextDecoder().decode(bytes));
   if (typeof body !== 'object' || body === null) return [];
   const { object, data } = body as { object?: unknown; data?: unknown };
   if (object !== 'list' || !Array.isArray(data)) return [];

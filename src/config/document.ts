@@ -13,7 +13,7 @@ import {
 } from 'yaml';
 import { bringForwards, CONFIG_MIGRATIONS, type ConfigMigration, type Form } from './migrations.ts';
 import { MOST_TOLD, type Problem } from './problem.ts';
-import { faultOfText, faultsOfDocument } from './yaml-bounds.ts';
+import { type Fault, faultOfText, faultsOfDocument } from './yaml-bounds.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -58,14 +58,17 @@ export function readYaml(
     offset: pos[0],
     message,
   }));
-  const faults = tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
-  const problems = faults
-    .toSorted((a, b) => a.offset - b.offset)
+  const faults: readonly Fault[] =
+    tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
+  const problems = whatMatters(faults.toSorted((a, b) => a.offset - b.offset))
     .slice(0, MOST_TOLD)
     .map((fault): Problem => {
       const place = placeOf(fault.offset);
       const hint = referenceInFlow(rows[place.line - 1] ?? '') ? FLOW_HINT : '';
-      return { path: '', ...place, message: `${sentence(fault.message)}${hint}` };
+      const { suggestion, first } = fault;
+      const before = first === undefined ? '' : `, in line ${placeOf(first).line}`;
+      const message = `${sentence(fault.message)}${before}${hint}`;
+      return { path: '', ...place, message, ...(suggestion === undefined ? {} : { suggestion }) };
     });
   if (tooMuch !== undefined) {
     const before = text.slice(0, tooMuch.offset);
@@ -136,6 +139,23 @@ const FLOW_HINT = ' (inside { } and [ ], put ${…} in quotes)';
 function referenceInFlow(row: string): boolean {
   const bracket = row.search(/[{[]/);
   return bracket >= 0 && row.lastIndexOf('${') > bracket;
+}
+
+const TABS = /^Tabs are not allowed/;
+const STAR = 'Alias cannot be an empty string';
+
+/** Tabs are told once, since what is said behind them follows from them; a bare star in words that help. */
+function whatMatters(faults: readonly Fault[]): readonly Fault[] {
+  const tabs = faults.filter(({ message }) => TABS.test(message));
+  const [tab] = tabs;
+  if (tab !== undefined) {
+    const more = tabs.length > 1 ? ` (${tabs.length} lines begin so)` : '';
+    return [{ offset: tab.offset, message: `a tab cannot indent a line: use spaces${more}` }];
+  }
+  const star = faults.find(({ message }) => message.startsWith(STAR));
+  if (star === undefined) return faults;
+  const message = 'a * alone means something else in YAML: put it in quotes';
+  return [{ offset: star.offset, message, suggestion: '"*"' }];
 }
 
 const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key);

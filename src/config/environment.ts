@@ -18,7 +18,10 @@ export interface Environment {
   readonly configPath: string | undefined;
   /** `$XDG_CONFIG_HOME`, default `~/.config`. */
   readonly configHome: string;
-  /** `$RCC_TOOL_TEXT_LIMIT`, characters, 0 = none; undefined when unset or not a whole number. */
+  /**
+   * `$HOPGATE_TOOL_TEXT_LIMIT`, characters, 0 = none; undefined when unset or not a whole number. Its older
+   * name `$RCC_TOOL_TEXT_LIMIT` counts where it is not set.
+   */
   readonly toolTextLimit: number | undefined;
   /** Is there a proxy for URLs of this scheme (`https:`) in the usual variables? */
   proxies(scheme: string): boolean;
@@ -33,7 +36,11 @@ export function environmentFrom(
 ): Environment {
   const variable = (name: string) =>
     (Object.hasOwn(variables, name) ? variables[name] : undefined) || undefined;
-  const limit = variable('RCC_TOOL_TEXT_LIMIT')?.trim() ?? '';
+  const limit = (
+    variable('HOPGATE_TOOL_TEXT_LIMIT') ??
+    variable('RCC_TOOL_TEXT_LIMIT') ??
+    ''
+  ).trim();
   const force = variable('FORCE_COLOR');
   return {
     variable,

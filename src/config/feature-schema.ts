@@ -16,6 +16,7 @@ import {
 import { httpTools, mcpServers, webFetch } from './server-tool-schema.ts';
 
 export const DEFAULT_BODY_BYTES = 52_428_800;
+export const DEFAULT_UNFINISHED_BYTES = 268_435_456;
 export const DEFAULT_TOOL_TEXT = 8192;
 
 export const SAMPLE_MODES = ['off', 'errors', 'all'] as const;
@@ -33,11 +34,15 @@ export const samples = closed(
       90,
     ),
     max_bytes: byDefault(
-      count('The oldest are deleted above this size, failed ones last; 0 = no limit.'),
+      count(
+        'The oldest are deleted above this size, failed ones last; under a flood it is passed by a tenth at most, and by what is being written. 0 = no limit.',
+      ),
       2 ** 31,
     ),
     max_count: byDefault(
-      count('The oldest are deleted above this number, failed ones counted apart; 0 = no limit.'),
+      count(
+        'The oldest are deleted above this number, failed ones counted apart; under a flood it is passed by a tenth and a few hundred at most. 0 = no limit.',
+      ),
       20_000,
     ),
     redact: byDefault(
@@ -145,8 +150,11 @@ const replacement = (words: string) => optional(text(words), 'as the locale says
 export const conversation = closed(
   {
     locale: byDefault(
-      choice(['zh', 'en'], 'The language in which models are told of their conversation tools.'),
-      'zh',
+      choice(
+        ['auto', 'zh', 'en'],
+        'The language in which models are told of their conversation tools; auto: that of the conversation.',
+      ),
+      'auto',
     ),
     texts: byDefault(
       closed(
@@ -168,11 +176,57 @@ export const limits = closed(
       8,
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
+    answer_bytes: byDefault(
+      count(
+        "The largest answer of an upstream that is read as a whole, and the most text of a stream that is translated. Counted decompressed; beyond it the upstream's connection is cut, and the client gets an error.",
+        1024,
+      ),
+      DEFAULT_BODY_BYTES,
+    ),
+    frame_bytes: byDefault(
+      count(
+        "The largest single event of an upstream's stream, and the most bytes of a stream that say nothing (comments, pings, empty frames).",
+        1024,
+      ),
+      33_554_432,
+    ),
+    header_bytes: byDefault(count("The most bytes of an upstream's headers.", 1024), 65_536),
+    headers: byDefault(count("The most header lines of an upstream's answer.", 16), 256),
     tool_text: optional(
       count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
-      `$RCC_TOOL_TEXT_LIMIT, else ${DEFAULT_TOOL_TEXT}`,
+      `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
     ),
     concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
+    idle_connection: byDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 255,
+        description:
+          "Seconds after which a client's connection without a request is closed, or up to eight later; 0 = never.",
+      }),
+      75,
+    ),
+    idle_body: byDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 255,
+        description:
+          'Seconds in which 64 KB of a request body (or all of it) must come, else its connection is closed (or up to eight later); 0 = no limit.',
+      }),
+      30,
+    ),
+    unfinished_bytes: byDefault(
+      count(
+        'Bytes of request bodies that are still coming, of all clients together; what would be more gets a 503. 0 = no limit.',
+      ),
+      DEFAULT_UNFINISHED_BYTES,
+    ),
+    drain_delay: byDefault(
+      seconds(
+        'Seconds that a stopping server goes on taking requests while /readyz says 503, so that a load balancer sees it.',
+      ),
+      0,
+    ),
     drain: byDefault(seconds('Seconds that a stopping server waits for open streams.'), 30),
   },
   'Limits.',

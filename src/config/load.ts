@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { check, type Schema } from './check.ts';
 import type { Config, ConfigSource } from './config.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './discover.ts';
-import { pathText, readYaml, type YamlDocument } from './document.ts';
+import { type Path, pathText, readYaml, type YamlDocument } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
 import type { ConfigMigration, Form } from './migrations.ts';
 import { MOST_TOLD, type Problem } from './problem.ts';
@@ -180,16 +180,50 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const checked = check(fileSchema as Schema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
   const warnings = [...dated, ...referenced.warnings];
-  if (found.length > 0) return fail(inOrder(found.slice(0, MOST_TOLD).map(place)), warnings);
-  const findings = { problems: [] as Issue[], warnings };
+  const findings = { problems: [] as Issue[], warnings, origins: referenced.origins };
   const source: ConfigSource = {
     kind: discovered?.kind ?? 'file',
     path: file,
   } as ConfigSource;
+  if (found.length > 0) {
+    const more = furtherProblems(checked.value as FileConfig, source, environment, found);
+    return fail(inOrder([...found, ...more].slice(0, MOST_TOLD).map(place)), warnings);
+  }
   const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
   return findings.problems.length > 0
     ? fail(inOrder(findings.problems.slice(0, MOST_TOLD).map(place)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
+}
+
+/**
+ * What is wrong beside what does not fit the schema, so that a file is mended in one round. Where too
+ * little of it is left to tell, that is left out, as is everything about a part that has a problem already.
+ */
+function furtherProblems(
+  value: FileConfig,
+  source: ConfigSource,
+  environment: Environment,
+  found: readonly Issue[],
+): readonly Issue[] {
+  if (found.length >= MOST_TOLD) return [];
+  // Without their providers all routes would be to blame.
+  const unnamed = ({ path, suggestion }: Issue) =>
+    path.length === 1 && (path[0] === 'providers' || suggestion === 'providers');
+  if (found.some(unnamed)) return [];
+  const findings = { problems: [] as Issue[], warnings: [] as Issue[] };
+  try {
+    resolveConfig(value, source, environment, findings);
+  } catch {
+    // A part that did not fit is missing in the value.
+  }
+  const told = found.map(({ path }) => path);
+  return findings.problems.filter(({ path }) => !told.some((other) => areRelated(path, other)));
+}
+
+/** One path leads to the other, or to its neighbour. */
+function areRelated(a: Path, b: Path): boolean {
+  const shared = Math.min(a.length, Math.max(1, b.length - 1));
+  return a.slice(0, shared).every((step, i) => step === b[i]);
 }
 
 /** A file that a newer program wrote: its other keys may mean anything, so nothing else is said of it. */

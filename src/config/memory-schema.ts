@@ -12,7 +12,13 @@ import {
   text,
 } from './schema-words.ts';
 
-const address = (description: string) => Type.String({ pattern: '^https?://.+$', description });
+const address = (description: string) =>
+  Type.String({
+    pattern: '^https?://.+$',
+    'x-mismatch': 'must begin with https:// or http://',
+    'x-url': 'whole',
+    description,
+  });
 
 const embeddings = closed(
   {

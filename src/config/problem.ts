@@ -15,6 +15,14 @@ export interface Problem {
 /** More of them help nobody, and a file that is none at all can have one for every character. */
 export const MOST_TOLD = 100;
 
+/** `unknown key (did you mean "protocol"?)`: what is wrong, without where. */
+export function wordsOf({ message, suggestion }: Pick<Problem, 'message' | 'suggestion'>): string {
+  if (suggestion === undefined) return message;
+  // Where the quotes are what was missing they stand in the suggestion itself.
+  const meant = suggestion.startsWith('"') ? suggestion : `"${suggestion}"`;
+  return `${message} (did you mean ${meant}?)`;
+}
+
 /** `hopgate.yaml:12:3: providers.glm.protocl: unknown key (did you mean "protocol"?)`. */
 export function describeProblem(problem: Problem, file?: string): string {
   const place =
@@ -24,6 +32,5 @@ export function describeProblem(problem: Problem, file?: string): string {
         ? ''
         : `${file}: `;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  const hint = problem.suggestion === undefined ? '' : ` (did you mean "${problem.suggestion}"?)`;
-  return `${place}${path}${problem.message}${hint}`;
+  return `${place}${path}${wordsOf(problem)}`;
 }

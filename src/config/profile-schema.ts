@@ -60,6 +60,12 @@ export const profileFacts = {
       description: 'Messages: the output cap when the client named none.',
     }),
   ),
+  leastMaxTokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Responses: the least output cap that the vendor takes.',
+    }),
+  ),
   toolChoices: Type.Optional(
     Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
       description: 'Tool choices that the vendor takes.',
@@ -82,13 +88,21 @@ export const profileFacts = {
   streamUsage: flag('Chat: asks for usage in streams with stream_options.include_usage.'),
   parallelToolsParam: flag('Takes parallel_tool_calls / disable_parallel_tool_use.'),
   strictTools: flag('Takes `strict` on function tools.'),
+  rootUnions: flag("Takes anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
+  fileIds: flag('Chat: knows the ids of files that a Responses client names.'),
   jsonSchema: flag('Takes json_schema output formats.'),
   developerRole: flag('Chat: knows the role developer.'),
-  systemTurns: flag('Messages: takes role system inside messages.'),
+  systemTurns: flag('Takes role system (Chat: developer, too) behind the first message.'),
   images: flag('Images can be sent.'),
   imagesInResults: flag('Images can stand inside tool results.'),
   documents: flag('PDF and other files can be sent.'),
+  assistantLast: flag("Messages: takes a conversation that ends with the assistant's words."),
+  userFirst: flag('Messages: refuses a conversation that the assistant begins.'),
   needsUserTurn: flag('Refuses a conversation without any user message.'),
+  sameRoleTurns: flag(
+    'Chat, Messages: takes neighbouring messages of the user, or of the assistant.',
+  ),
+  parallelCalls: flag('Chat: takes several tool calls in one assistant message of the history.'),
   userAfterTool: flag('A user message may follow tool messages directly.'),
   callIds: oneOf(
     ['nine-alphanumeric', 'short'],
@@ -129,6 +143,18 @@ export const profileFacts = {
         'What one of the codes means.',
       ),
       "The vendor's own error codes.",
+    ),
+  ),
+  errorWords: Type.Optional(
+    named(
+      closed(
+        {
+          kind: choice(ERROR_KINDS, 'What the words mean.'),
+          retryable: flag('Whether the same request can succeed a moment later.'),
+        },
+        'What an error with these words means.',
+      ),
+      "The same by words of the error's message, for what the vendor has no code for.",
     ),
   ),
   leakFamilies: Type.Optional(

@@ -2,9 +2,15 @@
 
 import type { ProfileFacts } from './profile-schema.ts';
 
+/**
+ * From Opus and Sonnet 4.6 on: "This model does not support assistant message prefill. The
+ * conversation must end with a user message."
+ */
+const noPrefill = { assistantLast: false } as const;
 /** From Opus 4.7 on: adaptive thinking only, and no sampling settings at all. */
 const newest = {
   budgetThinking: false,
+  ...noPrefill,
   dropParams: ['temperature', 'top_p', 'top_k'],
 } as const;
 const older = { adaptiveThinking: false, systemTurns: false } as const;
@@ -42,7 +48,12 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
       'claude-3*': { ...older, defaultMaxTokens: 8192 },
       'claude-3-opus*': { defaultMaxTokens: 4096 },
       'claude-3-haiku*': { defaultMaxTokens: 4096 },
-      'claude-*-4-6*': { ...one, efforts: ['low', 'medium', 'high', 'max'], systemTurns: false },
+      'claude-*-4-6*': {
+        ...one,
+        ...noPrefill,
+        efforts: ['low', 'medium', 'high', 'max'],
+        systemTurns: false,
+      },
       'claude-opus-4-7*': newest,
       'claude-opus-4-8*': newest,
       'claude-opus-5*': newest,

@@ -39,6 +39,11 @@ const chat = {
   developerRole: true,
   reasoningField: 'none',
   reasoningParam: 'reasoning_effort',
+  // "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16".
+  leastMaxTokens: 16,
+  // "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+  rootUnions: false,
+  fileIds: true,
   temperature: { min: 0, max: 2 },
   maxStops: 4,
   // Stripped channel marks, and calls glued into prose as JSON.
@@ -66,5 +71,5 @@ export const OPENAI_PROFILES: Profiles = {
   },
   'openai-chat': { ...chat },
   // No `file` parts in Azure's Chat.
-  azure: { ...chat, documents: false },
+  azure: { ...chat, documents: false, fileIds: false },
 };

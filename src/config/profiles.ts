@@ -7,7 +7,7 @@ import type { ProfileFacts } from './profile-schema.ts';
 import { ANTHROPIC_PROFILES } from './profiles-anthropic.ts';
 import { OPENAI_PROFILES } from './profiles-openai.ts';
 import { REASONING_PROFILES } from './profiles-reasoning.ts';
-import { GROQ_ERRORS } from './vendor-errors.ts';
+import { GROQ_ERRORS, TEMPLATE_WORDS } from './vendor-errors.ts';
 
 /** Body keys of OpenAI's own services, for vendors that answer 400 to what they do not know. */
 const OPENAI_ONLY = [
@@ -23,8 +23,35 @@ const OPENAI_ONLY = [
   'web_search_options',
 ] as const;
 
-/** Servers that put messages through a model's own template, which knows system, user, assistant and tool. */
-const template = { developerRole: false } as const;
+/**
+ * Mistral's: "Unexpected role 'user' after role 'tool'", and ids of exactly nine letters and digits.
+ */
+const mistral = { userAfterTool: false, callIds: 'nine-alphanumeric' } as const;
+
+/**
+ * Servers that put messages through a model's own template. It knows system, user, assistant and
+ * tool; many want instructions first ("System message must be at the beginning") and roles in turns
+ * ("roles must alternate"), and no model minds. What only some models' templates refuse goes by name:
+ * llama.cpp hands out the templates, vendors ship the same ones everywhere.
+ */
+const template = {
+  developerRole: false,
+  systemTurns: false,
+  sameRoleTurns: false,
+  errorWords: TEMPLATE_WORDS,
+  models: {
+    '*mistral*': mistral,
+    '*ministral*': mistral,
+    '*mixtral*': mistral,
+    '*magistral*': mistral,
+    '*devstral*': mistral,
+    '*codestral*': mistral,
+    '*pixtral*': mistral,
+    // "This model only supports single tool-calls at once!"
+    '*llama-3*': { parallelCalls: false },
+    '*llama3*': { parallelCalls: false },
+  },
+} as const;
 
 const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   ...OPENAI_PROFILES,
@@ -89,9 +116,7 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     temperature: { min: 0, max: 1.5 },
     streamUsage: false,
     developerRole: false,
-    // "Unexpected role 'user' after role 'tool'", and ids of exactly nine letters and digits.
-    userAfterTool: false,
-    callIds: 'nine-alphanumeric',
+    ...mistral,
     reasoningField: 'none',
     reasoningParam: 'none',
     documents: false,
@@ -106,7 +131,15 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     reasoningField: 'reasoning_content',
     documents: false,
   },
-  llamacpp: { ...template, reasoningField: 'reasoning_content', documents: false },
+  // It also serves Messages, on the same port.
+  llamacpp: {
+    ...template,
+    // An object that names a tool is taken for "auto", and only the server's log says so.
+    toolChoices: ['auto', 'none', 'required'],
+    reasoningField: 'reasoning_content',
+    documents: false,
+    countTokens: true,
+  },
   vllm: { ...template, reasoningField: 'reasoning', documents: false },
   sglang: { ...template, reasoningField: 'reasoning_content', documents: false },
 };

@@ -22,8 +22,14 @@ export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-mes
 export const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
 const timeoutKeys = {
+  connect: seconds(
+    'Seconds until a new connection stands, TLS included; 0 = no limit. Not through a proxy or over HTTP/2.',
+  ),
   first_byte: seconds('Seconds until the response begins; 0 = no limit.'),
   idle: seconds('Seconds between two chunks of a stream; 0 = no limit.'),
+  content: seconds(
+    'Seconds of an answer that has begun without a word of it, whatever comes to keep the connection alive (comments, pings, empty frames); 0 = no limit.',
+  ),
   total: seconds('Seconds for the whole exchange with the upstream; 0 = no limit.'),
 };
 const retryKeys = {
@@ -38,8 +44,10 @@ const inherited = 'that of the top level';
 
 export const timeouts = closed(
   {
+    connect: byDefault(timeoutKeys.connect, 10),
     first_byte: byDefault(timeoutKeys.first_byte, 600),
     idle: byDefault(timeoutKeys.idle, 300),
+    content: optional(timeoutKeys.content, 'first_byte and idle together'),
     total: byDefault(timeoutKeys.total, 0),
   },
   'How long an upstream may take.',
@@ -96,6 +104,9 @@ export const provider = closed(
     base_url: optional(
       Type.String({
         pattern: '^(https?://.+|demo:)$',
+        'x-mismatch': 'must begin with https:// or http://',
+        'x-meant': 'https://{}',
+        'x-url': 'base',
         description:
           "What the vendor's own SDK takes: before /chat/completions or /responses, or before /v1/messages.",
       }),
@@ -145,8 +156,10 @@ export const provider = closed(
     timeouts: byDefault(
       closed(
         {
+          connect: optional(timeoutKeys.connect, inherited),
           first_byte: optional(timeoutKeys.first_byte, inherited),
           idle: optional(timeoutKeys.idle, inherited),
+          content: optional(timeoutKeys.content, inherited),
           total: optional(timeoutKeys.total, inherited),
         },
         'How long this upstream may take.',
@@ -170,7 +183,12 @@ export const provider = closed(
       'a direct connection',
     ),
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
-    concurrency: byDefault(count('Requests at the same time; 0 = no limit.'), 0),
+    concurrency: byDefault(
+      count(
+        'Requests at the same time; 0 = no limit. Where a route has another target with room, further requests go there, else they wait.',
+      ),
+      0,
+    ),
     tls: byDefault(
       closed(
         {

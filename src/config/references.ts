@@ -20,6 +20,8 @@ export interface Referenced {
   readonly value: unknown;
   /** Paths (as JSON) of texts that came, wholly or in part, from elsewhere. */
   readonly from: ReadonlySet<string>;
+  /** By path (as JSON): the reference, of texts that are one and nothing else. */
+  readonly origins: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
   readonly warnings: readonly Issue[];
 }
@@ -39,17 +41,34 @@ export function resolveReferences(
   file: string,
 ): Referenced {
   const from = new Set<string>();
+  const origins = new Map<string, string>();
   const problems: Issue[] = [];
   const warnings: Issue[] = [];
 
   const readText = (text: string, path: Path): string | typeof DROPPED => {
+    const bare = bareVariable(text);
+    if (bare !== undefined && isCredential(path)) {
+      problems.push({ path, message: 'is sent as it stands', suggestion: `\${${bare}}` });
+      return text;
+    }
     if (!text.includes('${')) return text;
+    // Each reference that has no end would be looked for up to the end of the text.
+    if (text.length > LONG && text.lastIndexOf('${') > text.lastIndexOf('}')) {
+      problems.push({ path, message: UNCLOSED });
+      return text;
+    }
+    if (text.replace(REFERENCE, '').includes('${')) {
+      problems.push({ path, message: UNCLOSED });
+      return text;
+    }
     let missing: string | undefined;
     const out = text.replace(REFERENCE, (whole, inner: string | undefined) => {
       if (inner === undefined) return '${';
       const found = lookUp(inner, environment, file);
       if ('value' in found) {
         from.add(JSON.stringify(path));
+        // A default may be a key itself: its text is not told.
+        if (whole === text) origins.set(JSON.stringify(path), whole.replace(/:-[^}]*/, ''));
         return found.value;
       }
       missing ??= found.missing;
@@ -72,8 +91,21 @@ export function resolveReferences(
       Object.entries(node).map(([key, child]) => [key, walk(child, [...path, key])]),
     );
   };
-  return { value: walk(value, []), from, problems, warnings };
+  return { value: walk(value, []), from, origins, problems, warnings };
 }
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+const UNCLOSED = 'has a "${" without its "}" (a "${" of its own is written "$${")';
+
+const LONG = 10_000;
+
+/** `$NAME`, or `Bearer $NAME`: how a shell has it. */
+const bareVariable = (text: string): string | undefined =>
+  /^(?:Bearer )?\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(text)?.[1];
+
+/** A place for something secret: nobody means a dollar sign and a name there. */
+const isCredential = (path: Path): boolean =>
+  path.some((step) => step === 'keys' || step === 'key' || step === 'headers');
 
 type Found = { readonly value: string } | { readonly missing: string };
 

@@ -27,12 +27,24 @@ export interface LiveConfig {
   reload(): Promise<ReloadResult>;
   /** Calls `listener` after every reload that worked; returns the end of the subscription. */
   subscribe(listener: (config: Config, result: ReloadResult) => void): () => void;
+  /**
+   * As long as nothing but the demo model is there, looks for keys and local servers again: a server may
+   * start later, or be loading still. The pauses grow. `report` gets what came of a find.
+   */
+  seek(report: (result: ReloadResult) => void, times?: Partial<SeekTimes>): void;
   /** Begins to watch the file, if there is one; `report` gets the outcome of every reload that it causes. */
   watch(report: (result: ReloadResult) => void, times?: Partial<WatchTimes>): void;
   /** Stops watching. */
   close(): void;
 }
 
+/** Milliseconds between two looks. */
+export interface SeekTimes {
+  readonly first: number;
+  readonly most: number;
+}
+
+const SEEK_TIMES: SeekTimes = { first: 2000, most: 60_000 };
 const WATCH_TIMES: WatchTimes = { debounceMs: 150, pollMs: 2000 };
 
 /**
@@ -78,7 +90,26 @@ export function liveConfig(
     return next;
   };
 
+  const isDemo = ({ source }: Config) => source.kind === 'demo';
+  let seeking: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+
   return {
+    seek(report, times) {
+      const { first, most } = { ...SEEK_TIMES, ...times };
+      let pause = first;
+      const look = async (): Promise<void> => {
+        const found = await loadConfig(again);
+        if (closed || !isDemo(current)) return;
+        if (found.ok && !isDemo(found.config)) report(await reload());
+        pause = Math.min(most, pause * 2);
+        if (!closed && isDemo(current)) later();
+      };
+      const later = () => {
+        seeking = setTimeout(() => void look(), pause);
+      };
+      if (isDemo(current)) later();
+    },
     get current() {
       return current;
     },
@@ -101,6 +132,8 @@ export function liveConfig(
       seen = contentOf(file);
     },
     close() {
+      closed = true;
+      clearTimeout(seeking);
       endWatch?.();
       endWatch = undefined;
     },

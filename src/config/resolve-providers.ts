@@ -1,6 +1,7 @@
 /** Providers of the file, with presets, profiles and inherited settings filled in. */
 
 import { memberOf } from '../lib/json-members.ts';
+import { withoutTrailing } from '../lib/trim-end.ts';
 import type { ModelPrice, ProviderConfig, RetryConfig, TimeoutsConfig } from './config.ts';
 import type { Path } from './document.ts';
 import type { Environment } from './environment.ts';
@@ -19,12 +20,17 @@ type FileProvider = FileConfig['providers'][string];
 export interface Findings {
   readonly problems: Issue[];
   readonly warnings: Issue[];
+  /** As {@link Referenced} has them. */
+  readonly origins?: ReadonlyMap<string, string>;
 }
 
 export const ms = (seconds: number) => Math.round(seconds * 1000);
 
 export const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] | undefined =>
   value === undefined || Array.isArray(value) ? (value as readonly T[] | undefined) : [value as T];
+
+/** Profiles on the way from one to the first of them. */
+const MOST_PARENTS = 50;
 
 /** The profiles of the program with those of the file laid over them. */
 export function resolveProfiles(
@@ -33,14 +39,26 @@ export function resolveProfiles(
 ): Readonly<Record<string, ProfileFacts>> {
   const own = file.profiles;
   const done: Record<string, ProfileFacts> = { ...PROFILES };
+  const known = new Map<string, ProfileFacts>();
   const resolve = (name: string, seen: readonly string[]): ProfileFacts => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const told = findings.problems.length;
+    const facts = resolveAnew(name, seen);
+    // A circle is told of for each profile in it.
+    if (findings.problems.length === told) known.set(name, facts);
+    return facts;
+  };
+  const resolveAnew = (name: string, seen: readonly string[]): ProfileFacts => {
     const written = Object.hasOwn(own, name) ? own[name] : undefined;
     if (written === undefined) return memberOf(PROFILES, name) ?? { name };
     const { extends: parent, models, ...facts } = written;
     const path: Path = ['profiles', name, 'extends'];
     let base: ProfileFacts = Object.hasOwn(PROFILES, name) ? PROFILES[name]! : { name };
     if (parent !== undefined && parent !== name) {
-      if (seen.includes(parent)) {
+      if (seen.length > MOST_PARENTS) {
+        findings.problems.push({ path, message: `extends more than ${MOST_PARENTS} others` });
+      } else if (seen.includes(parent)) {
         findings.problems.push({ path, message: 'goes round in a circle' });
       } else if (!Object.hasOwn(own, parent) && !Object.hasOwn(PROFILES, parent)) {
         findings.problems.push(unknownProfile(path, parent, own));
@@ -69,9 +87,15 @@ export function resolveRetry(own: FileProvider['retry'] | undefined, base: FileC
 }
 
 function resolveTimeouts(own: FileProvider['timeouts'], base: FileConfig['timeouts']) {
+  const firstByteMs = ms(own.first_byte ?? base.first_byte);
+  const idleMs = ms(own.idle ?? base.idle);
+  const content = own.content ?? base.content;
+  const unlimited = firstByteMs === 0 || idleMs === 0;
   const timeouts: TimeoutsConfig = {
-    firstByteMs: ms(own.first_byte ?? base.first_byte),
-    idleMs: ms(own.idle ?? base.idle),
+    connectMs: ms(own.connect ?? base.connect),
+    firstByteMs,
+    idleMs,
+    contentMs: content !== undefined ? ms(content) : unlimited ? 0 : firstByteMs + idleMs,
     totalMs: ms(own.total ?? base.total),
   };
   return timeouts;
@@ -119,7 +143,7 @@ export function resolveProvider(
   return {
     name,
     protocol,
-    baseUrl: baseUrl === 'demo:' ? baseUrl : baseUrl.replace(/\/+$/, ''),
+    baseUrl: baseUrl === 'demo:' ? baseUrl : withoutTrailing(baseUrl, '/'),
     keys,
     auth,
     profile,
@@ -133,6 +157,12 @@ export function resolveProvider(
     ),
     timeouts: resolveTimeouts(own.timeouts, file.timeouts),
     retry: resolveRetry(own.retry, file.retry),
+    answers: {
+      bytes: file.limits.answer_bytes,
+      frameBytes: file.limits.frame_bytes,
+      headerBytes: file.limits.header_bytes,
+      headers: file.limits.headers,
+    },
     transport: {
       ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
       http2: own.http2,
@@ -206,12 +236,17 @@ function resolveKeys(
   findings: Findings,
 ): readonly Secret[] {
   const written = listOf(own.keys);
-  if (written !== undefined) return written.map((key) => new Secret(key));
+  if (written !== undefined) {
+    return written.map((key, index) => {
+      const at = Array.isArray(own.keys) ? [...path, 'keys', index] : [...path, 'keys'];
+      return new Secret(key, findings.origins?.get(JSON.stringify(at)));
+    });
+  }
   for (const variable of preset?.variables ?? []) {
     const value = environment.variable(variable);
     if (value === undefined) continue;
     checkVariable(variable, value, path, findings);
-    return [new Secret(value)];
+    return [new Secret(value, `$${variable}`)];
   }
   return [];
 }

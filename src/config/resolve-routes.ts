@@ -1,7 +1,9 @@
 /** Routes and aliases of the file: texts to ranges and windows, and every name checked against what exists. */
 
+import { globTest, isGlob } from '../lib/glob.ts';
 import type { NumberRange, RouteConfig, RouteTo, TimeWindow, WhenConfig } from './config.ts';
 import type { Path } from './document.ts';
+import { MOST_TOLD } from './problem.ts';
 import { type Findings, listOf } from './resolve-providers.ts';
 import { DAYS } from './route-schema.ts';
 import type { FileConfig } from './schema.ts';
@@ -11,6 +13,8 @@ type FileRoute = FileConfig['routes'][number];
 type FileWhen = NonNullable<FileRoute['when']>;
 /** The names of the file's providers, those with a problem of their own included. */
 export type Names = ReadonlySet<string>;
+/** What each provider lists. */
+type Lists = Readonly<Record<string, { readonly models: readonly string[] }>>;
 
 const UNITS: Readonly<Record<string, number>> = { k: 1000, m: 1_000_000 };
 
@@ -24,7 +28,7 @@ export function parseRange(written: string | number | boolean): NumberRange | un
   }
   if (typeof written === 'number') return { min: written, max: written };
   const parts =
-    /^\s*([<>]=?|=)?\s*(\d+(?:\.\d+)?)([km]?)\s*(?:(\.\.)\s*(\d+(?:\.\d+)?)([km]?)\s*)?$/i.exec(
+    /^\s*(?:([<>]=?|=)\s*)?(\d+(?:\.\d+)?)([km]?)\s*(?:(\.\.)\s*(\d+(?:\.\d+)?)([km]?)\s*)?$/i.exec(
       written,
     );
   if (parts === null) return undefined;
@@ -54,6 +58,7 @@ export function resolveRoutes(
   file: FileConfig,
   providers: Names,
   findings: Findings,
+  lists: Lists = {},
 ): readonly RouteConfig[] {
   let open: string | undefined;
   return file.routes.map((route, index) => {
@@ -69,6 +74,7 @@ export function resolveRoutes(
       const place: Path = Array.isArray(route.to) ? [...path, 'to', at] : [...path, 'to'];
       const within: Path = typeof one === 'string' ? place : [...place, 'target'];
       checkTarget(target.target, within, providers, findings);
+      doubtTarget(target.target, within, lists, findings);
       return target;
     });
     if (to.length > 0 && to.every((one) => one.weight === 0)) {
@@ -84,6 +90,37 @@ export function resolveRoutes(
   });
 }
 
+const digits = (text: string) => text.replace(/\D/g, '');
+
+/** Warns of a target that is legal and hardly meant. */
+function doubtTarget(target: string, path: Path, lists: Lists, { warnings }: Findings): void {
+  const slash = target.indexOf('/');
+  const [provider, model] = [target.slice(0, slash), target.slice(slash + 1)];
+  const [before = '', behind] = model.split('*');
+  if (behind !== undefined) {
+    // A path before the star ("anthropic/*") is how some vendors name things.
+    if (before === '' || before.endsWith('/')) return;
+    const message = `the * stands for the whole name that was asked for: "${before}x" becomes "${before}${before}x"`;
+    warnings.push({ path, message, suggestion: `${provider}/*` });
+    return;
+  }
+  const names = (
+    Object.hasOwn(lists, provider) ? lists[provider]!.models : []
+  ) as readonly string[];
+  const known = names.some((name) =>
+    isGlob(name) ? name !== '*' && globTest(name)(model) : name === model,
+  );
+  if (known || warnings.length >= MOST_TOLD) return;
+  const near = suggest(
+    model,
+    names.filter((name) => !isGlob(name)),
+  );
+  // Another version is another model, not a slip.
+  if (near === undefined || digits(near) !== digits(model)) return;
+  const message = `${provider} does not list the model "${model}"`;
+  warnings.push({ path, message, suggestion: `${provider}/${near}` });
+}
+
 /** Says so when `provider/model` names no provider. */
 export function checkTarget(
   target: string,
@@ -94,7 +131,8 @@ export function checkTarget(
   const slash = target.indexOf('/');
   const provider = slash < 0 ? target : target.slice(0, slash);
   if (slash > 0 && slash < target.length - 1 && providers.has(provider)) return;
-  const near = suggest(provider, providers);
+  // Only so many are told.
+  const near = findings.problems.length < MOST_TOLD ? suggest(provider, providers) : undefined;
   findings.problems.push({
     path,
     message:
@@ -224,21 +262,37 @@ function isZone(zone: string): boolean {
   }
 }
 
+/** The names that lead into a circle; each name is walked over once. */
+function namesInCircles(aliases: Readonly<Record<string, string>>): ReadonlySet<string> {
+  const circular = new Set<string>();
+  const known = new Set<string>();
+  for (const name of Object.keys(aliases)) {
+    const way = new Set<string>();
+    let next: string | undefined = name;
+    while (next !== undefined && Object.hasOwn(aliases, next) && !known.has(next)) {
+      if (way.has(next)) break;
+      way.add(next);
+      next = aliases[next];
+    }
+    const inCircle = next !== undefined && (way.has(next) || circular.has(next));
+    for (const one of way) {
+      known.add(one);
+      if (inCircle) circular.add(one);
+    }
+  }
+  return circular;
+}
+
 /** The aliases, with circles found. */
 export function resolveAliases(
   file: FileConfig,
   providers: Names,
   findings: Findings,
 ): Readonly<Record<string, string>> {
-  for (const [name, first] of Object.entries(file.aliases)) {
-    const seen = new Set([name]);
-    let next: string | undefined = first;
-    while (next !== undefined && !seen.has(next)) {
-      seen.add(next);
-      next = Object.hasOwn(file.aliases, next) ? file.aliases[next] : undefined;
-    }
+  const circular = namesInCircles(file.aliases);
+  for (const name of Object.keys(file.aliases)) {
     const path: Path = ['aliases', name];
-    if (next !== undefined) {
+    if (circular.has(name)) {
       findings.problems.push({ path, message: 'goes round in a circle' });
     } else if (name.includes('/') && providers.has(name.slice(0, name.indexOf('/')))) {
       findings.warnings.push({

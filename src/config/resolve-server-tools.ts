@@ -1,6 +1,7 @@
 /** The file's web_fetch, HTTP tools and MCP servers as the program uses them. */
 
 import type { JsonObject } from '../lib/json.ts';
+import { schemaProblems } from '../lib/json-schema-problems.ts';
 import type {
   HttpToolConfig,
   McpServerConfig,
@@ -104,6 +105,8 @@ function checkSchema(
   const say = (at: Path, message: string) =>
     findings.problems.push({ path: [...path, ...at], message });
   if (schema.type !== 'object') say([], 'must have type: object');
+  // It is enforced before every call: what cannot be enforced is no rule.
+  for (const { path: at, message } of schemaProblems(schema as JsonObject)) say(at, message);
   const inUrl = new Set([...url.matchAll(PLACEHOLDER)].map(([, name]) => name));
   for (const [name, property] of Object.entries(propertiesOf(schema))) {
     const place = property['x-in'];

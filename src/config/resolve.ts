@@ -1,6 +1,8 @@
 /** The checked content of a file as a Config. */
 
+import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { withoutTrailing } from '../lib/trim-end.ts';
 import type {
   Config,
   ConfigSource,
@@ -13,6 +15,7 @@ import type {
 import type { Path } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
 import { DEFAULT_TOOL_TEXT } from './feature-schema.ts';
+import { warnOfKeys } from './key-warnings.ts';
 import { resolveMemory } from './resolve-memory.ts';
 import {
   checkVariable,
@@ -27,6 +30,7 @@ import { checkTarget, type Names, resolveAliases, resolveRoutes } from './resolv
 import { resolveReachingTools } from './resolve-server-tools.ts';
 import type { FileConfig } from './schema.ts';
 import { Secret } from './secret.ts';
+import { isLoopback } from './servable.ts';
 
 /** The Config, frozen through and through; of use only when no problem was found. */
 export function resolveConfig(
@@ -48,6 +52,7 @@ export function resolveConfig(
       ? join(environment.home, fallback)
       : expandHome(written, environment.userHome);
   const listen = resolveListen(file.listen, findings);
+  checkKeys(file, findings);
   const keys = file.auth.keys.map((key, index) =>
     typeof key === 'string'
       ? { name: `key ${index + 1}`, key: new Secret(key), sees: 'own' as const }
@@ -58,6 +63,7 @@ export function resolveConfig(
           ...(key.spaces === undefined ? {} : { spaces: key.spaces }),
         },
   );
+  warnOfKeys(file, findings);
   if (keys.length === 0 && !isLoopback(listen.host)) {
     findings.warnings.push({
       path: ['listen'],
@@ -69,7 +75,7 @@ export function resolveConfig(
     source,
     listen,
     providers,
-    routes: resolveRoutes(file, names, findings),
+    routes: resolveRoutes(file, names, findings, providers),
     aliases: resolveAliases(file, names, findings),
     modelList: { claudeAliases: file.model_list.claude_aliases },
     categories: {
@@ -93,6 +99,10 @@ export function resolveConfig(
       bodyBytes: file.limits.body_bytes,
       toolText: file.limits.tool_text ?? environment.toolTextLimit ?? DEFAULT_TOOL_TEXT,
       concurrency: file.limits.concurrency,
+      idleConnectionMs: ms(file.limits.idle_connection),
+      idleBodyMs: ms(file.limits.idle_body),
+      unfinishedBytes: file.limits.unfinished_bytes,
+      drainDelayMs: ms(file.limits.drain_delay),
       drainMs: ms(file.limits.drain),
     },
     retry: resolveRetry(undefined, file.retry),
@@ -106,16 +116,52 @@ export function resolveConfig(
   });
 }
 
+// What `printf %s "$UNSET" | sha256sum` gives.
+const NOTHING = `sha256:${new Bun.CryptoHasher('sha256').update('').digest('hex')}`;
+
+/** Gateway keys that would let anybody in, or nobody, and names that say nothing. */
+function checkKeys(file: FileConfig, findings: Findings): void {
+  const names = new Set<string>();
+  for (const [index, entry] of file.auth.keys.entries()) {
+    const plain = typeof entry === 'string';
+    const path: Path = ['auth', 'keys', index, ...(plain ? [] : ['key'])];
+    const key = (plain ? entry : entry.key).trim();
+    const problem = (message: string) => findings.problems.push({ path, message });
+    if (key === '') problem('is blank');
+    else if (key.toLowerCase() === NOTHING) {
+      problem('is the digest of nothing: the key was empty when it was made');
+    } else if (/^sha256:/i.test(key) && !/^sha256:[0-9a-f]{64}$/i.test(key)) {
+      problem('begins with sha256: and must go on with the 64 hexadecimal digits of a digest');
+    }
+    if (plain) continue;
+    if (names.has(entry.name)) {
+      findings.warnings.push({
+        path: ['auth', 'keys', index, 'name'],
+        message: `another key has the name ${JSON.stringify(entry.name)}: what is stored belongs to both, and each may only what both may`,
+      });
+    }
+    names.add(entry.name);
+  }
+}
+
 /** `host:port`, `:port`, `[::1]:port`, a host, or a port. */
 export function parseListen(written: string | number): Listen | undefined {
   const parts = /^(?:(\[[^\]]+\]|[^:]*):)?(\d+)$/.exec(String(written).trim());
   if (parts === null) {
     const host = String(written).trim();
-    return /^[A-Za-z0-9.-]+$/.test(host) ? { host, port: 5520 } : undefined;
+    return isHost(host) ? { host, port: 5520 } : undefined;
   }
   const port = Number(parts[2]);
   const host = parts[1]?.replace(/^\[|\]$/g, '') || '127.0.0.1';
-  return port <= 65535 ? { host: host === '*' ? '0.0.0.0' : host, port } : undefined;
+  if (parts[1]?.startsWith('[') === true && !host.includes(':')) return undefined;
+  if (host === '*') return { host: '0.0.0.0', port };
+  return port <= 65535 && isHost(host) ? { host, port } : undefined;
+}
+
+/** A name or an address that there can be; whether it is one of this machine shows when it is listened on. */
+function isHost(host: string): boolean {
+  if (host.includes(':')) return isIP(host) === 6;
+  return /^[\d.]+$/.test(host) ? isIP(host) === 4 : /^[A-Za-z0-9_.-]+$/.test(host);
 }
 
 function resolveListen(written: string | number, findings: Findings): Listen {
@@ -127,9 +173,6 @@ function resolveListen(written: string | number, findings: Findings): Listen {
   });
   return { host: '127.0.0.1', port: 5520 };
 }
-
-export const isLoopback = (host: string) =>
-  host === 'localhost' || host === '::1' || host.startsWith('127.');
 
 /** Where search engines' keys are usually kept. */
 const ENGINE_VARIABLES: Readonly<Partial<Record<SearchEngineType, readonly string[]>>> = {
@@ -177,7 +220,7 @@ function resolveServerTools(
     return {
       name: engine.name ?? engine.type,
       type: engine.type,
-      baseUrl: engine.base_url?.replace(/\/+$/, ''),
+      baseUrl: engine.base_url && withoutTrailing(engine.base_url, '/'),
       keys: keys.map((key) => new Secret(key)),
       target: engine.target,
       options: engine.options,

@@ -17,7 +17,7 @@ import {
 
 const anything = 'not looked at';
 const RANGE =
-  '^\\s*([<>]=?|=)?\\s*\\d+(\\.\\d+)?[kKmM]?\\s*(\\.\\.\\s*\\d+(\\.\\d+)?[kKmM]?\\s*)?$';
+  '^\\s*(?:[<>]=?\\s*|=\\s*)?\\d+(\\.\\d+)?[kKmM]?\\s*(\\.\\.\\s*\\d+(\\.\\d+)?[kKmM]?\\s*)?$';
 
 const range = (what: string) =>
   Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: RANGE })], {
@@ -120,6 +120,8 @@ export const when = closed(
 
 const targetText = Type.String({
   pattern: '^[^/\\s]+/.+$',
+  'x-mismatch': 'must be provider/model; provider/* keeps the name that was asked for',
+  'x-meant': '{}/*',
   description: 'provider/model; provider/* keeps the name that was asked for.',
 });
 

@@ -9,9 +9,17 @@ const digest = (text: string) => createHash('sha256').update(text).digest();
 /** Wraps a credential. Only {@link Secret.reveal} gives it out; call that where the bytes are sent. */
 export class Secret {
   readonly #value: string;
+  /** The reference that it came from, as the file has it; '' when it stands in the file itself. */
+  readonly #origin: string;
 
-  constructor(value: string) {
+  constructor(value: string, origin = '') {
     this.#value = value;
+    this.#origin = origin;
+  }
+
+  /** A name for people: where it came from (`${ZHIPU_API_KEY}`), else its {@link label}. */
+  get origin(): string {
+    return this.#origin === '' ? this.label : this.#origin;
   }
 
   /** The credential itself. */

@@ -85,7 +85,12 @@ const mcpServer = closed(
     env: byDefault(named(Type.String(), 'Its environment, besides PATH, HOME and the like.'), {}),
     cwd: optional(text('Its working directory.'), "the user's home"),
     url: optional(
-      Type.String({ pattern: '^https?://.+$', description: 'Its address (streamable HTTP).' }),
+      Type.String({
+        pattern: '^https?://.+$',
+        'x-mismatch': 'must begin with https:// or http://',
+        'x-url': 'whole',
+        description: 'Its address (streamable HTTP).',
+      }),
       'command',
     ),
     headers: byDefault(named(headerValue(), 'Headers for it; may hold keys.'), {}),

@@ -5,6 +5,7 @@
  * (one at least, four at most), or what was written begins a known word or holds one whole.
  */
 export function suggest(written: string, known: Iterable<string>): string | undefined {
+  if (written.length > LONGEST) return undefined;
   const word = fold(written);
   if (word === '') return undefined;
   const limit = word.length < 2 ? 0 : Math.min(4, Math.max(1, Math.floor(word.length / 3)));
@@ -23,6 +24,9 @@ export function suggest(written: string, known: Iterable<string>): string | unde
   }
   return best;
 }
+
+/** Characters; what is longer is no slip in a word. */
+const LONGEST = 200;
 
 const fold = (text: string) => text.toLowerCase().replaceAll(/[_\s.-]/g, '');
 

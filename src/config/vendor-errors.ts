@@ -99,3 +99,22 @@ export const OPENAI_ERRORS: Errors = {
   server_is_overloaded: { kind: 'overloaded', retryable: true },
   content_filter: { kind: 'content_filter', retryable: false },
 };
+
+/**
+ * Servers that put messages through a model's own template (llama.cpp, LM Studio): what the template or a
+ * parser refuses comes as the server's failure (500, `server_error`).
+ * @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
+ */
+export const TEMPLATE_WORDS: Errors = {
+  'error rendering prompt with jinja template': { kind: 'invalid_request', retryable: false },
+  'jinja exception': { kind: 'invalid_request', retryable: false },
+  'failed to parse tool call arguments as json': { kind: 'invalid_request', retryable: false },
+  '[json.exception.': { kind: 'invalid_request', retryable: false },
+  'system message must be at the beginning': { kind: 'invalid_request', retryable: false },
+  'conversation roles must alternate': { kind: 'invalid_request', retryable: false },
+  'only supports single tool-calls at once': { kind: 'invalid_request', retryable: false },
+  'unknown method': { kind: 'invalid_request', retryable: false },
+  'value is not callable': { kind: 'invalid_request', retryable: false },
+  'while executing': { kind: 'invalid_request', retryable: false },
+  'unable to generate parser for this template': { kind: 'invalid_request', retryable: false },
+};

@@ -36,7 +36,8 @@ export function mapSame<T>(
       continue;
     }
     out ??= list.slice(0, i);
-    if (Array.isArray(next)) out.push(...(next as readonly T[]));
+    // Item by item: a call with as many arguments as a history has turns overflows the stack.
+    if (Array.isArray(next)) for (const one of next as readonly T[]) out.push(one);
     else if (next !== undefined) out.push(next as T);
   }
   return out ?? list;

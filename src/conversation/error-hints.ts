@@ -42,3 +42,7 @@ export function retryHintOf(headers: HeaderFields): boolean | undefined {
   const value = headers.get('x-should-retry');
   return value === 'true' ? true : value === 'false' ? false : undefined;
 }
+
+/** A code that clients may be told; undefined for one that only repeats an HTTP status, as a number or as text. */
+export const codeInWords = (code: string | undefined): string | undefined =>
+  code !== undefined && /^[1-5]\d\d$/.test(code) ? undefined : code;

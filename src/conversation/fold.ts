@@ -47,7 +47,7 @@ export class Fold {
         this.#citations.push(event.citation);
         break;
       case 'logprobs':
-        this.#logprobs.push(...event.content);
+        for (const token of event.content) this.#logprobs.push(token);
         break;
       case 'block-stop':
         if (this.#head !== undefined) this.#blocks.push(this.#block(this.#head));

@@ -31,6 +31,8 @@ export interface RecallQuery {
   readonly query: string;
   /** At most so many events. */
   readonly limit?: number;
+  /** As whom the model speaks: what it said itself counts for less than what others said. */
+  readonly speaker?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -41,6 +43,9 @@ export interface RecallQuery {
 export interface Memory {
   /** The events that fit best, best first; of an unknown space none. */
   recall(space: string, query: RecallQuery): Promise<readonly RecalledEvent[]>;
-  /** Takes events over, off the hot path: resolves when they are accepted, duplicates left out. */
-  capture(space: string, events: readonly NewMemoryEvent[]): Promise<void>;
+  /**
+   * Takes events over, off the hot path: resolves when they are accepted, duplicates left out.
+   * @param began when the turn began that says them, as of `instant`: a space that was erased since keeps none
+   */
+  capture(space: string, events: readonly NewMemoryEvent[], began?: number): Promise<void>;
 }

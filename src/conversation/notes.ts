@@ -20,7 +20,7 @@ export class Notes {
 
   /** Takes over what was noted elsewhere. */
   join(others: readonly Note[]): void {
-    this.#list.push(...others);
+    for (const note of others) this.#list.push(note);
   }
 
   get all(): readonly Note[] {

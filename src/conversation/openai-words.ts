@@ -4,6 +4,13 @@ import { isObject, type Json } from '../lib/json.ts';
 import { memberOf } from '../lib/json-members.ts';
 import type { Notes } from './notes.ts';
 
+/** Fields that Chat and Responses of OpenAI know under the same name, and nobody else. */
+export const SHARED_REST: readonly string[] = [
+  'safety_identifier',
+  'prompt_cache_retention',
+  'prompt_cache_options',
+];
+
 // Longer ones are refused: `Invalid 'user': string too long`.
 const USER_LIMIT = 64;
 

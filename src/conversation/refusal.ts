@@ -1,6 +1,8 @@
 /** What a vendor's refusal says of the history: which of its words speak of thinking, signatures or pairs of calls. */
 
 import type { GatewayError } from './errors.ts';
+import { type FieldPath, refusedFields } from './refused-fields.ts';
+import type { Profile, Target } from './target.ts';
 
 /**
  * - `thinking`: reasoning that may not be sent as it stands; `at` where the vendor names the block,
@@ -9,6 +11,9 @@ import type { GatewayError } from './errors.ts';
  * - `thinking-missing`: assistant messages must carry their reasoning text
  * - `call-signature`: the signature of a call is missing or not the vendor's
  * - `pairing`: calls and results that do not find each other
+ * - `shape`: an order of turns or a form of ids that the vendor does not take; `facts` are what its
+ *   profile would say of it
+ * - `fields`: fields that the vendor does not know
  */
 export type HistoryRefusal =
   | {
@@ -17,7 +22,35 @@ export type HistoryRefusal =
       readonly onwards?: boolean;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
-  | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' };
+  | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' }
+  | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
+  | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] };
+
+/** Words of vendors and of models' own templates, and the fact that they tell. */
+const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
+  [
+    /does not support assistant message prefill|conversation must end with a user message/,
+    { assistantLast: false },
+  ],
+  [
+    /first message must use the user role|first (?:message|turn) must be (?:a |from the )?user/,
+    { userFirst: true },
+  ],
+  [
+    /roles must alternate|requests alternate between user and model|alternate between user and assistant/,
+    { sameRoleTurns: false },
+  ],
+  [
+    /unexpected role system|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
+    { systemTurns: false },
+  ],
+  [/only supports single tool-calls at once/, { parallelCalls: false }],
+  [/unexpected role user after role tool/, { userAfterTool: false }],
+  [
+    /tool call ids? (?:should|must) be alphanumeric|must be a-z, a-z, 0-9, with a length of 9/,
+    { callIds: 'nine-alphanumeric' },
+  ],
+];
 
 // Back-quotes and quotes differ between relays of the same vendor: texts are read without them.
 const QUOTES = /[`'"“”‘’]/g;
@@ -65,6 +98,9 @@ const PAIRING = [
   /invalid_tool_call_format/,
 ];
 
+/** Vendors say first what is wrong; behind it may stand a list of ids as long as the history. */
+const WORDS_READ = 16_384;
+
 const BLOCK = /messages\.(\d+)\.content\.(\d+)/;
 const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
 
@@ -73,9 +109,14 @@ const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
  * so; the same request without a part of its history would fare no better.
  */
 export function historyRefusal(error: GatewayError): HistoryRefusal | undefined {
-  if (error.status !== 400 && error.status !== 422) return undefined;
-  if (error.kind !== 'invalid_request' || !error.fromUpstream) return undefined;
-  const words = `${error.message} ${error.code ?? ''}`.replace(QUOTES, '').toLowerCase();
+  const { status, fromUpstream } = error;
+  // Templates fail while the server renders them, which some servers call a failure of their own.
+  if (!fromUpstream || (status !== 400 && status !== 422 && status !== 500)) return undefined;
+  const said = `${error.message.slice(0, WORDS_READ)} ${error.code ?? ''}`;
+  const words = said.replace(QUOTES, '').toLowerCase();
+  const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
+  if (facts !== undefined) return { kind: 'shape', facts };
+  if (status === 500 || error.kind !== 'invalid_request') return undefined;
   if (THINKING_HEAD.test(words)) return { kind: 'thinking-head' };
   if (THINKING_MISSING.test(words)) {
     const message = AT_INDEX.exec(words)?.[1];
@@ -90,5 +131,49 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
       ...(words.includes('bound to a different') ? { onwards: true } : {}),
     };
   }
-  return PAIRING.some((pattern) => pattern.test(words)) ? { kind: 'pairing' } : undefined;
+  if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
+  const paths = refusedFields(error.message);
+  return paths.length > 0 ? { kind: 'fields', paths } : undefined;
+}
+
+/**
+ * Can another try, with what the refusal says acted on, be another request? Not where it names nothing,
+ * and not where the profile of the target has said the same all along.
+ */
+export function canAnswer(target: Target, error: GatewayError): boolean {
+  const refusal = historyRefusal(error);
+  if (refusal?.kind !== 'shape') return refusal !== undefined;
+  const known = target.profile as unknown as Readonly<Record<string, unknown>>;
+  return Object.entries(refusal.facts).some(([fact, value]) => known[fact] !== value);
+}
+
+/** The target with the facts that it has just told by a refusal, for the one try that answers to it. */
+export function toldBy(target: Target, error: GatewayError | undefined): Target {
+  const refusal = error && historyRefusal(error);
+  return refusal?.kind === 'shape'
+    ? { ...target, profile: { ...target.profile, ...refusal.facts } }
+    : target;
+}
+
+const IMAGES = [
+  /(?:image|vision|multimodal|multi-modal)s?(?:_url)?\b.{0,60}\b(?:not supported|unsupported|not support|only supported by)/,
+  /(?:does not|doesnt|do not|cannot|not able to) (?:support|accept|handle|process|read|take) .{0,40}(?:image|vision|multimodal)/,
+  /no endpoints found that support image/,
+  /unknown variant image_url/,
+  /not a (?:multimodal|vision) model/,
+  /at most 0 images?/,
+  /invalid content type\. image_url/,
+];
+/** Of an error's words: how it begins says what it is about. */
+const READ = 4000;
+
+/** Does the vendor say that this model takes no images? llama.cpp says so with status 500. */
+export function refusesImages(error: GatewayError): boolean {
+  if (!error.fromUpstream || error.status === 401 || error.status === 403 || error.status === 429) {
+    return false;
+  }
+  const words = `${error.message.slice(0, READ)} ${error.code ?? ''}`
+    .replace(QUOTES, '')
+    .toLowerCase();
+  return IMAGES.some((pattern) => pattern.test(words));
 }

@@ -145,7 +145,10 @@ export interface SampleFilter {
   /** Milliseconds since 1970. */
   readonly since?: number;
   readonly until?: number;
-  /** `500`, `5xx`, `429,5xx`, `ok`, `failed`. */
+  /**
+   * `500`, `5xx`, `429,5xx`, `ok`, `failed`, `open`; `cut`: an answer that broke off; `unfinished`: the
+   * process that recorded it died.
+   */
   readonly status?: string;
   /** Part of the asked model's or the target's name; `*` stands for anything. */
   readonly model?: string;
@@ -244,6 +247,8 @@ export interface SampleBook {
   ): SampleStatistics;
   /** By id, or by the unique end or beginning of one. Undefined: no such sample. */
   find(id: string): SampleMeta | undefined;
+  /** Those in whose ids this text stands, newest first, so many at most. */
+  matching(part: string, limit: number): readonly SampleRow[];
   /** What a list shows of it. */
   row(meta: SampleMeta): SampleRow;
   /** The body of an edge; undefined when there is none. */

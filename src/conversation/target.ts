@@ -32,6 +32,8 @@ export interface Profile {
   readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
   /** Messages wants an output cap; used when the client named none. Default 8192. */
   readonly defaultMaxTokens?: number;
+  /** Responses: the least output cap that is taken; less goes out as this. Default: any. */
+  readonly leastMaxTokens?: number;
   /** Tool choices that the vendor takes. Default: auto, none, required, tool. */
   readonly toolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
   /** Those of them that it takes while it reasons. Default: the same. */
@@ -52,6 +54,10 @@ export interface Profile {
   readonly parallelToolsParam?: boolean;
   /** Takes `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
+  /** Chat, Responses: takes anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
+  readonly rootUnions?: boolean;
+  /** Chat: knows the ids of files that a Responses client names. Default false. */
+  readonly fileIds?: boolean;
   /**
    * Takes json_schema output formats. Default true; else the vendor's JSON mode is asked for and the
    * schema is said in the prompt.
@@ -61,7 +67,10 @@ export interface Profile {
   // Roles and content.
   /** Chat: knows the role `developer`. Default false: it is sent as `system`. */
   readonly developerRole?: boolean;
-  /** Messages: takes `role: "system"` inside `messages`. Default false: sent as user text. */
+  /**
+   * Takes instructions behind the first message. Default: true on Chat; on Messages (`role: "system"`
+   * inside `messages`) false. Else they are sent as user text.
+   */
   readonly systemTurns?: boolean;
   /** Images can be sent. Default true. */
   readonly images?: boolean;
@@ -69,8 +78,16 @@ export interface Profile {
   readonly imagesInResults?: boolean;
   /** PDF and other files can be sent. Default true. */
   readonly documents?: boolean;
+  /** Messages: takes a conversation that ends with the assistant's words. Default true. */
+  readonly assistantLast?: boolean;
+  /** Messages: refuses a conversation that the assistant begins. Default false. */
+  readonly userFirst?: boolean;
   /** Refuses a conversation without any user message. Default false. */
   readonly needsUserTurn?: boolean;
+  /** Chat, Messages: takes neighbouring messages of the user, or of the assistant. Default true. */
+  readonly sameRoleTurns?: boolean;
+  /** Chat: takes several calls in one assistant message. Default true. */
+  readonly parallelCalls?: boolean;
   /** A user message may follow tool messages directly. Default true. */
   readonly userAfterTool?: boolean;
   /**
@@ -115,6 +132,8 @@ export interface Profile {
   // Errors.
   /** The vendor's own error codes, as text. */
   readonly errors?: Readonly<Record<string, VendorError>>;
+  /** The same by words of the message, case aside, where the vendor has no code for it. */
+  readonly errorWords?: Readonly<Record<string, VendorError>>;
 
   // Markup that the vendor lets through.
   /**
@@ -128,7 +147,10 @@ export interface Profile {
   readonly hostedTools?: readonly string[];
   /** Responses: keeps responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
-  /** Messages: has `/v1/messages/count_tokens`. Default true; a 404 falls back to an estimate. */
+  /**
+   * Has `/v1/messages/count_tokens`. Default: true for Messages, where a 404 falls back to an estimate; other
+   * protocols are asked only where it is true.
+   */
   readonly countTokens?: boolean;
 }
 

@@ -157,6 +157,8 @@ export interface FunctionTool extends Node {
   readonly cache?: CacheMark;
   /** Known to the client but not yet loaded into the model's context (`defer_loading`). */
   readonly deferred?: boolean;
+  /** The gateway runs it, under any of these names: what is wrong with a call is told to the model, not the client. */
+  readonly runsHere?: readonly string[];
 }
 
 /** A freeform tool: input is text, perhaps under a grammar. */

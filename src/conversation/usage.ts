@@ -35,6 +35,13 @@ export function totalOutput(usage: Usage): number {
   return usage.output + (usage.reasoning ?? 0);
 }
 
+/**
+ * A count as a vendor wrote it: a number from 0 on. JSON can say 1e999 and -5, which no token count is; they
+ * count as not said.
+ */
+export const countOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+
 const sum = (a: number | undefined, b: number | undefined) =>
   a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
 

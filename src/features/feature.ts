@@ -121,6 +121,11 @@ export interface Feature {
    * `request`'s to live without.
    */
   before?(conversation: Conversation, context: FeatureContext, signal: AbortSignal): Promise<void>;
+  /**
+   * Would this pass, given this refusal of a target's (`context.refusal`), change the request so that it may be
+   * taken? Then it is sent once more. Left out: no. Refusals of the history are always answered once.
+   */
+  mends?(refusal: GatewayError): boolean;
   /** Pure and idempotent; the same reference when there is nothing to do. */
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
@@ -160,6 +165,8 @@ export interface ToolRun {
 
 export interface SentRequest {
   readonly target: Target;
+  /** The model's name as the client asked for it. */
+  readonly model: string;
   /** The name of the route that chose it. */
   readonly route?: string;
   readonly url: string;

@@ -5,6 +5,7 @@ import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import { holdsAny, marks, searchable } from '../lib/bytes.ts';
 import { isObject, type Json, type JsonObject, parseJson, splice, topLevel } from '../lib/json.ts';
+import { holdsControl } from '../lib/shown-text.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
@@ -51,7 +52,7 @@ export class Ask {
     this.extension = cut?.extension;
     if (this.bytes.length <= PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
-      this.model = model;
+      this.model = checkedModel(model);
       this.stream = settings.stream;
       return;
     }
@@ -67,7 +68,7 @@ export class Ask {
     if (typeof model !== 'string' || model === '') {
       throw invalid("Missing or invalid required parameter: 'model'.", 'model');
     }
-    this.model = model;
+    this.model = checkedModel(model);
     this.stream = text('stream') === true;
   }
 
@@ -119,6 +120,20 @@ export class Ask {
   }
 }
 
+// Longer than any name, and short enough to stand in logs, labels and headers.
+const MOST_OF_NAME = 512;
+
+/** @throws GatewayError invalid_request for what cannot be the name of a model, in whatever script */
+function checkedModel(model: string): string {
+  if (model.length > MOST_OF_NAME) {
+    throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
+  }
+  if (holdsControl(model)) {
+    throw invalid("'model' holds a control character, a line break or half a character.", 'model');
+  }
+  return model;
+}
+
 function decodeJson(bytes: Uint8Array): Json {
   let text: string;
   try {
@@ -160,4 +175,15 @@ function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject 
   const start = previous === undefined ? own.keyStart : previous.valueEnd;
   const end = previous === undefined && next !== undefined ? next.keyStart : own.valueEnd;
   return { bytes: splice(body, start, end, ''), extension: value };
+}
+
+const BACKGROUND: ReadonlySet<string> = new Set(['background']);
+
+/** Responses: `background: true`. Bodies without the word cost one look. */
+export function asksForJob({ bytes }: Ask): boolean {
+  if (!bytes.includes('"background"')) return false;
+  const member = topLevel(bytes, BACKGROUND)?.get('background');
+  return (
+    member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
+  );
 }

@@ -6,14 +6,17 @@ import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, HopRecording, Recording } from '../features/feature.ts';
 import { Abort } from '../lib/abort.ts';
+import { Pieces } from '../lib/bytes.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
+import { isObject, tryParse } from '../lib/json.ts';
+import { maskLiterals } from '../lib/literals.ts';
 import { watchSilence } from '../lib/silence.ts';
 import type { ClientContext, Protocol } from '../protocols/protocol.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ChunkSource, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { Sending, Upstream } from '../upstream/upstream.ts';
-import { vendorError } from '../upstream/vendor-error.ts';
+import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
 import type { Answer, Failed } from './answer.ts';
 import type { Ask } from './ask.ts';
 import { ByteSource } from './byte-source.ts';
@@ -55,6 +58,17 @@ export interface Attempt {
   readonly recording: Recording | undefined;
   /** Somebody wants the whole answer when it is over. */
   readonly keepsAnswer: boolean;
+  /** What no client may be told, in every spelling. */
+  readonly secrets?: readonly string[];
+  readonly events?: AttemptEvents;
+}
+
+/** What is told of a try while it runs. */
+export interface AttemptEvents {
+  /** The request goes out: its turn has come. */
+  onAsked(): void;
+  /** The vendor says that this key will not do; `key` is its name, `key-` and six digits. */
+  onKeyRefused(provider: string, key: string, status: number): void;
 }
 
 /** Never rejects; whatever goes wrong is a `Failed` that says what may be tried next. */
@@ -81,7 +95,14 @@ export async function attempt(options: Attempt): Promise<Answer> {
       recording &&
       ((url: string, headers: HeaderFields) => {
         const { number, rule: route } = options;
-        recorded = recording.hop(hop.number, number, { target, route, url, headers, body });
+        recorded = recording.hop(hop.number, number, {
+          target,
+          model: ask.model,
+          route,
+          url,
+          headers,
+          body,
+        });
       });
     // The steps of `Upstream.send`: every exchange comes by here, and one more function that waits would be felt.
     const beginning = upstream.begin(abort);
@@ -97,6 +118,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       onSend,
       onConnected: recording && (() => recorded?.connected()),
     };
+    options.events?.onAsked();
     let answer: UpstreamAnswer;
     try {
       answer = await upstream.ask(sending, request);
@@ -115,6 +137,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     const source = new ByteSource(plain, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
+      mostBytes: upstream.config.answers.bytes,
       abort,
       lease: sending,
       recording: recorded,
@@ -185,26 +208,42 @@ async function refused(
   notes: Notes,
   recorded: HopRecording | undefined,
 ): Promise<Failed> {
-  const { target } = options.routed;
+  const { ask, protocol, routed, secrets = NONE } = options;
+  const { target } = routed;
+  const { provider } = target;
   const { status, headers, body } = decoded(answer);
   const bytes = await readError(body, options.upstream.config.timeouts.idleMs);
   recorded?.chunk(bytes);
+  const said = new TextDecoder().decode(bytes);
+  const text = maskLiterals(said, secrets);
   const redirect = isRedirect(status);
-  const error = redirect
-    ? redirected(target.provider, status)
-    : vendorError(
-        target.profile,
-        options.protocol.decodeError(status, new TextDecoder().decode(bytes), headers),
-      );
-  recorded?.end(error);
-  const remedy = remedyForStatus(status, error, headers);
+  const vendors = maskedError(protocol.decodeError(status, text, headers), secrets);
+  const meant = redirect ? redirected(provider, status) : vendorError(target.profile, vendors);
+  recorded?.end(meant);
+  const remedy = remedyForStatus(status, meant, headers);
   if (remedy === 'next-key' || status === 429) {
-    key.rest((error.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
+    key.rest((meant.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
+  }
+  const error = aboutOurKey(provider, meant);
+  if (error !== meant && key.label !== undefined) {
+    options.events?.onKeyRefused(provider, key.label, status);
   }
   const failure: Failed = { kind: 'failed', error, remedy, target, notes };
   // A redirect stays here: a client that followed it would take its key and its words to that place.
-  const same = options.protocol === options.ask.protocol && !redirect;
-  return same ? { ...failure, raw: { status, headers, body: bytes } } : failure;
+  const same = protocol === ask.protocol && error === vendors && isObject(tryParse(text));
+  if (!same || !saysWhatCounts(ask.protocol, error)) return failure;
+  const own = text === said ? bytes : new TextEncoder().encode(text);
+  return { ...failure, raw: { status, headers, body: own } };
+}
+
+const NONE: readonly string[] = [];
+
+/** Clients begin to compact by one code or word, which not every vendor of their protocol says. */
+function saysWhatCounts(protocol: Protocol, error: GatewayError): boolean {
+  if (error.kind !== 'context_overflow') return true;
+  const { body } = protocol.encodeError(error, '');
+  const told = isObject(body.error) ? body.error : {};
+  return told.message === error.message && (told.code ?? error.code) === error.code;
 }
 
 /** Not where to: a vendor's `Location` may hold a key or a signature. */
@@ -214,18 +253,23 @@ const redirected = (provider: string, status: number): GatewayError =>
     `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
   );
 
-/** As much of an error answer as comes: one that breaks off or falls silent is still that error. */
+// Of an error that is in no hurry so much is waited for.
+const ERROR_MS = 10_000;
+
+/** As much of an error answer as comes: one that breaks off, falls silent or does not end is still that error. */
 async function readError(body: ChunkSource, idleMs: number): Promise<Uint8Array> {
   const watch = watchSilence(idleMs, () => body.cancel());
-  const chunks: Uint8Array[] = [];
+  const late = watchSilence(ERROR_MS, () => body.cancel());
+  const pieces = new Pieces();
   try {
     await readFirst(body, ERROR_BODY_BYTES, (chunk) => {
       watch.touch();
-      chunks.push(chunk);
+      pieces.push(chunk);
     });
   } catch {
     // What came is what there is.
   }
   watch.stop();
-  return Buffer.concat(chunks);
+  late.stop();
+  return pieces.joined();
 }

@@ -4,13 +4,16 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { HopRecording } from '../features/feature.ts';
 import type { Abort } from '../lib/abort.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
-import type { ChunkSource, Taker } from '../upstream/transport.ts';
+import { tooMuch } from '../upstream/target-error.ts';
+import { type ChunkSource, type Taker, TooMuch } from '../upstream/transport.ts';
 
 type Batch = readonly Uint8Array[] | undefined;
 
 export interface ByteSourceOptions {
   readonly provider: string;
   readonly idleMs: number;
+  /** Of a whole body; left out: no limit. */
+  readonly mostBytes?: number;
   /** Ends the upstream's connection; left alone once the body is done with. */
   readonly abort: Abort;
   /** Given back once the body is done with, in whichever way. */
@@ -73,10 +76,13 @@ export class ByteSource implements Taker {
     return this.#taker?.take(chunk);
   }
 
-  /** The whole body, for whoever has not called `next`. @throws as `next` does */
+  /**
+   * The whole body, for whoever has not called `next`.
+   * @throws as `next` does; GatewayError upstream when it is too large
+   */
   all(): Uint8Array | Promise<Uint8Array> {
     try {
-      const bytes = this.#body.all();
+      const bytes = this.#body.all(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
       if (!(bytes instanceof Promise)) return this.#whole(bytes);
       this.#listen();
       return bytes.then(
@@ -140,8 +146,14 @@ export class ByteSource implements Taker {
   }
 
   #trouble(thrown: unknown): GatewayError {
-    const { abort, provider, idleMs } = this.#options;
+    const { abort, provider, idleMs, mostBytes = 0 } = this.#options;
+    if (thrown instanceof TooMuch) {
+      const error = tooMuch(provider, 'an answer', mostBytes, 'answer_bytes');
+      abort.abort(error);
+      return error;
+    }
     if (abort.reason instanceof GatewayError) return abort.reason;
+    if (thrown instanceof GatewayError) return thrown;
     return this.#silent
       ? new GatewayError(
           'timeout',

@@ -6,12 +6,14 @@ import type { ProtocolName } from '../conversation/types.ts';
 import { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import { HeaderList } from '../lib/header-list.ts';
-import { splice } from '../lib/json.ts';
+import { isObject, splice, tryParse } from '../lib/json.ts';
 import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
 import { isRedirect } from '../upstream/classify.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import type { Sent } from '../upstream/upstream.ts';
+import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
 import { Ask } from './ask.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
@@ -48,25 +50,35 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;
       const routed = decision.targets[0]!;
-      const native = await nativeCount(exchange, ask, routed, upstream(routed));
+      const secrets = secretsOf(table.config);
+      const native = await nativeCount(exchange, ask, routed, upstream(routed), secrets);
       if (native !== undefined) {
-        const headers = forwardedHeaders(native.headers);
+        const headers = forwardedHeaders(native.headers, secrets);
         ownHeaders(headers, { ...own, target: routed.target });
         return new Response(native.bytes as Uint8Array<ArrayBuffer>, {
           status: native.status,
           headers: nativeHeaders(headers),
         });
       }
+      const asked = await foreignCount(exchange, ask, routed, upstream(routed), options.protocols);
+      if (asked !== undefined) return counted(asked, { ...own, target: routed.target });
       notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
-      const headers = HeaderList.of({ 'content-type': 'application/json' });
-      ownHeaders(headers, { ...own, target: routed.target });
-      return new Response(JSON.stringify({ input_tokens: facts.tokens }), {
-        headers: nativeHeaders(headers),
-      });
+      return counted(facts.tokens, { ...own, target: routed.target });
     } catch (thrown) {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);
     }
   };
+}
+
+/** Where a protocol's vendors count, below its path. */
+const COUNTS: Partial<Record<ProtocolName, string>> = { 'openai-responses': 'input_tokens' };
+
+function counted(tokens: number, own: Parameters<typeof ownHeaders>[1]): Response {
+  const headers = HeaderList.of({ 'content-type': 'application/json' });
+  ownHeaders(headers, own);
+  return new Response(JSON.stringify({ input_tokens: tokens }), {
+    headers: nativeHeaders(headers),
+  });
 }
 
 const OUTPUT_CAP = '"max_tokens":1,';
@@ -84,6 +96,7 @@ function withoutOutputCap(body: Uint8Array): Uint8Array {
 }
 
 const SECONDS = 30;
+const COUNT_BYTES = 1024 * 1024;
 
 interface Counted {
   readonly status: number;
@@ -97,6 +110,7 @@ async function nativeCount(
   ask: Ask,
   routed: RoutedTarget,
   upstream: ReturnType<Snapshot['upstream']>,
+  secrets: readonly string[],
 ): Promise<Counted | undefined> {
   const { target } = routed;
   if (target.protocol !== exchange.protocol.name || target.profile.countTokens === false) {
@@ -108,7 +122,7 @@ async function nativeCount(
   let sent: Sent | undefined;
   try {
     sent = await upstream.send({
-      path: `${exchange.protocol.upstreamPath}/count_tokens`,
+      path: `${exchange.protocol.upstreamPath}/${COUNTS[exchange.protocol.name] ?? 'count_tokens'}`,
       search: exchange.search,
       body: withoutOutputCap(ask.bytesFor(target.model)),
       clientHeaders: exchange.headers,
@@ -117,12 +131,67 @@ async function nativeCount(
       abort,
     });
     const { status, headers, body } = decoded(sent.answer);
-    const bytes = await body.all();
+    const bytes = await body.all(COUNT_BYTES);
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;
-    return { status, headers, bytes };
+    const text = new TextDecoder().decode(bytes);
+    if (status >= 200 && status < 300) {
+      return isObject(tryParse(text)) ? { status, headers, bytes } : undefined;
+    }
+    const said = maskedError(exchange.protocol.decodeError(status, text, headers), secrets);
+    throw aboutOurKey(target.provider, vendorError(target.profile, said));
   } catch (thrown) {
-    // No count is worth failing a session for; a broken request still is.
-    if (thrown instanceof GatewayError && thrown.kind === 'invalid_request') throw thrown;
+    // No count is worth failing a session for; a broken request still is, and so is a vendor's refusal.
+    const told =
+      thrown instanceof GatewayError && (thrown.fromUpstream || thrown.kind === 'invalid_request');
+    if (told) throw thrown;
+    return undefined;
+  } finally {
+    sent?.release();
+    clearTimeout(timer);
+    abort.unfollow();
+  }
+}
+
+/** Milliseconds: an estimate is at hand. */
+const FOREIGN_MS = 2000;
+
+/**
+ * The count of a server that is reached by another protocol and has the Messages count beside it, as its
+ * profile says (`countTokens: true`, llama.cpp). Undefined: it has none, or gave none in time.
+ */
+async function foreignCount(
+  exchange: Exchange,
+  ask: Ask,
+  { target }: RoutedTarget,
+  upstream: ReturnType<Snapshot['upstream']>,
+  protocols: CountTokensOptions['protocols'],
+): Promise<number | undefined> {
+  if (target.protocol === exchange.protocol.name || target.profile.countTokens !== true) {
+    return undefined;
+  }
+  const abort = new Abort();
+  const timer = setTimeout(() => abort.abort(), FOREIGN_MS);
+  abort.follow(exchange.signal);
+  let sent: Sent | undefined;
+  try {
+    const messages = protocols['anthropic-messages'];
+    const as = { ...target, protocol: messages.name } as const;
+    const body = messages.encodeRequest(ask.conversation, as, new Notes());
+    sent = await upstream.send({
+      // Base addresses of the other protocols hold the version.
+      path: '/messages/count_tokens',
+      search: '',
+      body: Buffer.from(JSON.stringify({ ...body, model: target.model, max_tokens: undefined })),
+      clientHeaders: HeaderList.of({}),
+      sameProtocol: false,
+      stream: false,
+      abort,
+    });
+    const { status, body: answer } = decoded(sent.answer);
+    const value = tryParse(new TextDecoder().decode(await answer.all()));
+    const found = status === 200 && isObject(value) ? value.input_tokens : undefined;
+    return typeof found === 'number' && Number.isFinite(found) && found >= 0 ? found : undefined;
+  } catch {
     return undefined;
   } finally {
     sent?.release();

@@ -8,11 +8,12 @@ import { HeaderList } from '../lib/header-list.ts';
 import { nativeHeaders } from '../lib/native-headers.ts';
 import type { Protocol } from '../protocols/protocol.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
 import { Ask, type Mend } from './ask.ts';
-import { attempt, gone, type Hop } from './attempt.ts';
+import { type AttemptEvents, attempt, gone, type Hop } from './attempt.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { finishWhole, nextOpened } from './hops.ts';
@@ -35,6 +36,8 @@ export interface Extras {
   readonly features: readonly Feature[];
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
   readonly onAnswer?: (answer: Said | { readonly kind: 'json'; readonly text: string }) => void;
+  /** What was said of a stream that did not come to its end, or that the client left. */
+  readonly onCut?: (said: Said) => void;
 }
 
 export interface GatewayOptions {
@@ -51,6 +54,8 @@ export interface GatewayOptions {
   /** Told of everything that crosses an edge, where samples are wanted. */
   readonly record: (exchange: RecordedExchange) => Recording | undefined;
   readonly onRetry: (failed: Failed) => void;
+  /** As {@link AttemptEvents}. */
+  readonly onKeyRefused?: (provider: string, key: string, status: number) => void;
   /** A stream to a client opens (true) or is over (false). */
   readonly onStream: (open: boolean) => void;
   readonly onEnd: (summary: Summary) => void;
@@ -74,27 +79,29 @@ export function createGateway(options: GatewayOptions): Gateway {
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
       const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally });
-      const { keepAliveMs } = snapshot.table.config;
+      const { config } = snapshot.table;
+      const { keepAliveMs } = config;
+      const secrets = secretsOf(config);
 
       const running = runHop({ number: 1 });
       const first = ask.stream ? await inTime(running, keepAliveMs) : await running;
       if (first === LATE || first.kind === 'stream') {
         const opened = first === LATE ? running : first;
         options.onStream(true);
-        const job = { exchange, ask, runHop, keepAliveMs, tally };
+        const job = { exchange, ask, runHop, keepAliveMs, tally, secrets };
         return streamed(job, opened, (lane, clientGone, error) => {
           options.onStream(false);
           tally.end(clientGone ? 499 : 200, lane?.digest.usage, error);
-          const onAnswer = clientGone || error !== undefined ? undefined : extras?.onAnswer;
-          const said = onAnswer && lane?.said;
-          if (said !== undefined) onAnswer?.(said);
+          const tell = clientGone || error !== undefined ? extras?.onCut : extras?.onAnswer;
+          const said = tell && lane?.said;
+          if (said !== undefined) tell?.(said);
         });
       }
       const more = first.kind === 'whole' && first.continuation !== undefined;
       const answer = more ? await finishWhole(first, runHop, exchange) : first;
-      if (answer.kind === 'failed') return failedResponse(exchange, answer, tally);
+      if (answer.kind === 'failed') return failedResponse(exchange, answer, tally, secrets);
       extras?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
-      return wholeResponse(exchange, answer, tally);
+      return wholeResponse(exchange, answer, tally, secrets);
     } catch (thrown) {
       // Whoever leaves while it waits for its turn is no failure of this gateway.
       const error = exchange.signal.aborted ? gone() : asGatewayError(thrown);
@@ -142,7 +149,7 @@ function hopRunner(running: Running): RunHop {
 const conversationOf = (hop: Hop, ask: Ask): { readonly conversation: Conversation } =>
   hop.conversation === undefined ? ask : { conversation: hop.conversation };
 
-class TriesOfHop implements Tries {
+class TriesOfHop implements Tries, AttemptEvents {
   readonly #running: Running;
   readonly #hop: Hop;
   readonly #rule: string | undefined;
@@ -176,7 +183,22 @@ class TriesOfHop implements Tries {
       rule: this.#rule,
       recording: tally.recording,
       keepsAnswer: extras?.onAnswer !== undefined,
+      secrets: secretsOf(snapshot.table.config),
+      events: this,
     });
+  }
+
+  onAsked(): void {
+    this.#running.tally.sent();
+  }
+
+  onKeyRefused(provider: string, key: string, status: number): void {
+    this.#running.options.onKeyRefused?.(provider, key, status);
+  }
+
+  mends(refusal: GatewayError): boolean {
+    const features = this.#running.extras?.features ?? NO_FEATURES;
+    return features.some((feature) => feature.mends?.(refusal) === true);
   }
 
   onRetry(failed: Failed): void {
@@ -218,10 +240,11 @@ interface StreamJob {
   readonly runHop: RunHop;
   readonly keepAliveMs: number;
   readonly tally: Tally;
+  readonly secrets: readonly string[];
 }
 
 function streamed(
-  { exchange, ask, runHop, keepAliveMs, tally }: StreamJob,
+  { exchange, ask, runHop, keepAliveMs, tally, secrets }: StreamJob,
   opened: Opened | Promise<Answer>,
   onEnd: (lane: Lane | undefined, clientGone: boolean, error: GatewayError | undefined) => void,
 ): Response {
@@ -244,7 +267,7 @@ function streamed(
     tap: recording && ((chunk) => recording.clientChunk(chunk)),
     onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
   });
-  const headers = ready?.same ? forwardedHeaders(ready.headers) : new HeaderList();
+  const headers = ready?.same ? forwardedHeaders(ready.headers, secrets) : new HeaderList();
   headers.set('content-type', 'text/event-stream; charset=utf-8');
   headers.set('cache-control', 'no-cache');
   headers.set('x-accel-buffering', 'no');
@@ -259,9 +282,14 @@ const openedOrError = (answer: Answer): Opened | GatewayError => {
   return asGatewayError(new Error('a whole answer where a stream was asked for'));
 };
 
-function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Response {
+function wholeResponse(
+  exchange: Exchange,
+  answer: Whole,
+  tally: Tally,
+  secrets: readonly string[],
+): Response {
   tally.firstByte();
-  const headers = answer.same ? forwardedHeaders(answer.headers) : new HeaderList();
+  const headers = answer.same ? forwardedHeaders(answer.headers, secrets) : new HeaderList();
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
   const { status } = answer;
@@ -273,10 +301,15 @@ function wholeResponse(exchange: Exchange, answer: Whole, tally: Tally): Respons
 }
 
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
-function failedResponse(exchange: Exchange, failed: Failed, tally: Tally): Response {
+function failedResponse(
+  exchange: Exchange,
+  failed: Failed,
+  tally: Tally,
+  secrets: readonly string[],
+): Response {
   const { raw, target, notes } = failed;
   if (raw === undefined) return refused(exchange, failed.error, tally, failed);
-  const headers = forwardedHeaders(raw.headers);
+  const headers = forwardedHeaders(raw.headers, secrets);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
   tally.recording?.clientStart(raw.status, headers);
   tally.recording?.clientChunk(raw.body);

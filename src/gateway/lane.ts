@@ -9,8 +9,17 @@ import type { ClientSide } from './translate-lane.ts';
 
 /** An answer in a form from which the client's own reply object can be had. */
 export type Said =
-  | { readonly kind: 'frames'; readonly frames: readonly SseFrame[] }
-  | { readonly kind: 'reply'; readonly reply: Reply; readonly client: ClientContext };
+  | { readonly kind: 'frames'; readonly frames: readonly ToldFrame[] }
+  | {
+      readonly kind: 'reply';
+      readonly reply: Reply;
+      readonly client: ClientContext;
+      /** Of the frames that went out as the vendor's own bytes, those that tell items or the whole answer. */
+      readonly frames: readonly ToldFrame[];
+    };
+
+/** A frame without its bytes. */
+export type ToldFrame = Pick<SseFrame, 'event' | 'data'>;
 
 /** Bytes or text for the client; '' when this chunk gives nothing yet. */
 export type Output = Uint8Array | string;

@@ -13,6 +13,8 @@ interface Waiting {
   text: string;
 }
 
+const MOST_GONE = 256;
+
 /**
  * Matches events that come out with the frames they came in by, in order, across any time that an
  * interceptor holds them back. At the first event that is not the next original one, everything from
@@ -20,15 +22,29 @@ interface Waiting {
  */
 export class Originals {
   #queue: Waiting[] = [];
+  /** The first that still waits. */
+  #at = 0;
+  readonly #onWrite: ((frame: SseFrame) => void) | undefined;
+
+  /** @param onWrite told of frames that go out as their bytes, but for those of {@link write} itself */
+  constructor(onWrite?: (frame: SseFrame) => void) {
+    this.#onWrite = onWrite;
+  }
+
+  #write(frame: SseFrame | undefined, out: Outputs): void {
+    if (frame === undefined) return;
+    this.#onWrite?.(frame);
+    write(frame, out);
+  }
 
   /** Nothing is held back: a frame whose events nobody touched may go out at once. */
   get idle(): boolean {
-    return this.#queue.length === 0;
+    return this.#at === this.#queue.length;
   }
 
   /** A frame came in. One without events goes out at once when nothing is held back before it. */
   push(frame: SseFrame | undefined, events: readonly StreamEvent[], out: Outputs): void {
-    if (events.length === 0 && this.#queue.length === 0) write(frame, out);
+    if (events.length === 0 && this.idle) this.#write(frame, out);
     else this.#queue.push({ frame, events, done: 0, text: '' });
   }
 
@@ -37,26 +53,38 @@ export class Originals {
    * its last event. False: it was not the expected one, its text has been written, stop matching.
    */
   take(event: StreamEvent, text: string, out: Outputs): boolean {
-    const head = this.#queue[0];
+    const head = this.#queue[this.#at];
     if (head === undefined || head.events[head.done] !== event) {
       // Frames without events behind held ones are pings and empty deltas. They may belong to what is
       // not told (the deltas of a held call), so they are dropped.
-      for (const held of this.#queue) out.text(held.text);
+      for (let i = this.#at; i < this.#queue.length; i++) out.text(this.#queue[i]!.text);
       this.#queue = [];
+      this.#at = 0;
       out.text(text);
       return false;
     }
     head.done++;
     head.text += text;
     if (head.done < head.events.length) return true;
-    write(head.frame, out);
-    this.#queue.shift();
-    while (this.#queue[0]?.events.length === 0) write(this.#queue.shift()!.frame, out);
+    this.#write(head.frame, out);
+    this.#at++;
+    while (this.#queue[this.#at]?.events.length === 0) {
+      this.#write(this.#queue[this.#at++]!.frame, out);
+    }
+    this.#forget();
     return true;
+  }
+
+  /** Lets go of what has gone out, now and then: a list gives up its first item in the time of its length. */
+  #forget(): void {
+    if (this.idle) this.#queue = [];
+    else if (this.#at < MOST_GONE || this.#at * 2 < this.#queue.length) return;
+    else this.#queue = this.#queue.slice(this.#at);
+    this.#at = 0;
   }
 }
 
 /** A frame's own bytes. */
-export function write(frame: SseFrame | undefined, out: Outputs): void {
-  if (frame !== undefined) out.bytes(frame.bytes, frame.from, frame.to);
+export function write(frame: SseFrame, out: Outputs): void {
+  out.bytes(frame.bytes, frame.from, frame.to);
 }

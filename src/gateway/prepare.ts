@@ -2,11 +2,14 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
+import { historyRefusal } from '../conversation/refusal.ts';
+import { withoutFields } from '../conversation/refused-fields.ts';
 import { CARRIER_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import type { Abort } from '../lib/abort.ts';
+import type { JsonObject } from '../lib/json.ts';
 import type { Protocol, UpstreamContext } from '../protocols/protocol.ts';
 import type { Ask } from './ask.ts';
 import type { Hop } from './attempt.ts';
@@ -20,6 +23,8 @@ export interface Prepared {
   readonly body: Uint8Array;
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
+  /** The earlier response that the client named and the target was not told of: the answer names it all the same. */
+  readonly previous?: string | undefined;
 }
 
 interface Job {
@@ -97,13 +102,27 @@ function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Pre
   const asAsked = sent === undefined || sent === ask.conversation;
   const { mended } = ask;
   if (mended.length > 0) notes.join(mended);
-  if (same && asAsked && mended.length === 0 && !ask.bytes.includes(CARRIER)) {
+  const asItIs = same && asAsked && mended.length === 0 && job.refusal === undefined;
+  if (asItIs && !ask.bytes.includes(CARRIER)) {
     const bytes = ask.bytesFor(target.model);
     const body = shapeBytes(bytes, target.profile, notes);
     return { body, interceptors, context: upstream };
   }
   const conversation = { ...(sent ?? ask.conversation), model: target.model };
-  const value = protocol.encodeRequest(conversation, target, notes);
+  const encoded = protocol.encodeRequest(conversation, target, notes);
+  const value = job.refusal === undefined ? encoded : unrefused(encoded, job.refusal, job);
   const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
-  return { body, interceptors, context: upstream };
+  const named = same ? ask.conversation.settings.previousResponseId : undefined;
+  const previous = value.previous_response_id === named ? undefined : named;
+  return { body, interceptors, context: upstream, previous };
+}
+
+/** The body without the fields that the target has just said it does not know, and without their like. */
+function unrefused(body: JsonObject, error: GatewayError, { protocol, notes }: Job): JsonObject {
+  const refusal = historyRefusal(error);
+  if (refusal?.kind !== 'fields') return body;
+  const left = withoutFields(body, refusal.paths, (path, count) => {
+    notes.add('stripped_after_refusal', path, `a field that is unknown there, ${count} times`);
+  });
+  return protocol.withoutUnknown?.(left, 'leftovers', notes) ?? left;
 }

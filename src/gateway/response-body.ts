@@ -1,45 +1,132 @@
 /** An upstream's body as plain bytes, whatever encoding it came in although none was asked for. */
 
+import type { Readable as NodeReadable, Transform } from 'node:stream';
+import { GatewayError } from '../conversation/errors.ts';
 import { HeaderList } from '../lib/header-list.ts';
 import { memberOf } from '../lib/json-members.ts';
 import { streamSource } from '../upstream/fetch-transport.ts';
 import type { ChunkSource, UpstreamAnswer } from '../upstream/transport.ts';
 
-const FORMATS: Readonly<Record<string, string>> = {
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-  br: 'brotli',
-  zstd: 'zstd',
-};
+// Whoever packs a body more often than this wants to do harm.
+const MOST_ENCODINGS = 2;
+// What is unpacked comes in pieces of this size, and no further ones before they are taken.
+const PIECE_BYTES = 64 * 1024;
 
-/** The answer with its content encoding undone; the very one that came where it has none. */
+type Unpack = () => Transform;
+
+// Loaded with the first encoded answer: hardly any vendor sends one.
+function unpackers(): Readonly<Record<string, Unpack>> {
+  const { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } =
+    process.getBuiltinModule('node:zlib');
+  const options = { chunkSize: PIECE_BYTES };
+  const gzip = () => createGunzip(options);
+  return {
+    gzip,
+    'x-gzip': gzip,
+    deflate: () => createInflate(options),
+    br: () => createBrotliDecompress(options),
+    zstd: () => createZstdDecompress(options),
+  };
+}
+
+/**
+ * The answer with its content encoding undone as it is read; the very one that came where it has none. An
+ * encoding that nobody knows is not told to the client either: such bodies are plain all the same, or cannot
+ * be read by anybody.
+ */
 export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
-  const encoding = answer.headers.get('content-encoding')?.trim().toLowerCase();
-  const format = encoding === undefined ? undefined : memberOf(FORMATS, encoding);
-  if (format === undefined) return answer;
+  const encoding = answer.headers.get('content-encoding');
+  if (encoding === null) return answer;
   const headers = new HeaderList();
   for (const [name, value] of answer.headers) {
     if (name !== 'content-encoding' && name !== 'content-length') headers.append(name, value);
   }
-  const plain = streamSource(() =>
-    streamOf(answer.body).pipeThrough(
-      new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<
-        Uint8Array,
-        Uint8Array
-      >,
-    ),
-  );
-  return { ...answer, headers, body: plain };
+  const body = unpacked(answer.body, encoding);
+  return { ...answer, headers, body };
 }
 
-function streamOf(source: ChunkSource): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    async pull(controller) {
-      const chunks = await source.next();
-      if (chunks === undefined) return controller.close();
-      for (const chunk of chunks) controller.enqueue(chunk);
-    },
-    cancel: () => source.cancel(),
+/** Encodings are undone in the reverse of the order in which they were applied (RFC 9110 §8.4). */
+function unpacked(body: ChunkSource, encoding: string): ChunkSource {
+  const known = unpackers();
+  const steps: Unpack[] = [];
+  for (const part of encoding.split(',', MOST_ENCODINGS + 1)) {
+    const name = part.trim().toLowerCase();
+    if (name === '' || name === 'identity') continue;
+    const step = memberOf(known, name);
+    if (step === undefined) return body;
+    steps.push(step);
+  }
+  if (steps.length === 0) return body;
+  const named = encoding.slice(0, 40);
+  return streamSource(() =>
+    steps.length > MOST_ENCODINGS
+      ? failing(body, unreadable(named, undefined))
+      : throughAll(body, steps.reverse(), named),
+  );
+}
+
+const unreadable = (encoding: string, cause: unknown) =>
+  new GatewayError('upstream', `The upstream's answer cannot be unpacked (${encoding}).`, {
+    cause,
   });
+
+function failing(body: ChunkSource, error: Error): ReadableStream<Uint8Array> {
+  body.cancel();
+  return new ReadableStream({ start: (controller) => controller.error(error) });
+}
+
+function throughAll(
+  body: ChunkSource,
+  steps: readonly Unpack[],
+  encoding: string,
+): ReadableStream<Uint8Array> {
+  const { Readable } = process.getBuiltinModule('node:stream');
+  let broken: unknown;
+  let last: NodeReadable = Readable.from(
+    chunksOf(body, (thrown) => {
+      broken = thrown;
+    }),
+  );
+  const all = [last];
+  for (const step of steps) {
+    const next = step();
+    // `pipe` passes no error on.
+    last.on('error', (thrown) => next.destroy(thrown));
+    last = last.pipe(next);
+    all.push(last);
+  }
+  // Whoever reads is told of it; it may come before anybody does.
+  last.on('error', () => {});
+  const pieces = last[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  const stop = () => {
+    for (const one of all) one.destroy();
+    body.cancel();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next();
+          if (done === true) controller.close();
+          else controller.enqueue(value);
+        } catch (thrown) {
+          stop();
+          controller.error(broken ?? unreadable(encoding, thrown));
+        }
+      },
+      cancel: stop,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function* chunksOf(body: ChunkSource, onError: (thrown: unknown) => void) {
+  try {
+    for (let batch = await body.next(); batch !== undefined; batch = await body.next()) {
+      yield* batch;
+    }
+  } catch (thrown) {
+    onError(thrown);
+    throw thrown;
+  }
 }

@@ -10,6 +10,10 @@ const TAIL_BYTES = 16 * 1024;
 const LF = 0x0a;
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
 const TERMINAL_BYTES = 16 * 1024 * 1024;
+// What a chunk holds besides its bytes, about.
+const CHUNK_COST = 64;
+// So many chunks that are no longer kept are forgotten at once.
+const MOST_DROPPED = 1024;
 
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
@@ -52,6 +56,9 @@ export class Tail {
   #marked = false;
   /** The chunks from the mark's on. */
   #after: Uint8Array[] = [];
+  /** The first of them that is still kept. */
+  #afterAt = 0;
+  /** What those hold. */
   #afterBytes = 0;
 
   constructor(beginnings: readonly string[]) {
@@ -162,13 +169,17 @@ export class Tail {
 
   #keep(chunk: Uint8Array): void {
     this.#after.push(chunk);
-    this.#afterBytes += chunk.length;
-    while (this.#afterBytes - this.#after[0]!.length >= TERMINAL_BYTES && this.#after.length > 1) {
-      this.#afterBytes -= this.#after.shift()!.length;
+    this.#afterBytes += chunk.length + CHUNK_COST;
+    while (this.#afterBytes - this.#after[this.#afterAt]!.length - CHUNK_COST >= TERMINAL_BYTES) {
+      if (this.#afterAt === this.#after.length - 1) break;
+      this.#afterBytes -= this.#after[this.#afterAt++]!.length + CHUNK_COST;
       this.#held = [];
       this.#length = 0;
       this.#cut = true;
     }
+    if (this.#afterAt < MOST_DROPPED || this.#afterAt * 2 < this.#after.length) return;
+    this.#after = this.#after.slice(this.#afterAt);
+    this.#afterAt = 0;
   }
 
   #holdsMark(chunk: Uint8Array): boolean {
@@ -202,7 +213,9 @@ export class Tail {
 
   /** What is kept: one run of bytes up to the stream's end. */
   get bytes(): Uint8Array {
-    const parts = this.#paced ? this.#followed : [...this.#turned(), ...this.#held, ...this.#after];
+    const parts = this.#paced
+      ? this.#followed
+      : [...this.#turned(), ...this.#held, ...this.#after.slice(this.#afterAt)];
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 }

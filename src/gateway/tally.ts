@@ -24,6 +24,7 @@ export class Tally {
   #notedBefore: readonly Notes[] = NONE;
   #firstByte: number | undefined;
   #queue: number | undefined;
+  #sent = false;
   #leave: (() => void) | undefined;
   #over = false;
 
@@ -45,6 +46,13 @@ export class Tally {
   entered(leave: () => void): void {
     this.#queue = this.#since();
     this.#leave = leave;
+  }
+
+  /** The first request goes to an upstream: no more waiting for a turn there. */
+  sent(): void {
+    if (this.#sent) return;
+    this.#sent = true;
+    this.#queue = this.#since();
   }
 
   /** The name of the rule that chose the targets. */

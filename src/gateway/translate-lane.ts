@@ -1,7 +1,7 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
-import type { DeltaEvent, FinishReason, StreamEvent } from '../conversation/events.ts';
+import type { DeltaEvent, ErrorEvent, FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Fold } from '../conversation/fold.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Interceptor, Next } from '../features/feature.ts';
@@ -13,10 +13,13 @@ import type {
   StreamEncoder,
   TextFrame,
 } from '../protocols/protocol.ts';
+import { tooMuch } from '../upstream/target-error.ts';
+import { maskedError } from '../upstream/vendor-error.ts';
 import { AnswerWatch } from './answer-watch.ts';
-import { type Lane, type Output, Outputs, type Said } from './lane.ts';
+import { type Lane, type Output, Outputs, type Said, type ToldFrame } from './lane.ts';
 import { Originals, write } from './originals.ts';
 import { PlainText } from './plain-text.ts';
+import { type Bounds, frameLimit, isWord, Quiet } from './quiet.ts';
 
 /** The client's side of a stream; the same one for every hop of an exchange. */
 export interface ClientSide {
@@ -24,6 +27,8 @@ export interface ClientSide {
   readonly context: ClientContext;
   /** There when somebody wants the whole answer afterwards. */
   readonly fold: Fold | undefined;
+  /** Which of the frames that go out as they came are kept for that; left out: none. */
+  readonly tells?: ((frame: ToldFrame) => boolean) | undefined;
 }
 
 export interface TranslateOptions {
@@ -37,6 +42,8 @@ export interface TranslateOptions {
    * since a try that fails until then is repeated as if it had never been.
    */
   readonly continues: boolean;
+  /** Left out: no limits. */
+  readonly bounds?: Bounds;
 }
 
 // A stream that has come in so many chunks is a paced one.
@@ -70,31 +77,69 @@ export class TranslateLane implements Lane, FrameReader {
   #finish: FinishReason | undefined;
   #upstreamEnded = false;
   #next: Next | undefined;
+  readonly #bounds: Bounds | undefined;
+  /** Made when something comes that says nothing. */
+  #quiet: Quiet | undefined;
+  /** This chunk says something. */
+  #said = false;
+  /** Characters of all pieces so far: encoders and listeners may keep them. */
+  #chars = 0;
+  readonly #told: ToldFrame[] = [];
 
   constructor(options: TranslateOptions) {
     this.client = options.client;
     this.#decoder = options.decoder;
     this.#interceptors = options.interceptors;
     this.#keepsBytes = options.keepsBytes;
-    this.#parser = new SseParser(options.keepsBytes ? {} : { raw: false });
-    if (options.keepsBytes) this.#originals = new Originals();
+    const { bounds } = options;
+    this.#bounds = bounds;
+    const limit = bounds && frameLimit(bounds);
+    this.#parser = new SseParser(options.keepsBytes ? { limit } : { raw: false, limit });
+    if (options.keepsBytes) this.#originals = new Originals(this.#keeping(options.client));
     if (options.continues) this.#waiting = [];
+  }
+
+  #keeping({ fold, tells }: ClientSide): ((frame: SseFrame) => void) | undefined {
+    if (fold === undefined || tells === undefined) return undefined;
+    return (frame) => {
+      if (tells(frame)) this.#told.push({ event: frame.event, data: frame.data });
+    };
   }
 
   push(chunk: Uint8Array): Output {
     const plain = this.#plain?.push(chunk);
     if (plain !== undefined) return plain;
+    if (this.failure === undefined) this.#settle();
     if (this.failure !== undefined) return '';
-    this.#settle();
     this.#out = new Outputs();
     this.#refused = 0;
+    this.#said = false;
     try {
       this.#parser.read(chunk, this);
+      if (this.#said) this.#quiet?.over();
+      else this.#hush();
       this.#plain = this.#steady();
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
     return this.#out.all();
+  }
+
+  /** Nothing was said by this chunk. @throws GatewayError when that is so for too long */
+  #hush(): void {
+    const error = this.#noiseless()?.lasts();
+    if (error !== undefined) throw error;
+  }
+
+  /** A frame that tells nothing. @throws GatewayError when it is one too many */
+  #idle({ data, from, to }: SseFrame): void {
+    const error = this.#noiseless()?.holds(Math.max(to - from, data?.length ?? 0));
+    if (error !== undefined) throw error;
+  }
+
+  #noiseless(): Quiet | undefined {
+    if (this.#bounds !== undefined) this.#quiet ??= new Quiet(this.#bounds);
+    return this.#quiet;
   }
 
   /** How plain text can be known by its bytes from here on; undefined: it cannot. */
@@ -131,8 +176,13 @@ export class TranslateLane implements Lane, FrameReader {
     this.#plain = undefined;
     if (text === '') return;
     const event: DeltaEvent = { type: 'delta', index: this.#index, text };
-    this.#through([event]);
-    this.#pass(event);
+    this.#quiet?.over();
+    try {
+      this.#through([event]);
+      this.#pass(event);
+    } catch (thrown) {
+      this.failure ??= asGatewayError(thrown);
+    }
   }
 
   frame(frame: SseFrame): void {
@@ -201,6 +251,8 @@ export class TranslateLane implements Lane, FrameReader {
 
   /** What a frame said, through the interceptors and out. */
   #tell(frame: SseFrame, events: readonly StreamEvent[], out: Outputs): void {
+    if (events.length === 0) this.#idle(frame);
+    else if (!this.#said) this.#said = events.some(isWord);
     const told = this.#through(events);
     const idle = this.#originals?.idle === true && !this.#watch.empty;
     if (idle && told === events && events.length === 1 && events[0]!.type === 'delta') {
@@ -216,10 +268,19 @@ export class TranslateLane implements Lane, FrameReader {
   /** Does for an event that leaves as bytes what {@link #encode} does for one that leaves as text. */
   #pass(event: DeltaEvent): void {
     const { encoder, fold } = this.client;
+    this.#count(event);
     this.#watch.see(event);
     fold?.push(event);
     if (encoder.pass === undefined) encoder.event(event);
     else encoder.pass(event);
+  }
+
+  /** @throws GatewayError when all pieces together are too much */
+  #count({ text }: DeltaEvent): void {
+    this.#chars += text.length;
+    const bounds = this.#bounds;
+    if (bounds === undefined || this.#chars <= bounds.limits.bytes) return;
+    throw tooMuch(bounds.provider, 'an answer', bounds.limits.bytes, 'answer_bytes');
   }
 
   /** Events through interceptor `from` and those behind it; the same list when nobody touched any. */
@@ -251,8 +312,10 @@ export class TranslateLane implements Lane, FrameReader {
     }
   }
 
-  #encode(event: StreamEvent): string {
+  #encode(said: StreamEvent): string {
+    const event = said.type === 'error' ? this.#safe(said) : said;
     this.#watch.see(event);
+    if (event.type === 'delta') this.#count(event);
     if (event.type === 'start') this.#usage = event.usage ?? this.#usage;
     else if (event.type === 'usage') this.#usage = event.usage;
     else if (event.type === 'finish') this.#finish = event.reason;
@@ -262,6 +325,11 @@ export class TranslateLane implements Lane, FrameReader {
     if (this.#waiting === undefined) return this.#say(event);
     this.#waiting.push(event);
     return this.#watch.semantic ? this.#release() : '';
+  }
+
+  #safe(event: ErrorEvent): StreamEvent {
+    const error = maskedError(event.error, this.#bounds?.secrets ?? []);
+    return error === event.error ? event : { ...event, error };
   }
 
   #release(): string {
@@ -302,7 +370,8 @@ export class TranslateLane implements Lane, FrameReader {
   get said(): Said | undefined {
     this.#settle();
     const { fold, context } = this.client;
-    return fold === undefined ? undefined : { kind: 'reply', reply: fold.reply, client: context };
+    if (fold === undefined) return undefined;
+    return { kind: 'reply', reply: fold.reply, client: context, frames: this.#told };
   }
 
   ping(): string {

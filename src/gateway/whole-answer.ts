@@ -5,14 +5,17 @@ import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
 import type { Block } from '../conversation/types.ts';
 import type { Interceptor, Next } from '../features/feature.ts';
+import { Pieces } from '../lib/bytes.ts';
 import { type Json, parseJson } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
 import type { Digest } from '../protocols/protocol.ts';
+import { TargetError, tooMuch } from '../upstream/target-error.ts';
 import type { Answer, Whole } from './answer.ts';
 import { AnswerWatch } from './answer-watch.ts';
+import { asksForJob } from './ask.ts';
 import type { Reading } from './attempt.ts';
-import type { ByteSource } from './byte-source.ts';
-import { emptyOrCut, fault, translateLane } from './open-stream.ts';
+import { boundsOf, emptyOrCut, fault, translateLane } from './open-stream.ts';
+import { firstWord, Quiet } from './quiet.ts';
 
 const utf8 = new TextDecoder();
 
@@ -24,7 +27,13 @@ export function wholeAnswer(
 ): Answer | Promise<Answer> {
   const { source, common } = reading;
   // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
-  const bytes = common.headers.has('content-length') ? source.all() : collected(source);
+  const length = common.headers.get('content-length');
+  const { provider, limits } = boundsOf(reading);
+  if (length !== null && Number(length) > limits.bytes) {
+    source.cancel();
+    throw tooMuch(provider, 'an answer', limits.bytes, 'answer_bytes');
+  }
+  const bytes = length !== null ? source.all() : collected(reading);
   return bytes instanceof Promise
     ? bytes.then((all) => read(reading, all, contentType, status))
     : read(reading, bytes, contentType, status);
@@ -40,13 +49,18 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
   const guarded = prepared.interceptors.length > 0;
   const sound = guarded ? { ...digest, answered: true } : digest;
-  const error = digest.error ?? emptyOrCut(sound, provider);
-  if (error !== undefined) return fault(error, common);
-
   const direct = common.same && !streamed && !ask.stream && hop.number === 1;
   // Without a content type the server would make one up for a text.
-  const body = (contentType !== '' && found.ascii) || bytes;
+  const told = (contentType !== '' && found.ascii) || bytes;
+  const body = direct ? withPrevious(reading, told) : told;
   const asIs: Whole = { kind: 'whole', ...common, status, body, digest };
+  if (digest.pending !== undefined && digest.error === undefined) {
+    // The job runs, and is paid for: the same request once more would be another one.
+    const asked = digest.pending === 'background' || asksForJob(ask);
+    return direct && asked ? asIs : fault(onlyAJob(provider), reading);
+  }
+  const error = digest.error ?? emptyOrCut(sound, provider);
+  if (error !== undefined) return fault(error, reading);
   if (direct && prepared.interceptors.length === 0) return asIs;
   const { texts } = digest;
   if (direct && texts !== undefined) {
@@ -57,7 +71,7 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     const lane = translateLane(reading, false);
     const first = [lane.feed([...unfold(reply)]), lane.end()];
     const empty = lane.next === undefined ? emptyOrCut(lane.digest, provider) : undefined;
-    if (empty !== undefined) return fault(empty, common);
+    if (empty !== undefined) return fault(empty, reading);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
   const before = [...unfold(reply)];
@@ -68,10 +82,27 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     return { ...asIs, same: false, continuation: { next, events: all, finish } };
   }
   const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
-  if (empty !== undefined && hop.events === undefined) return fault(empty, common);
+  if (empty !== undefined) return fault(empty, reading);
   if (direct && events === before) return asIs;
   return finished(reading, asIs, [...(hop.events ?? []), ...events]);
 }
+
+/** The vendor's answer, which names the response before it as the client did. */
+function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string) {
+  const { previous } = prepared;
+  const edit = attempt.protocol.withPrevious;
+  if (previous === undefined || edit === undefined) return body;
+  const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
+  return Buffer.from(text);
+}
+
+const onlyAJob = (provider: string): TargetError =>
+  new TargetError(
+    'never',
+    'upstream',
+    `Provider ${provider} took the request as a job that is answered later, which cannot be waited for here.`,
+    { retryable: false },
+  );
 
 /** The answer that these events make, in the client's protocol. */
 function finished({ attempt, client }: Reading, asIs: Whole, told: readonly StreamEvent[]): Whole {
@@ -88,22 +119,38 @@ function ignoredByAll(interceptors: readonly Interceptor[], texts: readonly stri
 }
 
 /** Whether these events hold an answer, and how they end. */
-function heard(events: readonly StreamEvent[]): Pick<Digest, 'answered' | 'finish'> {
+function heard(events: readonly StreamEvent[]): Pick<Digest, 'semantic' | 'answered' | 'finish'> {
   const watch = new AnswerWatch();
   let finish: Digest['finish'];
   for (const event of events) {
     watch.see(event);
     if (event.type === 'finish') finish = event.reason;
   }
-  return { answered: watch.answered, finish };
+  return { semantic: watch.semantic, answered: watch.answered, finish };
 }
 
-async function collected(source: ByteSource): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+/** @throws GatewayError when it is too much, or nothing but white space for too long */
+async function collected(reading: Reading): Promise<Uint8Array> {
+  const { source } = reading;
+  const bounds = boundsOf(reading);
+  const pieces = new Pieces();
+  let quiet: Quiet | undefined = new Quiet(bounds);
   for (;;) {
     const more = await source.next();
-    if (more === undefined) return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-    chunks.push(...more);
+    if (more === undefined) return pieces.joined();
+    for (const chunk of more) {
+      pieces.push(chunk);
+      // Some vendors send blank lines while a request waits for its turn.
+      if (quiet !== undefined && firstWord(chunk) >= 0) quiet = undefined;
+    }
+    const { bytes } = bounds.limits;
+    const error =
+      pieces.size > bytes
+        ? tooMuch(bounds.provider, 'an answer', bytes, 'answer_bytes')
+        : quiet?.lasts();
+    if (error === undefined) continue;
+    source.cancel();
+    throw error;
   }
 }
 

@@ -3,6 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
+import { lineText } from '../lib/shown-text.ts';
 
 interface NamedKey {
   readonly name: string;
@@ -52,7 +53,8 @@ export function createAccess(options: AccessOptions): Access {
       return '';
     }
     const presented = presentedKey(headers);
-    if (presented === undefined) {
+    // An empty one is no key, whatever the digest of nothing is.
+    if (presented === undefined || presented === '') {
       throw new GatewayError(
         'authentication',
         'This gateway wants a key: send it as "Authorization: Bearer …" or "x-api-key: …".',
@@ -79,21 +81,36 @@ function presentedKey(headers: HeaderFields): string | undefined {
   return bearer ?? headers.get('x-api-key')?.trim() ?? headers.get('api-key')?.trim() ?? undefined;
 }
 
+/** Does it name this machine as its host, and come from no page of another site? */
+export function isLocalRequest(headers: HeaderFields): boolean {
+  try {
+    checkHost(headers, 'localhost');
+    checkOrigin(headers);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function checkHost(headers: HeaderFields, bound: string): void {
   const host = (headers.get('host') ?? '').replace(/:\d+$/, '').toLowerCase();
   if (host === '' || isLoopback(host) || IP_LITERAL.test(host) || host === bound) return;
   if (host.endsWith('.localhost')) return;
   throw new GatewayError(
     'permission',
-    `Host '${host.slice(0, 100)}' is not served here without a key (protection against DNS rebinding).`,
+    `Host '${lineText(host, 100)}' is not served here without a key (protection against DNS rebinding).`,
     { code: 'host_not_allowed', retryable: false },
   );
 }
 
+// A scheme, a name of at most 253 characters, and a port.
+const MOST_OF_ORIGIN = 512;
+
 function checkOrigin(headers: HeaderFields): void {
   const origin = headers.get('origin');
   if (origin === null) return;
-  const host = URL.canParse(origin) ? new URL(origin).hostname : '';
+  const readable = origin.length <= MOST_OF_ORIGIN && URL.canParse(origin);
+  const host = readable ? new URL(origin).hostname : '';
   if (isLoopback(host)) return;
   throw new GatewayError(
     'permission',

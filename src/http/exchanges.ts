@@ -10,39 +10,57 @@ import { requestId } from '../lib/ids.ts';
 import { turnEnd } from '../lib/turn-end.ts';
 import type { Protocol, Serve } from '../protocols/protocol.ts';
 import type { Access } from './access.ts';
+import type { Connections } from './connections.ts';
 import { readBody } from './read-body.ts';
 
 export interface ExchangesOptions {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
-  /** Told of requests that never became an exchange. */
+  readonly connections: Connections;
+  /** Told of requests that never became an exchange; `owner` as of an exchange, '' where nobody knows. */
   readonly onRefused: (
     request: Request,
     protocol: Protocol,
     id: string,
     error: GatewayError,
+    owner: string,
   ) => void;
 }
 
 /** A handler that opens an exchange and hands it on. Never rejects. */
-export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
+export function serveWith(
+  options: ExchangesOptions,
+  handle: Gateway,
+  /** The exchange goes on behind the response; {@link rested} tells of its end. */
+  { goesOn = false } = {},
+): Serve {
+  const { connections } = options;
   return async (request, protocol) => {
     const started = performance.now();
     const id = requestId();
     let reading = false;
+    let owner = '';
     try {
       const headers = HeaderList.from(request.headers);
-      const owner = options.access()(headers);
+      owner = options.access()(headers);
       reading = true;
-      const read = await readBody(request, headers, options.bodyBytes());
+      const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
+      connections.working(request);
       // What came in the same turn goes on together.
       await turnEnd();
+      // Nobody would get the answer, and the vendor would be paid for it.
+      if (connections.closed(request)) throw gone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
-      return await handle(new Incoming(request, protocol, { id, headers, body, owner, started }));
+      const response = await handle(
+        new Incoming(request, protocol, { id, headers, body, owner, started }),
+      );
+      if (!goesOn) connections.resting(request);
+      return response;
     } catch (thrown) {
+      connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
-      options.onRefused(request, protocol, id, error);
+      options.onRefused(request, protocol, id, error, owner);
       return errorResponse(protocol, error, {
         requestId: id,
         target: undefined,
@@ -50,6 +68,11 @@ export function serveWith(options: ExchangesOptions, handle: Gateway): Serve {
       });
     }
   };
+}
+
+/** An exchange that went on behind its response is over: its connection waits for the next request. */
+export function rested(connections: Connections, exchange: Exchange): void {
+  if (exchange instanceof Incoming) connections.resting(exchange.request);
 }
 
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
@@ -72,7 +95,7 @@ class Incoming implements Exchange {
   readonly search: string;
   readonly owner: string;
   readonly started: number;
-  readonly #request: Request;
+  readonly request: Request;
 
   constructor(request: Request, protocol: Protocol, read: Read) {
     this.id = read.id;
@@ -82,12 +105,12 @@ class Incoming implements Exchange {
     this.search = search(request.url);
     this.owner = read.owner;
     this.started = read.started;
-    this.#request = request;
+    this.request = request;
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.
   get signal(): AbortSignal {
-    return this.#request.signal;
+    return this.request.signal;
   }
 }
 

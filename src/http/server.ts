@@ -2,6 +2,8 @@
 
 import { memberOf } from '../lib/json-members.ts';
 import type { Routes } from '../protocols/protocol.ts';
+import { type Connections, timerSeconds } from './connections.ts';
+import { pathOf } from './request-path.ts';
 
 /** What a server serves. */
 export interface App {
@@ -9,11 +11,13 @@ export interface App {
   readonly routes: Routes;
   /** Every other path or method. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** Told of the server that serves this. */
+  readonly connections?: Pick<Connections, 'attach'>;
 }
 
 /** One request without a server between; paths with named parts are known to a server alone. */
 export async function dispatch(app: App, request: Request): Promise<Response> {
-  const answers = memberOf(app.routes, new URL(request.url).pathname);
+  const answers = memberOf(app.routes, pathOf(request.url));
   const answer = answers?.[request.method as keyof typeof answers];
   return answer === undefined ? app.fetch(request) : answer(Object.assign(request, { params: {} }));
 }
@@ -26,6 +30,8 @@ export interface ServerOptions {
   readonly reusePort: boolean;
   /** It joins those of this program that listen there already; another one's port is taken. */
   readonly joins: boolean;
+  /** A connection without a request is closed after so long, at most 255 s; 0 = never. */
+  readonly idleMs: number;
   readonly drainMs: number;
 }
 
@@ -35,6 +41,8 @@ export interface RunningServer {
   readonly port: number;
   /** From now on each answer is the last of its connection, so that clients turn to another process. */
   sendAway(): void;
+  /** The same for as long as many connections are open. */
+  crowded(is: boolean): void;
   /**
    * Takes no new connections and waits for open streams, at most the drain time; a second call ends
    * at once.
@@ -50,6 +58,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Whoever shares a port would share it with anybody who does so too, a forgotten gateway for one.
     if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
     server = listen(options);
+    options.app.connections?.attach(server);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
     throw new Error(
@@ -61,10 +70,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   const bound = server.port ?? port;
   let stopping = false;
+  let away = false;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     port: bound,
-    sendAway: () => void server.reload(handlers(lastAnswers(options.app))),
+    sendAway() {
+      away = true;
+      server.reload(handlers(lastAnswers(options.app)));
+    },
+    crowded(is) {
+      if (!away) server.reload(handlers(is ? lastAnswers(options.app) : options.app));
+    },
     async stop() {
       if (stopping) {
         await server.stop(true);
@@ -82,13 +98,19 @@ function bindAlone(hostname: string, port: number): void {
   Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
 }
 
-/** Bodies are bounded and silence is watched by whoever reads; the server itself knows no limit. */
-function listen({ app, host, port, reusePort }: ServerOptions) {
+// The runtime takes no more.
+const MOST_IDLE_S = 255;
+
+/**
+ * Bodies are bounded by whoever reads. The server itself closes connections that do nothing, and those whose
+ * first head has not come whole after twelve seconds; `Connections` says when a request may take longer.
+ */
+function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
   return Bun.serve({
     hostname: host,
     port,
     reusePort,
-    idleTimeout: 0,
+    idleTimeout: Math.min(MOST_IDLE_S, timerSeconds(idleMs)),
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
     ...handlers(app),

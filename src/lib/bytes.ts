@@ -13,3 +13,52 @@ export function holdsAny(bytes: Buffer, any: readonly Buffer[]): boolean {
   for (const mark of any) if (bytes.includes(mark)) return true;
   return false;
 }
+
+// So many pieces of this size on average are moved together: as objects they would hold many times their bytes.
+const LOOSE = 256;
+const SMALL_BYTES = 1000;
+
+/** Collects pieces to be one, in linear time and in little more memory than they have bytes, however small they are. */
+export class Pieces {
+  #loose: Uint8Array[] = [];
+  #looseBytes = 0;
+  #room = new Uint8Array(0);
+  #length = 0;
+
+  /** Bytes in all. */
+  get size(): number {
+    return this.#length + this.#looseBytes;
+  }
+
+  push(piece: Uint8Array): void {
+    this.#loose.push(piece);
+    this.#looseBytes += piece.length;
+    const count = this.#loose.length;
+    if (count >= LOOSE && (this.#length > 0 || this.#looseBytes < count * SMALL_BYTES))
+      this.#move();
+  }
+
+  /** All of them, in order. */
+  joined(): Uint8Array {
+    if (this.#length === 0) {
+      return this.#loose.length === 1 ? this.#loose[0]! : Buffer.concat(this.#loose);
+    }
+    this.#move();
+    return this.#room.subarray(0, this.#length);
+  }
+
+  #move(): void {
+    const length = this.size;
+    if (this.#room.length < length) {
+      const room = new Uint8Array(length * 2);
+      room.set(this.#room.subarray(0, this.#length));
+      this.#room = room;
+    }
+    for (const piece of this.#loose) {
+      this.#room.set(piece, this.#length);
+      this.#length += piece.length;
+    }
+    this.#loose = [];
+    this.#looseBytes = 0;
+  }
+}

@@ -17,6 +17,8 @@ const NO_VALUE = /[\0\r\n]/;
 
 // The same few names come with every message: looked up, they need neither a check nor another copy.
 const MOST_NAMES = 1000;
+// Names and values; beyond so many an index is made.
+const MANY_CELLS = 128;
 const lowered = new Map<string, string>();
 
 /** @throws TypeError when it cannot be the name of a header */
@@ -41,6 +43,8 @@ export class HeaderList implements HeaderFields {
   /** What {@link lines} gave, until something changes. */
   #lines: string | undefined;
   #linesWithout: ReadonlySet<string> | undefined;
+  /** Where names stand, in a long list. */
+  #places: Map<string, number> | undefined;
 
   /** @throws TypeError for what cannot be a header */
   static of(fields: Readonly<Record<string, string>>): HeaderList {
@@ -162,7 +166,17 @@ export class HeaderList implements HeaderFields {
 
   #find(lower: string): number {
     const cells = this.#cells;
+    if (cells.length > MANY_CELLS) return this.#indexed(lower);
     for (let i = 0; i < cells.length; i += 2) if (cells[i] === lower) return i;
     return -1;
+  }
+
+  /** The same for lists that are too long to be looked through for every name. */
+  #indexed(lower: string): number {
+    const cells = this.#cells;
+    this.#places ??= new Map();
+    // Names are only ever put behind those that are there.
+    for (let i = this.#places.size * 2; i < cells.length; i += 2) this.#places.set(cells[i]!, i);
+    return this.#places.get(lower) ?? -1;
   }
 }

@@ -19,56 +19,78 @@ export interface Change {
  * shift of all behind it; what stands between two pairs is compared one by one.
  */
 export function diffJson(a: Json, b: Json): readonly Change[] {
-  const changes: Change[] = [];
-  compare(a, b, [], [], changes);
-  return changes;
+  const work: Work = { changes: [], cells: CELLS };
+  compare(a, b, [], [], work);
+  return work.changes;
 }
 
-function compare(a: Json, b: Json, at: Path, to: Path, out: Change[]): void {
-  if (Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, out);
-  else if (isObject(a) && isObject(b)) {
+/** Values deeper than this are compared as a whole. */
+const DEEPEST = 64;
+/** Cells of the tables by which equal elements are paired, all lists together; beyond it they are compared place by place. */
+const CELLS = 4_000_000;
+
+interface Work {
+  readonly changes: Change[];
+  /** What is left of {@link CELLS}. */
+  cells: number;
+}
+
+function compare(a: Json, b: Json, at: Path, to: Path, work: Work): void {
+  const deep = at.length < DEEPEST && to.length < DEEPEST;
+  if (deep && Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, work);
+  else if (deep && isObject(a) && isObject(b)) {
     for (const key of Object.keys(a)) {
       const now = memberOf(b, key);
-      if (now === undefined) removed(a[key]!, [...at, key], out);
-      else compare(a[key]!, now, [...at, key], [...to, key], out);
+      if (now === undefined) removed(a[key]!, [...at, key], work);
+      else compare(a[key]!, now, [...at, key], [...to, key], work);
     }
     for (const key of Object.keys(b)) {
-      if (memberOf(a, key) === undefined && b[key] !== undefined) added(b[key], [...to, key], out);
+      if (memberOf(a, key) === undefined && b[key] !== undefined) added(b[key], [...to, key], work);
     }
   } else if (JSON.stringify(a) !== JSON.stringify(b)) {
     const from = pointerOf(at);
     const now = pointerOf(to);
-    out.push({ kind: 'changed', at: from, ...(now !== from && { to: now }), before: a, after: b });
+    const moved = now !== from && { to: now };
+    work.changes.push({ kind: 'changed', at: from, ...moved, before: a, after: b });
   }
 }
 
-const removed = (before: Json, at: Path, out: Change[]) =>
-  out.push({ kind: 'removed', at: pointerOf(at), before });
-const added = (after: Json, at: Path, out: Change[]) =>
-  out.push({ kind: 'added', at: pointerOf(at), after });
+const removed = (before: Json, at: Path, { changes }: Work) =>
+  changes.push({ kind: 'removed', at: pointerOf(at), before });
+const added = (after: Json, at: Path, { changes }: Work) =>
+  changes.push({ kind: 'added', at: pointerOf(at), after });
 
 function compareLists(
   a: readonly Json[],
   b: readonly Json[],
   at: Path,
   to: Path,
-  out: Change[],
+  work: Work,
 ): void {
-  const x = a.map((value) => JSON.stringify(value));
-  const y = b.map((value) => JSON.stringify(value));
+  // Numbers for texts: those are compared a few million times.
+  const numbers = new Map<string, number>();
+  const numberOf = (value: Json): number => {
+    const text = JSON.stringify(value);
+    const known = numbers.get(text);
+    if (known !== undefined) return known;
+    numbers.set(text, numbers.size);
+    return numbers.size - 1;
+  };
+  const x = a.map(numberOf);
+  const y = b.map(numberOf);
   let i = 0;
   let j = 0;
-  for (const [nextI, nextJ] of [...equalPairs(x, y), [a.length, b.length] as const]) {
+  for (const [nextI, nextJ] of [...equalPairs(x, y, work), [a.length, b.length] as const]) {
     // Between two equal pairs: as many as both have are changed, the others added or removed.
     for (; i < nextI && j < nextJ; i++, j++) {
-      if (alike(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], out);
+      if (alike(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], work);
       else {
-        removed(a[i]!, [...at, i], out);
-        added(b[j]!, [...to, j], out);
+        removed(a[i]!, [...at, i], work);
+        added(b[j]!, [...to, j], work);
       }
     }
-    for (; i < nextI; i++) removed(a[i]!, [...at, i], out);
-    for (; j < nextJ; j++) added(b[j]!, [...to, j], out);
+    for (; i < nextI; i++) removed(a[i]!, [...at, i], work);
+    for (; j < nextJ; j++) added(b[j]!, [...to, j], work);
     i = nextI + 1;
     j = nextJ + 1;
   }
@@ -82,8 +104,9 @@ function alike(a: Json, b: Json): boolean {
 
 /** Indexes of a longest common subsequence, in order. */
 function equalPairs(
-  x: readonly string[],
-  y: readonly string[],
+  x: readonly number[],
+  y: readonly number[],
+  work: Work,
 ): readonly (readonly [number, number])[] {
   let head = 0;
   while (head < x.length && head < y.length && x[head] === y[head]) head++;
@@ -94,15 +117,17 @@ function equalPairs(
   const columns = y.length - head - tail;
   const pairs: (readonly [number, number])[] = [];
   for (let i = 0; i < head; i++) pairs.push([i, i]);
-  // The table is bounded; beyond it the middle is compared place by place.
-  if (rows * columns <= 4_000_000) pairs.push(...middlePairs(x, y, head, rows, columns));
+  if (rows * columns <= work.cells) {
+    work.cells -= rows * columns;
+    for (const pair of middlePairs(x, y, head, rows, columns)) pairs.push(pair);
+  }
   for (let i = tail; i > 0; i--) pairs.push([x.length - i, y.length - i]);
   return pairs;
 }
 
 function middlePairs(
-  x: readonly string[],
-  y: readonly string[],
+  x: readonly number[],
+  y: readonly number[],
   head: number,
   rows: number,
   columns: number,

@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { isObject, parseJson } from './json.ts';
-import { type Migration, openStateFile } from './versioned-store.ts';
+import { fileAt, isDamage, type Migration, openStateFile, setAside } from './versioned-store.ts';
 
 /** The first version of a ledger's file. */
 export const ENTRIES = `
@@ -102,12 +102,26 @@ export function openLedgerFile<Entry extends object>(
     options.warn?.(`${kind.name}: ${what} (${why})`);
   };
   let file: Rows;
+  let there: number;
   try {
     file = openRows(kind, options);
+    there = fileAt(options.path);
   } catch (thrown) {
     trouble(`cannot open ${options.path}; keeping the latest answers in memory only`, thrown);
     return undefined;
   }
+
+  /** A damaged file is set aside, and a new one takes what comes from now on. */
+  const renew = (thrown: unknown): void => {
+    if (!isDamage(thrown)) return;
+    file.close();
+    try {
+      setAside(options.path, there, thrown);
+    } finally {
+      file = openRows(kind, options);
+      there = fileAt(options.path);
+    }
+  };
 
   const ask = <T>(question: (file: Rows) => T): T | undefined => {
     if (closed) return undefined;
@@ -115,6 +129,7 @@ export function openLedgerFile<Entry extends object>(
       return question(file);
     } catch (thrown) {
       trouble('cannot read', thrown);
+      attempt(() => renew(thrown));
       return undefined;
     }
   };
@@ -138,6 +153,7 @@ export function openLedgerFile<Entry extends object>(
       told = '';
     } catch (thrown) {
       trouble('cannot write', thrown);
+      attempt(() => renew(thrown));
       drop(waiting.splice(0, Math.max(0, waiting.length - WAITING)));
       schedule(RETRY_AFTER);
     }
@@ -185,6 +201,15 @@ export function openLedgerFile<Entry extends object>(
       file.close();
     },
   };
+}
+
+/** What does not work now is tried again with the next need. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // Told already: the trouble that led here.
+  }
 }
 
 const encode = (entry: object): Uint8Array =>

@@ -1,5 +1,7 @@
 /** Which network addresses are public, and what a URL from a stranger may point at: pure functions. */
 
+import { withoutTrailing } from './trim-end.ts';
+
 /** An address: 4 or 16 bytes. */
 export type AddressBytes = readonly number[];
 
@@ -175,7 +177,7 @@ export function placeOf(text: string, base?: string): Place {
   if (url.username !== '' || url.password !== '') {
     throw new RefusedAddress('URLs with a user name or password are not fetched');
   }
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+  const host = withoutTrailing(url.hostname.replace(/^\[|\]$/g, ''), '.');
   if (host === '') throw new RefusedAddress('the URL names no host');
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   return { url, host, port };
@@ -208,7 +210,7 @@ export function parseExceptions(entries: readonly string[]): Exceptions {
     const port = parts[2] === undefined ? undefined : Number(parts[2]);
     const block = parseBlock(parts[1]!);
     if (block !== undefined) found.blocks.push({ ...block, port });
-    else found.names.push({ name: parts[1]!.replace(/\.+$/, ''), port });
+    else found.names.push({ name: withoutTrailing(parts[1]!, '.'), port });
   }
   return found;
 }

@@ -26,6 +26,8 @@ export interface PublicFetch {
   readonly headers?: Readonly<Record<string, string>>;
   /** Asked with the content type (lower case, no parameters) before the body is read; throws to refuse. */
   readonly accept?: (contentType: string) => void;
+  /** Asked about each place before anything is sent to it, redirects too; throws to refuse. */
+  readonly check?: (place: Place) => void;
   /** The system's resolver when left out. */
   readonly resolve?: Resolve;
   /** PEM certificates trusted besides the system's. */
@@ -94,6 +96,7 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
 }
 
 async function sendTo(place: Place, options: PublicFetch, signal: AbortSignal): Promise<Response> {
+  options.check?.(place);
   const addresses = await addressesOf(place, options.resolve ?? systemResolve, signal);
   checkAddresses(place, addresses, options.exceptions);
   let failure: unknown;
@@ -181,30 +184,84 @@ async function read(
     await response.body?.cancel();
     throw thrown;
   }
-  const body = plain(response);
   try {
+    const body = await abortable(plain(response), signal);
     const read = await abortable(readUpTo(body, options.maxBytes), signal);
     return { url: place.url.href, status: response.status, contentType, charset, ...read };
   } catch (thrown) {
-    if (signal.aborted) throw thrown;
-    throw new FetchFailed('the connection broke off', true, thrown);
+    if (signal.aborted || thrown instanceof FetchFailed) throw thrown;
+    const encoding = response.headers.get('content-encoding');
+    const why =
+      encoding === null
+        ? 'the connection broke off'
+        : `the connection broke off, or the body is not encoded as ${encoding.slice(0, 100)}`;
+    throw new FetchFailed(why, true, thrown);
   }
 }
 
+const FORMATS: Readonly<Record<string, string>> = {
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  deflate: 'deflate',
+  br: 'brotli',
+};
+
 /** The body, decompressed while it is read: a small body must not become a large one unseen. */
-function plain(response: Response): ReadableStream<Uint8Array> | undefined {
+async function plain(response: Response): Promise<ReadableStream<Uint8Array> | undefined> {
   const body = response.body ?? undefined;
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (body === undefined || encoding === 'identity' || encoding === '') return body;
-  const format = encoding === 'x-gzip' ? 'gzip' : encoding;
-  if (format !== 'gzip' && format !== 'deflate') {
-    throw new FetchFailed(`the body is encoded as ${encoding}, which was not asked for`, false);
+  const format = FORMATS[encoding];
+  if (format === undefined) {
+    await body.cancel();
+    throw new FetchFailed(
+      `the body is encoded as ${encoding.slice(0, 100)}, which cannot be undone here`,
+      false,
+    );
   }
-  const stream = new DecompressionStream(format) as unknown as ReadableWritablePair<
+  if (format !== 'deflate') return body.pipeThrough(decompression(format));
+  const [first, whole] = await peeked(body);
+  return whole.pipeThrough(decompression(isZlib(first) ? 'deflate' : 'deflate-raw'));
+}
+
+const decompression = (format: string) =>
+  new DecompressionStream(format as 'gzip') as unknown as ReadableWritablePair<
     Uint8Array,
     Uint8Array
   >;
-  return body.pipeThrough(stream);
+
+/**
+ * "deflate" means zlib's frame; some servers send the bare stream, and every browser reads both.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.2
+ */
+const isZlib = ([first = 0, second = 0]: Uint8Array) =>
+  (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
+
+/** The first two bytes (fewer where there are none), and the whole stream. */
+async function peeked(
+  body: ReadableStream<Uint8Array>,
+): Promise<readonly [Uint8Array, ReadableStream<Uint8Array>]> {
+  const reader = body.getReader();
+  let first = new Uint8Array();
+  while (first.length < 2) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    first = new Uint8Array(Buffer.concat([first, value]));
+  }
+  let told = false;
+  const whole = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (!told) {
+        told = true;
+        if (first.length > 0) return controller.enqueue(first);
+      }
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return [first, whole];
 }
 
 /** The promise, or the signal's reason as soon as it fires. */

@@ -1,4 +1,16 @@
-/** Credentials: the one table of what looks like one, and masks of equal length for logs and samples. */
+/** Masks of equal length for logs and samples over whatever looks like a credential. */
+
+import {
+  BACKSLASH,
+  beginText,
+  DOT,
+  findAt,
+  isHexDigit,
+  KINDS,
+  type Kind,
+  type Span,
+  ZHIPU,
+} from './credential-kinds.ts';
 
 /** Headers whose whole value is a credential, in lower case. */
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
@@ -19,81 +31,6 @@ const SECRET_HEADERS: ReadonlySet<string> = new Set([
   'set-cookie',
 ]);
 
-/**
- * One kind of credential. `marker` is the literal that every one of them begins with, two characters
- * or more; `pattern` is tried where it stands. Group 1, where there is one, is the part to mask; else
- * all of the match is.
- */
-interface Kind {
-  readonly marker: string;
-  readonly pattern: RegExp;
-  /** The match may stand in the middle of a word (it brings its own left border). */
-  readonly anywhere?: boolean;
-}
-
-// A digit or a capital within reach tells a key from words joined by dashes ("sk-fading-circle").
-const KEYLIKE = '(?:(?=[a-z_-]*[0-9A-Z])[A-Za-z0-9_-]{12,}|[A-Za-z0-9_-]{20,})';
-
-const prefixed = (marker: string, least: number): Kind => ({
-  marker,
-  pattern: new RegExp(`${marker}[A-Za-z0-9_-]{${least},}`, 'y'),
-});
-
-const TOKEN_AFTER_SCHEME = /earer\s+([A-Za-z0-9._~+/=-]{8,})/iy;
-const NAMED_VALUE =
-  /(?:API_?KEY|api_?key|apiKey|api-key|ACCESS_?TOKEN|access_token|AUTH_TOKEN|refresh_token|CLIENT_SECRET|client_secret)\\?["']?\s*[=:]\s*\\?["']?(?=[A-Za-z_+/.-]*[0-9])([A-Za-z0-9_+/=.-]{16,})/y;
-const named = (marker: string): Kind => ({ marker, pattern: NAMED_VALUE, anywhere: true });
-const QUERY = /(?:key|token)=([A-Za-z0-9._~%+/-]{8,})/y;
-
-/** 32 hex digits, a dot, 16 characters. Found by the dot, since hex digits are everywhere. */
-const ZHIPU: Kind = { marker: '.', pattern: /[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])/y };
-
-const KINDS: readonly Kind[] = [
-  // OpenAI, Anthropic (sk-ant-), OpenRouter (sk-or-), DeepSeek, Moonshot, DashScope and many more.
-  { marker: 'sk-', pattern: new RegExp(`sk-${KEYLIKE}`, 'y') },
-  { marker: 'csk-', pattern: new RegExp(`csk-${KEYLIKE}`, 'y') }, // Cerebras
-  { marker: 'sk_', pattern: /sk_(?:live_|test_)?[A-Za-z0-9]{24,}/y },
-  prefixed('AIza', 30), // Google
-  prefixed('ya29.', 20), // Google OAuth
-  prefixed('gsk_', 20), // Groq
-  prefixed('xai-', 20),
-  prefixed('hf_', 20),
-  prefixed('pplx-', 20),
-  prefixed('nvapi-', 20),
-  prefixed('tgp_v1_', 20), // Together
-  prefixed('r8_', 30), // Replicate
-  prefixed('tvly-', 16), // Tavily
-  prefixed('jina_', 30),
-  prefixed('fc-', 32), // Firecrawl
-  prefixed('BSA', 24), // Brave Search
-  prefixed('ghp_', 30),
-  prefixed('gho_', 30),
-  prefixed('ghs_', 30),
-  prefixed('github_pat_', 30),
-  prefixed('glpat-', 20),
-  prefixed('npm_', 36),
-  { marker: 'xox', pattern: /xox[abeprs]-[A-Za-z0-9-]{10,}/y },
-  { marker: 'AKIA', pattern: /AKIA[0-9A-Z]{16}(?![0-9A-Za-z])/y },
-  // JSON web tokens: header and payload are JSON objects, so both begin with eyJ.
-  { marker: 'eyJ', pattern: /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/y },
-  { marker: '-----BEGIN ', pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]+-----END/y },
-  { marker: 'earer', pattern: TOKEN_AFTER_SCHEME, anywhere: true },
-  { marker: 'EARER', pattern: TOKEN_AFTER_SCHEME, anywhere: true },
-  // user:password@ of a URL.
-  { marker: '://', pattern: /:\/\/[^\s/@:"\\]*:([^\s/@"\\]+)@/y, anywhere: true },
-  // Query parameters: the mark before the name is checked as the left border of a word is.
-  { marker: 'key=', pattern: QUERY },
-  { marker: 'token=', pattern: QUERY },
-  named('API'),
-  named('api'),
-  named('ACCESS'),
-  named('access_token'),
-  named('AUTH_TOKEN'),
-  named('refresh_token'),
-  named('CLIENT_SECRET'),
-  named('client_secret'),
-];
-
 /** Is the whole value of this header a credential? The name in any case. */
 export function isSecretHeader(name: string): boolean {
   return SECRET_HEADERS.has(name.toLowerCase());
@@ -108,8 +45,6 @@ function wordStarts(text: string, at: number): boolean {
   return ESCAPE_BEFORE.test(text.slice(Math.max(0, at - 6), at));
 }
 
-type Span = readonly [start: number, end: number];
-
 /** Kinds by the first two characters of their markers: one table look-up for each character of a text. */
 const LISTS: Kind[][] = [[]];
 const SLOTS = new Uint8Array(128 * 128);
@@ -119,36 +54,40 @@ for (const kind of KINDS) {
   LISTS[SLOTS[pair]!]!.push(kind);
 }
 
-const DOT = 0x2e;
-const isHexDigit = (code: number) =>
-  (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66);
+interface Found {
+  readonly spans: Span[];
+  /** Where the first credential begins that more text could make longer, or make one; the length if none. */
+  open: number;
+}
 
 /** One pass over the text: a search for each marker by itself costs ten times as much. */
-function find(text: string): Span[] {
-  const spans: Span[] = [];
-  let last = text.charCodeAt(0);
-  for (let i = 1; i < text.length; i++) {
+function find(text: string, since = 0): Found {
+  const found: Found = { spans: [], open: text.length };
+  beginText();
+  let last = text.charCodeAt(since);
+  for (let i = since + 1; i < text.length; i++) {
     const code = text.charCodeAt(i);
     const slot = (last | code) < 128 ? SLOTS[(last << 7) | code]! : 0;
     if (slot !== 0) {
       for (const kind of LISTS[slot]!) {
-        if (text.startsWith(kind.marker, i - 1)) match(text, i - 1, kind, spans);
+        if (text.startsWith(kind.marker, i - 1)) match(text, i - 1, kind, found);
       }
-    } else if (code === DOT && isHexDigit(last) && i >= 32) match(text, i - 32, ZHIPU, spans);
+    } else if (code === DOT && isHexDigit(last) && i >= since + 32)
+      match(text, i - 32, ZHIPU, found);
     last = code;
   }
-  return spans;
+  return found;
 }
 
-function match(text: string, start: number, { pattern, anywhere }: Kind, spans: Span[]): void {
-  // The border first: "sk-sk-sk-…" must not run the pattern over the rest from every place.
-  if (anywhere !== true && !wordStarts(text, start)) return;
-  pattern.lastIndex = start;
-  const found = pattern.exec(text);
-  if (found === null) return;
-  const [whole, secret = whole] = found;
-  const from = start + whole.lastIndexOf(secret);
-  spans.push([from, from + secret.length]);
+function match(text: string, start: number, kind: Kind, found: Found): void {
+  // The border first: "sk-sk-sk-…" must not be read to its end from every place.
+  if (kind.anywhere !== true && !wordStarts(text, start)) return;
+  const { span, open } = findAt(kind, text, start);
+  if (open) found.open = Math.min(found.open, start);
+  if (span === undefined) return;
+  const [from, end] = span;
+  // Behind a backslash the first character is the end of an escape (`\r8_…`).
+  found.spans.push(text.charCodeAt(from - 1) === BACKSLASH ? [from + 1, end] : span);
 }
 
 export interface Redacted {
@@ -158,25 +97,45 @@ export interface Redacted {
   readonly count: number;
 }
 
+/** What came of a text that may go on. */
+export interface RedactedPart extends Redacted {
+  /** From here on it could come out otherwise once more of the text is there; its length if nothing can. */
+  readonly open: number;
+}
+
 /**
  * Masks whatever looks like a credential with asterisks, keeping the length. Works on any text: JSON
  * (which stays the same JSON), SSE, log lines, URLs. Masking twice changes nothing more.
  */
 export function redactText(text: string): Redacted {
-  const spans = find(text);
+  const { spans } = find(text);
+  return spans.length === 0 ? { text, count: 0 } : masked(text, spans);
+}
+
+/**
+ * The same for a part of a text of which more may come.
+ * @param since what begins before it is left alone: its left border is not in the part
+ */
+export function redactPart(text: string, since: number): RedactedPart {
+  const { spans, open } = find(text, since);
+  return { ...masked(text, spans), open };
+}
+
+function masked(text: string, spans: Span[]): Redacted {
   if (spans.length === 0) return { text, count: 0 };
   spans.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  let out = '';
+  const out: string[] = [];
   let done = 0;
   let count = 0;
   for (const [start, end] of spans) {
     if (end <= done) continue;
     if (start >= done) count++;
     const begin = Math.max(start, done);
-    out += text.slice(done, begin) + '*'.repeat(end - begin);
+    out.push(text.slice(done, begin), '*'.repeat(end - begin));
     done = end;
   }
-  return { text: out + text.slice(done), count };
+  out.push(text.slice(done));
+  return { text: out.join(''), count };
 }
 
 /**

@@ -24,6 +24,15 @@ const NO_BYTES = new Uint8Array(0);
 export interface SseOptions {
   /** Nobody asks for the frames' bytes: they have none. */
   readonly raw?: false;
+  /** How large a frame may be. */
+  readonly limit?: FrameLimit;
+}
+
+export interface FrameLimit {
+  /** A frame that is larger is not waited for. */
+  readonly bytes: number;
+  /** What is thrown instead. */
+  error(): Error;
 }
 
 /** Takes frames as they are found. */
@@ -40,11 +49,19 @@ export interface FrameReader {
 /** Splits a byte stream into frames, whatever the chunk boundaries; LF, CRLF and CR lines. */
 export class SseParser {
   readonly #raw: boolean;
+  readonly #limit: FrameLimit | undefined;
   #tail: Uint8Array | undefined;
   #searched = 0;
+  /** There is a carriage return in what has been searched. */
+  #returns = false;
+  /** The memory that `#tail` begins, where more may be written behind it. */
+  #room: Uint8Array | undefined;
+  /** The tail has been joined and still holds no whole frame: more pieces are to be expected. */
+  #grows = false;
 
   constructor(options: SseOptions = {}) {
     this.#raw = options.raw ?? true;
+    this.#limit = options.limit;
   }
 
   /** Frames completed by this chunk, in order. The chunk is kept by reference. */
@@ -57,10 +74,11 @@ export class SseParser {
   /** Gives them to the reader, as {@link push} does in a list; should it throw, the chunk counts as read. */
   read(chunk: Uint8Array, reader: FrameReader): void {
     const bytes = this.#joined(chunk);
-    const end = lastPlainEnd(bytes);
+    const end = this.#returns ? -1 : this.#lastPlainEnd(bytes);
     if (end > 0) {
       this.#keep(bytes, end);
       this.#plain(bytes, end, reader);
+      this.#check();
       return;
     }
     const frames: SseFrame[] = [];
@@ -69,6 +87,7 @@ export class SseParser {
       return false;
     });
     for (const frame of frames) reader.frame(frame);
+    this.#check();
   }
 
   /** Frames with LF lines, up to `end`. */
@@ -106,19 +125,34 @@ export class SseParser {
    * and pieces of one, is then {@link pending}.
    */
   pushUntil(chunk: Uint8Array, stop: (frame: SseFrame) => boolean): void {
-    this.#cut(this.#joined(chunk), stop);
+    if (!this.#cut(this.#joined(chunk), stop)) this.#check();
   }
 
+  /** What has been kept and this behind it. Each byte is moved a bounded number of times, however small the pieces. */
   #joined(chunk: Uint8Array): Uint8Array {
-    return this.#tail === undefined ? chunk : join(this.#tail, chunk);
+    const tail = this.#tail;
+    if (tail === undefined) return chunk;
+    const length = tail.length + chunk.length;
+    let room = this.#room;
+    if (room === undefined || room.length < length) {
+      // A frame in two pieces needs no more than its own bytes.
+      room = new Uint8Array(this.#grows ? length * 2 : length);
+      room.set(tail);
+    }
+    room.set(chunk, tail.length);
+    this.#room = room;
+    this.#grows = true;
+    return room.length === length ? room : room.subarray(0, length);
   }
 
-  #cut(bytes: Uint8Array, stop: (frame: SseFrame) => boolean): void {
+  /** True when it was told to stop. */
+  #cut(bytes: Uint8Array, stop: (frame: SseFrame) => boolean): boolean {
     let start = 0;
+    let stopped = false;
     // Two bytes back: a blank line may straddle the border of the chunks.
-    let from = Math.max(0, this.#searched - 3);
+    const ends = new BlankLines(bytes, Math.max(0, this.#searched - 3));
     for (;;) {
-      const end = blankLineEnd(bytes, from);
+      const end = ends.next();
       if (end < 0) break;
       const text = utf8.decode(bytes.subarray(start, end));
       const raw = this.#raw ? bytes : NO_BYTES;
@@ -131,15 +165,50 @@ export class SseParser {
         this.#raw ? end : 0,
       );
       start = end;
-      from = end;
-      if (stop(frame)) break;
+      stopped = stop(frame);
+      if (stopped) break;
     }
     this.#keep(bytes, start);
+    return stopped;
   }
 
   #keep(bytes: Uint8Array, from: number): void {
+    if (from > 0) {
+      this.#room = undefined;
+      this.#grows = false;
+      this.#returns &&= bytes.indexOf(CR, from) >= 0;
+    }
     this.#tail = from === bytes.length ? undefined : from === 0 ? bytes : bytes.subarray(from);
     this.#searched = this.#tail === undefined ? 0 : this.#tail.length;
+  }
+
+  /**
+   * Index behind the last blank line where all lines end in LF, else -1. Without a carriage return a
+   * blank line is two line feeds and nothing else, in bytes as in text. What has been searched is not
+   * searched again.
+   */
+  #lastPlainEnd(bytes: Uint8Array): number {
+    const from = this.#searched;
+    if (bytes.indexOf(CR, from) >= 0) {
+      this.#returns = true;
+      return -1;
+    }
+    const fresh = from === 0 ? bytes : bytes.subarray(from);
+    for (let i = fresh.lastIndexOf(LF); i >= 0; i = fresh.lastIndexOf(LF, i - 1)) {
+      if (bytes[from + i - 1] === LF) return from + i + 1;
+      if (i === 0) break;
+    }
+    return -1;
+  }
+
+  /** @throws what the limit says where the frame under way is larger */
+  #check(): void {
+    const limit = this.#limit;
+    if (limit === undefined || this.#tail === undefined) return;
+    if (this.#tail.length <= limit.bytes) return;
+    this.#tail = undefined;
+    this.#room = undefined;
+    throw limit.error();
   }
 
   /**
@@ -162,35 +231,53 @@ export class SseParser {
   }
 }
 
-function join(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a);
-  out.set(b, a.length);
-  return out;
+/** Finds blank lines, one after the other, looking at each byte a bounded number of times. */
+class BlankLines {
+  readonly #bytes: Uint8Array;
+  /** The next LF and the next CR that have not been looked at; the length where there is none. */
+  #lf: number;
+  #cr: number;
+
+  constructor(bytes: Uint8Array, from: number) {
+    this.#bytes = bytes;
+    this.#lf = at(bytes, LF, from);
+    this.#cr = at(bytes, CR, from);
+  }
+
+  /** Index just behind the next blank line, or -1. */
+  next(): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    while (this.#lf < length || this.#cr < length) {
+      let end = -1;
+      if (this.#lf < this.#cr) {
+        const next = bytes[this.#lf + 1];
+        if (next === LF) end = this.#lf + 2;
+        else if (next === CR && bytes[this.#lf + 2] === LF) end = this.#lf + 3;
+        this.#lf = at(bytes, LF, end < 0 ? this.#lf + 1 : end);
+      } else {
+        // Lines that end in a lone CR: allowed by the standard, sent by nobody seen so far.
+        if (bytes[this.#cr + 1] === CR) end = this.#cr + 2;
+        this.#cr = at(bytes, CR, end < 0 ? this.#cr + 1 : end);
+      }
+      if (end < 0) continue;
+      if (this.#lf < end) this.#lf = at(bytes, LF, end);
+      if (this.#cr < end) this.#cr = at(bytes, CR, end);
+      return end;
+    }
+    return -1;
+  }
 }
 
-/** Index just behind the first blank line at or after `from`, or -1. */
+function at(bytes: Uint8Array, byte: number, from: number): number {
+  const found = bytes.indexOf(byte, from);
+  return found < 0 ? bytes.length : found;
+}
+
+/** Index just behind the first blank line at or after `from` where all lines end in LF, or -1. */
 function blankLineEnd(bytes: Uint8Array, from: number): number {
   for (let i = bytes.indexOf(LF, from); i >= 0; i = bytes.indexOf(LF, i + 1)) {
-    const next = bytes[i + 1];
-    if (next === LF) return i + 2;
-    if (next === CR && bytes[i + 2] === LF) return i + 3;
-  }
-  // Lines that end in a lone CR: allowed by the standard, sent by nobody seen so far.
-  for (let i = bytes.indexOf(CR, from); i >= 0; i = bytes.indexOf(CR, i + 1)) {
-    if (bytes[i + 1] === CR) return i + 2;
-  }
-  return -1;
-}
-
-/**
- * Index behind the last blank line where all lines end in LF, else -1. Without a carriage return a
- * blank line is two line feeds and nothing else, in bytes as in text.
- */
-function lastPlainEnd(bytes: Uint8Array): number {
-  if (bytes.indexOf(CR) >= 0) return -1;
-  for (let i = bytes.lastIndexOf(LF); i > 0; i = bytes.lastIndexOf(LF, i - 1)) {
-    if (bytes[i - 1] === LF) return i + 1;
+    if (bytes[i + 1] === LF) return i + 2;
   }
   return -1;
 }
@@ -210,17 +297,24 @@ function parseFrame(
   let at = text.charCodeAt(start) === 0xfeff ? start + 1 : start;
   // Without bytes, frames stand in a longer text that is known to hold no carriage return.
   const crlf = start === 0 && stop === text.length && text.includes('\r');
+  // The next of each, not looked for again before it is reached.
+  let lf = -1;
+  let cr = -1;
   while (at < stop) {
-    let end = text.indexOf('\n', at);
-    let next: number;
+    if (lf < at) lf = indexIn(text, '\n', at);
+    let end = lf;
+    let next = end + 1;
     if (crlf) {
-      const cr = text.indexOf('\r', at);
-      if (cr >= 0 && (end < 0 || cr < end)) {
+      if (cr < at) cr = indexIn(text, '\r', at);
+      if (cr < lf) {
         next = text.charCodeAt(cr + 1) === LF ? cr + 2 : cr + 1;
         end = cr;
-      } else next = end < 0 ? stop : end + 1;
-    } else next = end < 0 ? stop : end + 1;
-    if (end < 0) end = stop;
+      }
+    }
+    if (end >= stop) {
+      end = stop;
+      next = stop;
+    }
     if (text.startsWith('data:', at)) {
       const value = text.slice(text.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5, end);
       data = data === undefined ? value : `${data}\n${value}`;
@@ -230,6 +324,11 @@ function parseFrame(
     at = next;
   }
   return { event, data, bytes, from, to };
+}
+
+function indexIn(text: string, character: string, from: number): number {
+  const found = text.indexOf(character, from);
+  return found < 0 ? text.length : found;
 }
 
 /** One event as text; `data` must not hold a line break (JSON does not). */

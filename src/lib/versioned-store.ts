@@ -1,8 +1,19 @@
-/** Databases that know their schema's version: brought forwards after a backup, refused when a newer hopgate made them. */
+/** Databases that know their schema's version: brought forwards after a backup, set aside when damaged, refused when a newer hopgate made them. */
 
 import { Database } from 'bun:sqlite';
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, sep } from 'node:path';
 
 /** SQL, or a function, that brings a file from one version to the next; runs inside a transaction. */
 export type Migration = string | ((db: Database) => void);
@@ -62,7 +73,8 @@ function refuseNewer(path: string, from: number, to: number): void {
 const backupOf = (path: string, version: number) => `${path}.v${version}.backup`;
 
 /**
- * A database that only its owner can read: 0600, in a directory 0700.
+ * A database that only its owner can read: 0600, in a directory 0700. What a link leads to outside of
+ * that directory keeps its permissions: somebody else may need them.
  * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
  * @throws SQLiteError, or the file system's error
  */
@@ -70,10 +82,60 @@ export function openPrivate(path: string, busy = 200): Database {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
   closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
+  if (!leadsOut(path)) chmodSync(path, 0o600);
   const db = new Database(path, { readwrite: true, create: true, strict: true });
   db.run(`PRAGMA busy_timeout = ${busy}`);
   return db;
+}
+
+/** The path is a link to a file that does not lie in or under the link's own directory. */
+function leadsOut(path: string): boolean {
+  if (!lstatSync(path).isSymbolicLink()) return false;
+  return !realpathSync(path).startsWith(realpathSync(dirname(path)) + sep);
+}
+
+/** The content of a file is no database, or not a whole one. */
+export const isDamage = (error: unknown): boolean =>
+  /CORRUPT|NOTADB|SHORT_READ/.test(codeOf(error));
+
+const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
+
+/** A damaged file that was moved away, and where it is now. */
+export interface SetAside {
+  readonly path: string;
+  readonly aside: string;
+  readonly cause: unknown;
+}
+
+const listeners = new Set<(what: SetAside) => void>();
+
+/** Told of every database that is set aside in this process. Call what comes back to be left alone. */
+export function onSetAside(listener: (what: SetAside) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Which file a path leads to; 0 when it is not there. */
+export const fileAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
+
+/**
+ * Moves a damaged database away, its log with it: nothing that somebody may want to save is deleted.
+ * This process must not have it open any more.
+ * @param file the damaged one, as of {@link fileAt}: another process may have set it aside before
+ * @throws what the file system throws
+ */
+export function setAside(path: string, file: number, cause: unknown): void {
+  if (fileAt(path) !== file) return;
+  const time = new Date()
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+    .replaceAll(/[-:]/g, '');
+  let aside = `${path}.damaged-${time}`;
+  for (let n = 2; existsSync(aside); n++) aside = `${path}.damaged-${time}-${n}`;
+  for (const end of ['', '-wal', '-shm']) {
+    if (existsSync(path + end)) renameSync(path + end, aside + end);
+  }
+  for (const listener of listeners) listener({ path, aside, cause });
 }
 
 export interface StateFile {
@@ -87,10 +149,23 @@ export interface StateFile {
 
 /**
  * A private database of the program's own state, brought up to date: write-ahead log, and a commit
- * that a crash of the machine (not of the process) may lose.
+ * that a crash of the machine (not of the process) may lose. A file that is damaged is set aside, and a
+ * new one begins: {@link onSetAside} tells of it.
  * @throws as {@link openPrivate} and {@link bringUpToDate}; nothing stays open then
  */
-export function openStateFile({ path, migrations, busy, pragmas = [] }: StateFile): Database {
+export function openStateFile(file: StateFile): Database {
+  const there = fileAt(file.path);
+  try {
+    return openWhole(file);
+  } catch (thrown) {
+    // What is no database at all may be somebody's file that a wrong path names: it stays.
+    if (!isDamage(thrown) || /NOTADB/.test(codeOf(thrown))) throw thrown;
+    setAside(file.path, there, thrown);
+    return openWhole(file);
+  }
+}
+
+function openWhole({ path, migrations, busy, pragmas = [] }: StateFile): Database {
   const db = openPrivate(path, busy);
   try {
     refuseNewer(path, versionOf(db), migrations.length);

@@ -100,6 +100,11 @@ export interface Digest {
   readonly texts?: readonly string[];
   readonly usage?: Usage;
   readonly finish?: FinishReason;
+  /**
+   * The vendor has taken the request as a job, and the answer is to be asked for later; `background`: and says
+   * that this was asked for.
+   */
+  readonly pending?: 'background' | 'unasked';
   /** The upstream's own error event. */
   readonly error?: GatewayError;
 }
@@ -129,6 +134,12 @@ export interface Protocol {
    * go out as they came; what the target cannot say becomes a note. Never throws on content.
    */
   encodeRequest(conversation: Conversation, target: Target, notes: Notes): JsonObject;
+  /**
+   * A request body without fields in its messages that the API does not know, each kind with a note;
+   * itself where there is none. Left out: the API passes over what it does not know.
+   * @param which `leftovers`: only what is surely no new field of the API; `all`: everything unknown
+   */
+  withoutUnknown?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
 
   decodeReply(body: Json, context: UpstreamContext): Reply;
   encodeReply(reply: Reply, context: ClientContext): JsonObject;
@@ -149,6 +160,17 @@ export interface Protocol {
    * carries the whole answer in it); from the first such mark on, everything is kept for the digest.
    */
   readonly terminalMarks: readonly string[];
+  /**
+   * Does a frame tell an item of the answer, or all of it, under the ids by which a client may refer to
+   * it later? Left out: this protocol has no such ids.
+   */
+  tellsItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
+
+  /**
+   * The JSON of an answer, or of a frame, in which the response object names `id` as the one before it, all
+   * else as it was; the same text where there is no response object. Left out: answers name none.
+   */
+  withPrevious?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
   /** `GET /v1/models` in this protocol's dialect. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;

@@ -1,7 +1,7 @@
 /** The built-in classifier: one word for what kind of request this is. */
 
 import type { Category, CategorySettings } from '../config/config.ts';
-import { anyGlob } from './glob.ts';
+import { anyGlob } from '../lib/glob.ts';
 import type { Fact, RouteRequest } from './request.ts';
 
 /** The facts that the classifier may look at. */
@@ -32,7 +32,7 @@ export function classifier(settings: CategorySettings): (request: RouteRequest) 
   const isBackground = anyGlob(settings.backgroundModels);
   const isCoding = anyGlob(settings.codingTools);
   const codes = (request: RouteRequest) => request.toolNames.some(isCoding);
-  return (request) => {
+  const classify = (request: RouteRequest): Category => {
     if (request.images > 0) return 'vision';
     if (request.hostedTools.includes('web_search') && !codes(request)) return 'websearch';
     if (request.tokens > settings.longcontextTokens) return 'longcontext';
@@ -40,6 +40,16 @@ export function classifier(settings: CategorySettings): (request: RouteRequest) 
     if (request.thinking) return 'thinking';
     if (codes(request)) return 'coding';
     return request.toolNames.length + request.hostedTools.length > 0 ? 'tools' : 'default';
+  };
+  // Several rules ask for the category of one request, which may look at every tool.
+  const known = new WeakMap<RouteRequest, Category>();
+  return (request) => {
+    let category = known.get(request);
+    if (category === undefined) {
+      category = classify(request);
+      known.set(request, category);
+    }
+    return category;
   };
 }
 

@@ -2,8 +2,8 @@
 
 import type { Category, NumberRange, TimeWindow, WhenConfig } from '../config/config.ts';
 import { compileRegex } from '../config/resolve-routes.ts';
+import { anyGlob, globTest } from '../lib/glob.ts';
 import { CATEGORY_FACTS } from './category.ts';
-import { anyGlob, globTest } from './glob.ts';
 import type { Fact, RouteRequest } from './request.ts';
 
 export interface Condition {

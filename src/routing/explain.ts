@@ -1,6 +1,6 @@
 /** Why a request goes where it goes, rule by rule. */
 
-import type { Category } from '../config/config.ts';
+import type { Category, RouteTo } from '../config/config.ts';
 import { targetName } from '../conversation/target.ts';
 import type { RouteDecision, RouteRequest } from './request.ts';
 import { followAliases, type RoutingTable, route, withModel } from './table.ts';
@@ -55,13 +55,22 @@ export function explain(request: RouteRequest, table: RoutingTable): Explanation
         matched: explained.every(({ holds }) => holds),
         used: decision.reason.kind === 'rule' && decision.reason.index === index,
         conditions: explained,
-        to: config.to.map(({ target, weight }) =>
-          weight === undefined ? target : `${target} (weight ${weight})`,
-        ),
+        to: config.to.map((one) => `${one.target}${shareOf(one, config.to)}`),
       };
     }),
     decision,
   };
+}
+
+/** How much of what a route takes begins at this target; '' where its targets have no weights. */
+function shareOf(one: RouteTo, to: readonly RouteTo[]): string {
+  const { weight } = one;
+  if (to.length < 2 || to.every((other) => other.weight === undefined)) {
+    return weight === undefined ? '' : ` (weight ${weight})`;
+  }
+  const all = to.reduce((sum, other) => sum + (other.weight ?? 1), 0);
+  const share = Math.round(((weight ?? 1) / all) * 1000) / 10;
+  return ` (weight ${weight ?? 1}, ${share} % of the requests begin here)`;
 }
 
 /** The same in words, a line per rule and condition. */

@@ -8,6 +8,7 @@ export {
 } from './explain.ts';
 export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
-export type { Fact, RoutedTarget, RouteRequest } from './request.ts';
+export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor } from './targets.ts';
+export { modelsWith, openProviders, takerOf } from './vendor-models.ts';

@@ -1,8 +1,8 @@
-/** The models that can be asked for by name: what `GET /v1/models` lists. */
+/** The models that the configuration names: the beginning of what `GET /v1/models` lists. */
 
 import type { Config } from '../config/config.ts';
 import type { Target } from '../conversation/target.ts';
-import { isGlob } from './glob.ts';
+import { isGlob } from '../lib/glob.ts';
 import { splitTarget, targetOf } from './targets.ts';
 
 export interface ModelItem {
@@ -11,9 +11,10 @@ export interface ModelItem {
   readonly provider: string;
   /**
    * plain: as a provider lists it; rule: a name that a route waits for; alias: from the
-   * configuration; direct: `provider/model`; claude: the same with `claude-` before it.
+   * configuration; direct: `provider/model`; claude: the same with `claude-` before it; vendor: as
+   * the vendor lists it, where a wildcard takes it.
    */
-  readonly kind: 'plain' | 'rule' | 'alias' | 'direct' | 'claude';
+  readonly kind: 'plain' | 'rule' | 'alias' | 'direct' | 'claude' | 'vendor';
   /** Where it goes if nothing else is known of a request; left out where the routes decide. */
   readonly target?: Target;
 }

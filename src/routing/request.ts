@@ -39,6 +39,27 @@ export interface RouteRequest {
   readonly background: boolean;
 }
 
+/** A request of which nothing but the model and the protocol is known. */
+export function plainRequest(model: string, protocol: ProtocolName, now: number): RouteRequest {
+  return {
+    model,
+    protocol,
+    affinity: '',
+    stream: true,
+    tokens: 0,
+    images: 0,
+    documents: 0,
+    toolNames: [],
+    hostedTools: [],
+    thinking: false,
+    effort: undefined,
+    headers: new Headers(),
+    time: now,
+    lastUserText: '',
+    background: false,
+  };
+}
+
 export type Fact = keyof RouteRequest;
 
 /** One place to try. */

@@ -3,9 +3,9 @@
 import type { Category, Config, RouteConfig } from '../config/config.ts';
 import { suggest } from '../config/suggest.ts';
 import { GatewayError } from '../conversation/errors.ts';
+import { globTest, isGlob } from '../lib/glob.ts';
 import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';
-import { globTest, isGlob } from './glob.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
 import { expander, LONG_NAME, MOST_NAMES, splitTarget, targetOf } from './targets.ts';
@@ -25,6 +25,8 @@ export interface RoutingTable {
   readonly classify: Classify;
   /** What each provider lists. */
   readonly listed: readonly Listed[];
+  /** Every name that can be spelled out, made when it is first asked for. */
+  readonly known: () => readonly string[];
   /** What the names alone decide, remembered. */
   readonly named: Map<string, Named>;
 }
@@ -74,7 +76,12 @@ export function routingTable(config: Config): RoutingTable {
       any: provider.models.includes('*'),
     }),
   );
-  return { config, needs, rules, classify, listed, named: new Map() };
+  let ids: readonly string[] | undefined;
+  const known = () => {
+    ids ??= models(config).map(({ id }) => id);
+    return ids;
+  };
+  return { config, needs, rules, classify, listed, known, named: new Map() };
 }
 
 /**
@@ -86,7 +93,7 @@ export function routingTable(config: Config): RoutingTable {
 export function route(request: RouteRequest, table: RoutingTable): RouteDecision {
   const { model, aliases, direct, rules } = namedIn(table, request.model);
   if (direct !== undefined) return direct;
-  if (model !== '') {
+  if (model !== '' && request.model.length <= LONGEST_NAME) {
     const asked = aliases.length === 0 ? request : withModel(request, model);
     for (const { rule, index, others } of rules) {
       if (!allHold(others, asked)) continue;
@@ -106,6 +113,7 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
 }
 
 function namedIn(table: RoutingTable, asked: string): Named {
+  if (asked.length > LONGEST_NAME) return TOO_LONG;
   const known = table.named.get(asked);
   if (known !== undefined) return known;
   const named = nameIn(table, asked);
@@ -114,6 +122,10 @@ function namedIn(table: RoutingTable, asked: string): Named {
   table.named.set(asked, named);
   return named;
 }
+
+/** Characters of a name; the longest ones that vendors have are a tenth of it. */
+const LONGEST_NAME = 1024;
+const TOO_LONG: Named = { model: '', aliases: [], direct: undefined, rules: [] };
 
 function nameIn({ config, rules }: RoutingTable, asked: string): Named {
   const { model, aliases } = followAliases(asked, config);
@@ -244,12 +256,13 @@ export function withModel(request: RouteRequest, model: string): RouteRequest {
 
 function notFound(asked: string, table: RoutingTable): GatewayError {
   const shown = asked.length > 200 ? `${asked.slice(0, 200)}…` : asked;
-  const known = models(table.config).map(({ id }) => id);
-  const near = asked.length > 200 ? undefined : suggest(asked, known);
+  const near = asked.length > 200 ? undefined : suggest(asked, table.known());
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
   const message =
     asked === ''
       ? 'The request names no model.'
-      : `The model "${shown}" does not exist: no route and no provider takes it.${hint}`;
+      : asked.length > LONGEST_NAME
+        ? `The model "${shown}" does not exist: no name has ${asked.length} characters.`
+        : `The model "${shown}" does not exist: no route and no provider takes it.${hint}`;
   return new GatewayError('not_found', message, { code: 'model_not_found', param: 'model' });
 }

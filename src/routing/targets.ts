@@ -3,7 +3,7 @@
 import type { ProviderConfig, RouteTo } from '../config/config.ts';
 import type { Facts, ProfileFacts } from '../config/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
-import { globTest } from './glob.ts';
+import { globTest } from '../lib/glob.ts';
 import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;

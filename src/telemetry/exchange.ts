@@ -1,8 +1,9 @@
 /** One exchange as telemetry sees it: one log line and a handful of counters, from one record. */
 
 import { redactText } from '../lib/redact.ts';
+import { cutWords } from '../lib/shown-text.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import { type Log, maskedEvent } from './log.ts';
+import { type Log, maskedEvent, maskedFor } from './log.ts';
 
 /** Everything that is told of an exchange once it is over. Times in milliseconds. */
 export interface ExchangeRecord {
@@ -12,6 +13,8 @@ export interface ExchangeRecord {
   readonly protocol: string;
   /** The client's user agent, as sent. */
   readonly userAgent?: string;
+  /** The name of the gateway key that it came with; left out or '' without keys. */
+  readonly key?: string;
   /** `provider/model` that answered (or was asked last); left out when none was chosen. */
   readonly target?: string;
   /** The HTTP status that the client got. */
@@ -37,7 +40,12 @@ export interface ExchangeRecord {
   /** Upstream calls that made up the answer; 1 when left out. */
   readonly hops?: number;
   /** The kind of the error that the client got, and its words. */
-  readonly error?: { readonly kind: string; readonly message?: string };
+  readonly error?: {
+    readonly kind: string;
+    readonly message?: string;
+    /** What went wrong inside, for the log alone. */
+    readonly cause?: string;
+  };
   /** The client went away before the end. */
   readonly aborted?: boolean;
 }
@@ -58,20 +66,22 @@ const count = (tokens: number) => (Number.isFinite(tokens) ? tokens : null);
 export function logExchange(log: Log, record: ExchangeRecord): void {
   const { status, error } = record;
   const level = status >= 500 ? 'error' : status >= 400 || error !== undefined ? 'warn' : 'info';
-  if (log.isLevelEnabled(level)) maskedEvent(log, 'exchange', membersOf(record), level);
+  if (log.isLevelEnabled(level)) maskedEvent(log, 'exchange', membersOf(log, record), level);
 }
 
 /** The line's members as JSON text: no object is made for what is only to be written. */
-function membersOf(record: ExchangeRecord): string {
-  const { id, userAgent, protocol, target, timings, usage, notes, error } = record;
+function membersOf(log: Log, record: ExchangeRecord): string {
+  const { id, userAgent, protocol, key, target, timings, usage, notes, error } = record;
   const client = userAgent === undefined ? quoted(protocol) : clientOf(userAgent, protocol);
+  const by = key === undefined || key === '' ? '' : `,"key":${keyOf(key)}`;
   const asked = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
   const noted = notes === undefined || notes === '' ? '' : `,"notes":${quoted(notes)}`;
   const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
-  const why = error?.message === undefined ? '' : `,"error_message":${quoted(error.message)}`;
+  const why = error?.message === undefined ? '' : `,"error_message":${told(log, error.message)}`;
+  const within = error?.cause === undefined ? '' : `,"error_cause":${told(log, error.cause)}`;
   const left = record.aborted === true ? ',"aborted":true' : '';
-  return `"id":${JSON.stringify(id)},"client":${client}${asked},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${left}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${asked},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
@@ -88,8 +98,15 @@ function usageOf(usage: NonNullable<ExchangeRecord['usage']>): string {
   return `{"input":${count(input)},"output":${count(output)}${read}${written}${thought}}`;
 }
 
-/** What clients and vendors wrote may hold anything; the rest of the line is ours. */
-const masked = (text: string): string => redactText(text).text;
+// The words of a vendor can be a whole page.
+const MOST_OF_TEXT = 2000;
+
+/** What clients and vendors wrote may hold anything, and any amount of it; the rest of the line is ours. */
+const masked = (text: string): string => redactText(cutWords(text, MOST_OF_TEXT)).text;
+/** A text from a vendor as JSON: it may repeat a secret that this log knows. */
+const told = (log: Log, text: string): string =>
+  JSON.stringify(maskedFor(log, cutWords(text, MOST_OF_TEXT)));
+
 const quoted = (text: string): string => JSON.stringify(masked(text));
 
 // The same few come with every exchange. Clients choose them: beyond so many they are forgotten, and long
@@ -112,6 +129,7 @@ function remembered(make: (text: string, more: string) => string) {
 }
 
 const targetOf = remembered(quoted);
+const keyOf = remembered(quoted);
 const clientOf = remembered((userAgent, protocol) => {
   const agent = shortAgent(userAgent);
   return JSON.stringify(agent === '' ? protocol : `${protocol} ${masked(agent)}`);
@@ -125,6 +143,9 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
   if (timings.firstByte !== undefined) {
     metrics.firstByteSeconds.observe(timings.firstByte / 1000, protocol, target);
   }
+  const { key, error } = record;
+  if (error !== undefined && record.aborted !== true) metrics.errors.add(1, error.kind);
+  if (key !== undefined && key !== '') countForKey(metrics, record, key);
   if (usage !== undefined) {
     metrics.tokens.add(usage.input, target, 'input');
     metrics.tokens.add(usage.output, target, 'output');
@@ -138,6 +159,16 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
       metrics.notes.add(count === undefined ? 1 : Number(count), name);
     }
   }
+}
+
+function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
+  metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));
+  if (usage === undefined) return;
+  metrics.keyTokens.add(usage.input, key, 'input');
+  metrics.keyTokens.add(usage.output, key, 'output');
+  if (usage.cacheRead) metrics.keyTokens.add(usage.cacheRead, key, 'cache_read');
+  if (usage.cacheWrite) metrics.keyTokens.add(usage.cacheWrite, key, 'cache_write');
+  if (usage.reasoning) metrics.keyTokens.add(usage.reasoning, key, 'reasoning');
 }
 
 // The common ones, so that counting allocates no string.

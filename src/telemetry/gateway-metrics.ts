@@ -11,6 +11,12 @@ export interface GatewayMetrics {
   readonly firstByteSeconds: Histogram;
   /** target, kind: input | output | cache_read | cache_write | reasoning */
   readonly tokens: Counter;
+  /** kind of error, also of streams that broke off */
+  readonly errors: Counter;
+  /** name of the gateway key, status */
+  readonly keyRequests: Counter;
+  /** name of the gateway key, kind as of `tokens` */
+  readonly keyTokens: Counter;
   /** provider, reason */
   readonly retries: Counter;
   /** name */
@@ -68,6 +74,21 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'target',
       'kind',
     ]),
+    errors: registry.counter(
+      'hopgate_errors_total',
+      'Exchanges that failed, streams that broke off included, by kind of error.',
+      ['kind'],
+    ),
+    keyRequests: registry.counter(
+      'hopgate_key_requests_total',
+      'Exchanges that ended, by the gateway key that they came with.',
+      ['key', 'status'],
+    ),
+    keyTokens: registry.counter(
+      'hopgate_key_tokens_total',
+      'Tokens as the upstreams reported them, by gateway key.',
+      ['key', 'kind'],
+    ),
     retries: registry.counter(
       'hopgate_upstream_retries_total',
       'Upstream calls that were tried again, on the same target or the next.',

@@ -2,6 +2,8 @@
 
 import pino from 'pino';
 import { redactText } from '../lib/redact.ts';
+import { maskSecrets, secretSpellings } from '../lib/secret-spellings.ts';
+import { cutWords } from '../lib/shown-text.ts';
 import { batched, type Lines, MOST_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
 import { stderrDescriptor } from './stderr.ts';
@@ -37,13 +39,8 @@ export interface LogOptions {
 export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', format = 'auto', isTTY = false, colour = false } = options;
   const pretty = format === 'pretty' || (format === 'auto' && isTTY);
-  const withoutSecrets = (lines: string): string => {
-    let text = lines;
-    for (const secret of options.secrets?.() ?? []) {
-      if (text.includes(secret)) text = text.replaceAll(secret, '*'.repeat(secret.length));
-    }
-    return text;
-  };
+  const spellings = spellingsOf(options.secrets);
+  const withoutSecrets = (lines: string): string => maskSecrets(lines, spellings());
   const given = options.write;
   const lines: Lines =
     given === undefined
@@ -61,13 +58,15 @@ export function createLog(options: LogOptions = {}): Log {
       : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
   // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
   const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
-  const stream = { write: (line: string) => lines.now(shown(redactText(line).text)) };
+  // Known secrets first: a pattern may take a part of one, and the rest of it would be found by nobody.
+  const masked = (text: string) => redactText(withoutSecrets(text)).text;
+  const stream = { write: (line: string) => lines.now(shown(masked(line))) };
   const log: Log = pino(
     {
       level,
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: bounded },
     },
     stream,
   );
@@ -76,11 +75,48 @@ export function createLog(options: LogOptions = {}): Log {
     lines.soon(shown(`{"level":"${at}","time":"${isoNow()}","event":"${name}",${members}}\n`));
   };
   PLAIN.set(log, plain);
+  MASKS.set(log, masked);
   return log;
+}
+
+// Of one text of an event: the words of a vendor, a tool or a file can be megabytes.
+const MOST_OF_TEXT = 4000;
+
+/** The same fields, their texts cut; the very object where none is long. */
+function bounded(fields: Record<string, unknown>): Record<string, unknown> {
+  let out = fields;
+  for (const name in fields) {
+    const value = fields[name];
+    if (typeof value !== 'string' || value.length <= MOST_OF_TEXT) continue;
+    if (out === fields) out = { ...fields };
+    out[name] = cutWords(value, MOST_OF_TEXT);
+  }
+  return out;
 }
 
 /** How a log writes lines of {@link maskedEvent}; children, whose bindings it would not know, have none. */
 const PLAIN = new WeakMap<Log, (level: Level, name: string, members: string) => void>();
+
+const MASKS = new WeakMap<Log, (text: string) => string>();
+
+/** What a log would write of a text: credentials masked, and the secrets that this log knows. */
+export const maskedFor = (log: Log, text: string): string =>
+  (MASKS.get(log) ?? ((own: string) => redactText(own).text))(text);
+
+/** How secrets are spelled in lines, which are JSON; made anew when they are others. */
+function spellingsOf(secrets: LogOptions['secrets']): () => readonly string[] {
+  let known: readonly string[] | undefined;
+  let spellings: readonly string[] = [];
+  return () => {
+    const now = secrets?.();
+    if (now !== known) {
+      known = now;
+      const all = (now ?? []).flatMap((secret) => secretSpellings(secret, false));
+      spellings = [...new Set(all)].toSorted((a, b) => b.length - a.length);
+    }
+    return spellings;
+  };
+}
 
 let lastTime = 0;
 let lastText = '';

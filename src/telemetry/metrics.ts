@@ -1,5 +1,7 @@
 /** A small Prometheus registry: counters, gauges and histograms in the text exposition format 0.0.4. */
 
+import { cutText } from '../lib/shown-text.ts';
+
 /** Label values stand in the order in which the metric's label names were given. */
 export interface Counter {
   add(by: number, a?: string, b?: string, c?: string): void;
@@ -31,6 +33,9 @@ export interface Registry {
 // the newcomers under `other`, so that nobody can fill the memory with made-up names.
 const MOST_SERIES = 1000;
 
+// And they choose how long a name is. Names that differ only behind this share a series.
+const MOST_OF_LABEL = 128;
+
 /** Cells by their label values, three levels of maps deep, so that a hit allocates nothing. */
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
@@ -41,8 +46,8 @@ function cells<T>(labels: readonly string[], make: () => T) {
     | undefined;
   const get = (a = '', b = '', c = ''): T => {
     if (last !== undefined && last.a === a && last.b === b && last.c === c) return last.cell;
-    const cell = find(a, b, c);
-    last = { a, b, c, cell };
+    const cell = root.get(a)?.get(b)?.get(c) ?? find(labelValue(a), labelValue(b), labelValue(c));
+    if (a.length + b.length + c.length <= 3 * MOST_OF_LABEL) last = { a, b, c, cell };
     return cell;
   };
   const find = (a: string, b: string, c: string): T => {
@@ -62,6 +67,9 @@ function cells<T>(labels: readonly string[], make: () => T) {
   return { get, list };
 }
 
+const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029]/gu;
+const labelValue = (value: string) =>
+  cutText(value, MOST_OF_LABEL).toWellFormed().replace(CONTROL, ' ');
 const escaped = (value: string) =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 const braces = (labels: string) => (labels === '' ? '' : `{${labels}}`);

@@ -1,6 +1,7 @@
 /** A log line for people: time, level, what happened, then the rest as key=value. */
 
 import { styleText } from 'node:util';
+import { cutText, lineText } from '../lib/shown-text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -16,10 +17,20 @@ const LEVELS: Readonly<Record<string, { readonly word: string; readonly style: S
 const HEAD = new Set(['level', 'time', 'msg', 'event', 'err']);
 const PLAIN = /^[^\s"={}[\]]+$/;
 
+// Of one text, and of all that stands behind the head of a line.
+const MOST_OF_TEXT = 1000;
+const MOST_OF_LINE = 8000;
+
+/** A text of whoever wrote it; a terminal gets none of its control characters. */
+const shown = (text: unknown): string => lineText(String(text), MOST_OF_TEXT);
+
 function value(of: unknown): string {
-  if (typeof of === 'string') return PLAIN.test(of) ? of : JSON.stringify(of);
+  if (typeof of === 'string') {
+    const text = cutText(of, MOST_OF_TEXT);
+    return PLAIN.test(text) ? text : JSON.stringify(text);
+  }
   if (typeof of !== 'object' || of === null) return String(of);
-  if (Array.isArray(of)) return JSON.stringify(of);
+  if (Array.isArray(of)) return JSON.stringify(of.slice(0, 100));
   return `{${Object.entries(of)
     .filter(([, member]) => member !== undefined && member !== null)
     .map(([key, member]) => `${key}:${value(member)}`)
@@ -28,7 +39,8 @@ function value(of: unknown): string {
 
 function exchange(entry: Readonly<Record<string, unknown>>): { head: string; used: string[] } {
   const timings = (entry.timings ?? {}) as { total?: number };
-  const head = `${entry.status} ${entry.client} → ${entry.target ?? '-'} ${timings.total ?? '?'} ms`;
+  const { status, client, target = '-' } = entry;
+  const head = `${shown(status)} ${shown(client)} → ${shown(target)} ${shown(timings.total ?? '?')} ms`;
   return { head, used: ['status', 'client', 'target'] };
 }
 
@@ -48,21 +60,37 @@ export function prettyLine(json: string, colour: boolean): string {
   const level = LEVELS[String(entry.level)] ?? LEVELS.info!;
   const name = typeof entry.event === 'string' ? entry.event : '';
   const special = name === 'exchange' ? exchange(entry) : { head: '', used: [] };
-  const words = [special.head || name, entry.msg].filter((word) => word !== undefined && word);
+  const words = [special.head || shown(name), shown(entry.msg ?? '')].filter((word) => word !== '');
   const rest = Object.entries(entry)
     .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
-    .map(([key, v]) => paint('gray', `${key}=`) + value(v));
+    .map(([key, v]) => [shown(key), lineText(value(v), 4 * MOST_OF_TEXT)] as const);
   const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
   const line = [
     paint('gray', time),
     paint(level.style, level.word),
     words.join(' '),
-    rest.join(' '),
+    fieldsOf(rest, (key) => paint('gray', key)),
   ].filter((part) => part !== '');
   const error = entry.err as { stack?: string; message?: string; type?: string } | undefined;
   if (error === undefined) return `${line.join(' ')}\n`;
   const stack = error.stack ?? `${error.type ?? 'Error'}: ${error.message ?? ''}`;
-  return `${line.join(' ')}\n${stack.replace(/^/gm, '    ')}\n`;
+  const lines = cutText(String(stack), MOST_OF_LINE).split('\n');
+  return `${line.join(' ')}\n${lines.map((one) => `    ${shown(one)}\n`).join('')}`;
+}
+
+/** `key=value` each, as many as a line may hold. */
+function fieldsOf(
+  fields: readonly (readonly [string, string])[],
+  paint: (key: string) => string,
+): string {
+  const texts: string[] = [];
+  let size = 0;
+  for (const [key, text] of fields) {
+    size += key.length + text.length;
+    if (size > MOST_OF_LINE) return [...texts, '...'].join(' ');
+    texts.push(paint(`${key}=`) + text);
+  }
+  return texts.join(' ');
 }
 
 /** HH:MM:SS.mmm of this machine's clock. */

@@ -97,12 +97,17 @@ export interface ReplayRun {
   readonly target: string;
   readonly notes: string;
   readonly request_id: string;
+  /** What the answer says, as text: words and tool calls; null for an error. */
+  readonly answer: string | null;
   /** What was recorded then. */
   readonly recorded?: {
     readonly status: number;
     readonly error: FailureView | null;
     readonly prompt_tokens: number | null;
     readonly output_tokens: number | null;
+    /** Milliseconds; null when it is not known. */
+    readonly ms: number | null;
+    readonly answer: string | null;
   };
 }
 

@@ -86,7 +86,8 @@ export interface UiRow extends SampleRow {
 /**
  * Query of `GET /ui/api/samples`; all that are given must hold.
  * `since`, `until`: milliseconds since 1970, or `30m`, `2h`, `7d`, or a date.
- * `status`: `500`, `5xx`, `429,5xx`, `ok`, `failed`, `cut`, `open`. `model`: part of the model's or
+ * `status`: `500`, `5xx`, `429,5xx`, `ok`, `failed`, `cut` (an answer that broke off), `unfinished` (the
+ * recording process died), `open`. `model`: part of the model's or
  * target's name, `*` stands for anything. `q`: part of the id, model, target, session, error or notes.
  */
 export interface SamplesQuery {

@@ -10,8 +10,8 @@ import { numberOf } from './list.ts';
 
 /** Bytes of a body that are sent at a time. */
 const SLICE = 4 * 2 ** 20;
-/** Bytes of a body that is still taken apart; a larger one is shown as it is. */
-const READABLE = 24 * 2 ** 20;
+/** Bytes of a body that is still taken apart, in one go; a larger one is shown as it is. */
+const READABLE = 8 * 2 ** 20;
 
 export interface Body {
   readonly edge: SampleEdge;

@@ -15,13 +15,14 @@ export function diffOf(book: SampleBook, meta: SampleMeta, query: URLSearchParam
   const [first, second] = edgesToCompare(meta, stage('a'), stage('b'));
   // Refuses what is not there, and what is too large to be compared.
   for (const one of [first, second]) readableBody(book, meta, one);
-  const { a, b, identical, changes } = compareEdges(book, meta, first, second);
+  const found = compareEdges(book, meta, first, second, MOST_CHANGES);
+  const { a, b, identical, changes, total } = found;
   return {
     a,
     b,
     identical,
-    changes: changes.slice(0, MOST_CHANGES).map(changeView),
-    total: changes.length,
+    changes: changes.map(changeView),
+    total,
     notes: meta.notes,
   };
 }

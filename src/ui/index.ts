@@ -1,6 +1,8 @@
 /** The page in the browser and its API: one function that answers everything under `/ui`. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { pathOf } from '../http/request-path.ts';
+import { lineText } from '../lib/shown-text.ts';
 import { failure } from './answers.ts';
 import type { Api } from './handle.ts';
 import type { UiParts } from './parts.ts';
@@ -19,14 +21,18 @@ export function createUi(parts: UiParts): Ui {
   return {
     async answer(request) {
       try {
-        const { pathname } = new URL(request.url);
+        const pathname = pathOf(request.url);
         if (pathname.startsWith('/ui/api/')) {
           api ??= import('./handle.ts').then(({ createApi }) => createApi(parts));
           return await (await api).answer(request);
         }
         const page = request.method === 'GET' ? await servePage(request) : undefined;
         if (page !== undefined) return page;
-        throw new GatewayError('not_found', `There is nothing at ${request.method} ${pathname}.`);
+        throw new GatewayError(
+          'not_found',
+          `There is nothing at ${request.method} ${lineText(pathname, 200)}.`,
+          { code: 'not_found' },
+        );
       } catch (thrown) {
         return failure(thrown);
       }

@@ -4,7 +4,9 @@ import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { SampleBook, SampleMeta } from '../conversation/sample.ts';
 import { secretBase36 } from '../lib/ids.ts';
 import { isObject, type JsonObject, tryParse } from '../lib/json.ts';
+import { readUpTo } from '../lib/read-up-to.ts';
 import { bisectedAsJson, bisection, DEFAULT_BUDGET } from '../workbench/bisection.ts';
+import { checkTarget } from '../workbench/known-target.ts';
 import { countRuns, replay } from '../workbench/replay.ts';
 import { runAsJson, runsAsJson } from '../workbench/runs.ts';
 import type { Caller } from '../workbench/settings.ts';
@@ -27,8 +29,8 @@ export async function readJson(request: Request): Promise<JsonObject> {
   }
   const large = () => new GatewayError('too_large', `The body is larger than ${BODY} bytes.`);
   if (Number(request.headers.get('content-length') ?? 0) > BODY) throw large();
-  const bytes = await request.bytes();
-  if (bytes.length > BODY) throw large();
+  const { bytes, truncated } = await readUpTo(request.body, BODY);
+  if (truncated) throw large();
   const value = tryParse(new TextDecoder().decode(bytes));
   if (!isObject(value)) throw invalid('The body is no JSON object.');
   return value;
@@ -64,13 +66,6 @@ function asked(body: JsonObject): Asked {
   };
 }
 
-/** @throws GatewayError invalid_request when no provider has that name */
-function checkTarget(to: string, { config }: Pick<UiParts, 'config'>): void {
-  const [provider = '', ...model] = to.split('/');
-  if (Object.hasOwn(config().providers, provider) && model.join('/') !== '') return;
-  throw invalid(`"${to}" is no target: write provider/model of a configured provider.`, 'to');
-}
-
 // Settings of the command line that change where keys are sent are for who can edit the file.
 const SETTING = /^(?:profile|profile(?:\.\w+)+|to|repair|body(?:\.[\w-]+)+)=/;
 
@@ -84,7 +79,7 @@ function settingsIn(body: JsonObject, parts: UiParts): readonly string[] {
       const known = 'profile=…, profile.FACT=…, to=…, repair=on|off, body.MEMBER=…';
       throw invalid(`"${one.slice(0, 100)}" cannot be compared here: write ${known}.`, 'compare');
     }
-    if (one.startsWith('to=')) checkTarget(one.slice(3), parts);
+    if (one.startsWith('to=')) checkTarget(one.slice(3), parts.config());
   }
   return settings;
 }
@@ -104,7 +99,7 @@ function common(body: JsonObject, book: SampleBook, viewer: Viewer, parts: UiPar
   const { text, flag } = asked(body);
   const meta = sampleFor(book, text('id') ?? '', viewer);
   const to = text('to');
-  if (to !== undefined) checkTarget(to, parts);
+  if (to !== undefined) checkTarget(to, parts.config());
   return { meta, stage: text('stage') ?? 'client-request', to, repair: flag('repair', true) };
 }
 

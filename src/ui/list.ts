@@ -73,12 +73,14 @@ export function priced(row: SampleRow, prices: Prices): UiRow {
   return { ...row, cost: costAt(prices, row.target, tokensCounted(row)) };
 }
 
-function hasStatus({ status, error, state, failed }: SampleRow, wanted: string): boolean {
+function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: string): boolean {
   return wanted.split(',').some((part) => {
     const word = part.trim().toLowerCase();
     if (word === 'ok') return status >= 200 && status < 400 && error === '' && state === 'done';
     if (word === 'failed') return failed;
-    if (word === 'cut' || word === 'open') return state === word;
+    if (word === 'open') return state === 'open';
+    if (word === 'unfinished') return state === 'cut';
+    if (word === 'cut') return state === 'cut' || (stream && status < 400 && error !== '');
     if (word.endsWith('xx')) return Math.floor(status / 100) === Number(word[0]);
     return status === Number(word);
   });
@@ -88,11 +90,28 @@ function hasStatus({ status, error, state, failed }: SampleRow, wanted: string):
 function likes(words: string, text: string): boolean {
   const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
   if (!/[*?]/.test(glob)) return lower.includes(glob);
-  const pattern = glob
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replace(/\*/g, '.*')
-    .replace(/\?/g, '.');
-  return new RegExp(`^${pattern}$`, 'su').test(lower);
+  return matches([...glob], [...lower]);
+}
+
+/** A glob of `*` and `?` over a whole text, both by characters. Only the last star is ever tried again: no pattern takes long. */
+function matches(glob: readonly string[], text: readonly string[]): boolean {
+  let g = 0;
+  let star = -1;
+  let from = 0;
+  for (let t = 0; t < text.length; ) {
+    if (glob[g] === '*') {
+      star = g++;
+      from = t;
+    } else if (g < glob.length && (glob[g] === '?' || glob[g] === text[t])) {
+      g++;
+      t++;
+    } else if (star >= 0) {
+      g = star + 1;
+      t = ++from;
+    } else return false;
+  }
+  while (glob[g] === '*') g++;
+  return g === glob.length;
 }
 
 /** The same filter for a single row that is not in the index (yet). */

@@ -2,14 +2,28 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
+import { TargetError } from './target-error.ts';
 
 /**
  * - `again`: the same target, after a pause
  * - `next-key`: the same target with another key, at once; where there is none, `next-target`
  * - `next-target`: this target will not do; another one may
+ * - `elsewhere`: the next target where there is one, else the same again
+ * - `wider`: the request is too large for this target; another one may take it
+ * - `once`: one more try in all, at the next target where there is one: what came is likely to come again
  * - `never`: the request itself is at fault, or the vendor forbade a retry
  */
-export type Remedy = 'again' | 'next-key' | 'next-target' | 'never';
+export type Remedy =
+  | 'again'
+  | 'next-key'
+  | 'next-target'
+  | 'elsewhere'
+  | 'wider'
+  | 'once'
+  | 'never';
+
+const isTooLarge = ({ kind }: GatewayError): boolean =>
+  kind === 'context_overflow' || kind === 'too_large';
 
 /** Any 3xx: none of them is an answer to what was asked here. */
 export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
@@ -17,7 +31,8 @@ export const isRedirect = (status: number): boolean => status >= 300 && status <
 /**
  * The remedy for an upstream's answer. 408, 409, 5xx and 529 are passing faults (both official SDKs
  * repeat them); 429 may be the key's; 401, 402 and 403 are the key's or the account's; 404 may be this
- * target's alone, a redirect is: it is never followed. `x-should-retry: false` is the vendor's own word and wins.
+ * target's alone, a redirect is: it is never followed. What is too long for this model may fit another.
+ * `x-should-retry: false` is the vendor's own word and wins over all that would ask the same target again.
  */
 export function remedyForStatus(
   status: number,
@@ -25,8 +40,11 @@ export function remedyForStatus(
   headers: HeaderFields,
 ): Remedy {
   if (isRedirect(status)) return 'next-target';
+  if (isTooLarge(error)) return 'wider';
   if (headers.get('x-should-retry') === 'false' && status < 500) return 'never';
-  if (error.kind === 'context_overflow' || error.kind === 'content_filter') return 'never';
+  if (error.kind === 'content_filter') return 'never';
+  // A profile knows failures of the request that the vendor dresses up as its own.
+  if (error.kind === 'invalid_request' && status >= 500) return 'never';
   // Some vendors say "no balance" with a 429 (Zhipu 1113): waiting does not help, another key may.
   if (error.kind === 'quota' || error.kind === 'billing') return 'next-key';
   if (status === 429) return 'again';
@@ -39,11 +57,11 @@ export function remedyForStatus(
 
 /** The remedy for an error that came inside a 200: an error event, an empty or broken answer. */
 export function remedyForError(error: GatewayError): Remedy {
+  if (error instanceof TargetError) return error.remedy;
+  if (isTooLarge(error)) return 'wider';
   switch (error.kind) {
     case 'invalid_request':
-    case 'context_overflow':
     case 'content_filter':
-    case 'too_large':
       return 'never';
     case 'authentication':
     case 'permission':

@@ -1,7 +1,24 @@
 /** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
 
 import { HeaderList } from '../lib/header-list.ts';
-import type { ChunkSource, Taker, Transport, UpstreamAnswer, UpstreamTls } from './transport.ts';
+import {
+  CONTROLS,
+  EACH_CONTROL,
+  type HeadLimits,
+  MalformedReply,
+  USUAL_LIMITS,
+} from './http1/reply-parser.ts';
+import {
+  type ChunkSource,
+  collect,
+  type Taker,
+  type Transport,
+  type UpstreamAnswer,
+  type UpstreamTls,
+} from './transport.ts';
+
+// The colon, the space and the end of a line.
+const LINE_BYTES = 4;
 
 export interface FetchOptions {
   readonly proxy?: string;
@@ -17,8 +34,9 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
   const extra: Record<string, unknown> = {};
   if (proxy !== undefined) extra.proxy = proxy;
   if (http2) extra.protocol = 'http2';
-  return async ({ url, method, headers, body, abort }) =>
-    answerOf(
+  return async ({ url, method, headers, body, abort, limits }) =>
+    checked(
+      limits,
       await fetch(url, {
         method,
         headers: HeaderList.from(headers).record(),
@@ -33,14 +51,42 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
     );
 }
 
+/** @throws MalformedReply where the head is larger than the limits */
+function checked(limits: HeadLimits = USUAL_LIMITS, response: Response): UpstreamAnswer {
+  let count = 0;
+  let bytes = 0;
+  let controls = false;
+  for (const [name, value] of response.headers) {
+    count++;
+    bytes += name.length + value.length + LINE_BYTES;
+    controls ||= CONTROLS.test(value);
+  }
+  const { headers, headerBytes } = limits;
+  const wrong =
+    bytes > headerBytes
+      ? `more than ${headerBytes} bytes of headers (limits.header_bytes)`
+      : count > headers
+        ? `more than ${headers} headers (limits.headers)`
+        : undefined;
+  if (wrong === undefined) {
+    const answer = answerOf(response);
+    return controls ? { ...answer, headers: withoutControls(response.headers) } : answer;
+  }
+  response.body?.cancel().catch(() => {});
+  throw new MalformedReply(wrong);
+}
+
+function withoutControls(headers: Headers): HeaderList {
+  const list = new HeaderList();
+  for (const [name, value] of headers) list.append(name, value.replace(EACH_CONTROL, ' '));
+  return list;
+}
+
 /** A web response as an upstream's answer. */
 export const answerOf = (response: Response): UpstreamAnswer => ({
   status: response.status,
   headers: response.headers,
-  body: streamSource(
-    () => response.body,
-    () => response.bytes(),
-  ),
+  body: streamSource(() => response.body),
 });
 
 type Batch = { readonly done: boolean; readonly value?: readonly Uint8Array[] };
@@ -51,11 +97,8 @@ const taken = ({ done, value }: Batch) => {
   return done ? undefined : [];
 };
 
-/** A web stream as a source; `bytes`: a cheaper way to all of it. */
-export function streamSource(
-  stream: () => ReadableStream<Uint8Array> | null,
-  bytes: () => Promise<Uint8Array> = async () => new Response(stream()).bytes(),
-): ChunkSource {
+/** A web stream as a source. */
+export function streamSource(stream: () => ReadableStream<Uint8Array> | null): ChunkSource {
   let reader: Reader | undefined;
   let cancelled = false;
   let stirred = false;
@@ -71,7 +114,7 @@ export function streamSource(
     if (many === undefined) return undefined;
     return many instanceof Promise ? many.then(came) : came(many);
   };
-  return {
+  const source: ChunkSource = {
     next,
     async each(taker: Taker) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
@@ -87,7 +130,7 @@ export function streamSource(
       stirred = false;
       return told;
     },
-    all: bytes,
+    all: (most = Number.POSITIVE_INFINITY) => collect(source, most),
     cancel() {
       if (cancelled) return;
       cancelled = true;
@@ -96,4 +139,5 @@ export function streamSource(
       gone?.catch(() => {});
     },
   };
+  return source;
 }

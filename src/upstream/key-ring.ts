@@ -3,6 +3,8 @@
 /** Anything that shows its text only on purpose. */
 interface Revealing {
   reveal(): string;
+  /** A name for logs that gives nothing away. */
+  readonly label?: string;
 }
 
 interface Slot {
@@ -13,11 +15,13 @@ interface Slot {
 /** A key on loan for one try. */
 export interface LentKey {
   readonly text: string | undefined;
+  /** A name for logs that gives nothing away; undefined: there is no key. */
+  readonly label: string | undefined;
   /** The vendor refused it: leave it alone for so long. */
   rest(ms: number): void;
 }
 
-const NO_KEY: LentKey = { text: undefined, rest() {} };
+const NO_KEY: LentKey = { text: undefined, label: undefined, rest() {} };
 
 class Lent implements LentKey {
   readonly text: string;
@@ -28,6 +32,10 @@ class Lent implements LentKey {
     this.text = slot.key.reveal();
     this.#slot = slot;
     this.#maxRestMs = maxRestMs;
+  }
+
+  get label(): string | undefined {
+    return this.#slot.key.label;
   }
 
   rest(ms: number): void {

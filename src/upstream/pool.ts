@@ -77,7 +77,7 @@ export function networkTo(config: ProviderConfig, proxied: PoolOptions['proxied'
   // A proxy named by the environment (with its exceptions) is fetch's to find.
   return usesFetch(config, proxied)
     ? fetchTransport({ proxy: proxy?.reveal(), http2, tls: options })
-    : http1Transport(options);
+    : http1Transport(options, config.timeouts.connectMs);
 }
 
 /** Read anew for every connection, so that a renewed certificate needs no restart; undefined: the usual. */

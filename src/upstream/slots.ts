@@ -4,12 +4,18 @@ const UNLIMITED = () => {};
 
 export class Slots {
   #limit: number;
-  readonly #waiting: (() => void)[] = [];
+  /** In the order in which they came. */
+  readonly #waiting = new Set<() => void>();
   #busy = 0;
 
   /** `limit` of 0: no limit. */
   constructor(limit: number) {
     this.#limit = limit;
+  }
+
+  /** Whoever comes now would have to wait. */
+  get full(): boolean {
+    return this.#limit !== 0 && this.#busy >= this.#limit;
   }
 
   /**
@@ -30,12 +36,11 @@ export class Slots {
         resolve(this.#release());
       };
       const leave = () => {
-        const at = this.#waiting.indexOf(enter);
-        if (at >= 0) this.#waiting.splice(at, 1);
+        this.#waiting.delete(enter);
         reject(signal.reason);
       };
       signal.addEventListener('abort', leave, { once: true });
-      this.#waiting.push(enter);
+      this.#waiting.add(enter);
     });
   }
 
@@ -45,10 +50,19 @@ export class Slots {
    */
   resize(limit: number): void {
     this.#limit = limit;
-    while (this.#waiting.length > 0 && (limit === 0 || this.#busy < limit)) {
+    while (this.#waiting.size > 0 && (limit === 0 || this.#busy < limit)) {
       this.#busy++;
-      this.#waiting.shift()!();
+      this.#next()?.();
     }
+  }
+
+  /** Who has waited longest; waits no more. */
+  #next(): (() => void) | undefined {
+    for (const enter of this.#waiting) {
+      this.#waiting.delete(enter);
+      return enter;
+    }
+    return undefined;
   }
 
   #release(): () => void {
@@ -58,7 +72,7 @@ export class Slots {
       given = true;
       // After a reload with a lower limit there may be more inside than there is room for.
       const crowded = this.#limit !== 0 && this.#busy > this.#limit;
-      const next = crowded ? undefined : this.#waiting.shift();
+      const next = crowded ? undefined : this.#next();
       if (next === undefined) this.#busy--;
       else next();
     };

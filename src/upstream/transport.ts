@@ -1,18 +1,27 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
 import type { Abort } from '../lib/abort.ts';
+import { Pieces } from '../lib/bytes.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import type { Stirring } from '../lib/silence.ts';
+import type { HeadLimits } from './http1/reply-parser.ts';
+
+/** A body is larger than whoever reads it takes. What sends it is to be cut off. */
+export class TooMuch extends Error {
+  readonly code = 'too much';
+}
 
 export interface UpstreamRequest {
   readonly url: string;
-  readonly method: 'POST' | 'GET';
+  readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: HeaderFields;
   readonly body?: Uint8Array;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
   /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not tell. */
   readonly onConnected?: () => void;
+  /** How large the answer's head may be; left out: the usual. */
+  readonly limits?: HeadLimits;
 }
 
 /** An object and no function: of every event of every stream it is cold, with all that it closes over. */
@@ -36,8 +45,11 @@ export interface ChunkSource extends Stirring {
    * promise, the next one waits for it. Resolves at the end. @throws as `next` does
    */
   each(taker: Taker): Promise<void>;
-  /** The whole body, for whoever has not called `next`. @throws as `next` does */
-  all(): Uint8Array | Promise<Uint8Array>;
+  /**
+   * The whole body, of `most` bytes at most (left out: any), for whoever has not called `next`.
+   * @throws as `next` does; TooMuch, and then the rest is not read
+   */
+  all(most?: number): Uint8Array | Promise<Uint8Array>;
   /** Nobody wants the rest. Safe at any time. */
   cancel(): void;
 }
@@ -58,6 +70,22 @@ export async function readFirst(
     }
   }
   body.cancel();
+}
+
+/** All chunks of a body as one. @throws as {@link ChunkSource.all} does */
+export async function collect(
+  body: Pick<ChunkSource, 'next' | 'cancel'>,
+  most: number,
+): Promise<Uint8Array> {
+  const pieces = new Pieces();
+  for (;;) {
+    const more = await body.next();
+    if (more === undefined) return pieces.joined();
+    for (const chunk of more) pieces.push(chunk);
+    if (pieces.size <= most) continue;
+    body.cancel();
+    throw new TooMuch();
+  }
 }
 
 export interface UpstreamAnswer {

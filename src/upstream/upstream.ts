@@ -5,18 +5,24 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Abort } from '../lib/abort.ts';
 import type { HeaderFields } from '../lib/header-list.ts';
 import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+import { NotConnected } from './http1/connection.ts';
+import { MalformedReply } from './http1/reply-parser.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import { Slots } from './slots.ts';
-import type { Transport, UpstreamAnswer } from './transport.ts';
+import { TargetError } from './target-error.ts';
+import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
   readonly path: string;
   /** The client's query string, forwarded on the same protocol (`?beta=true`); '' or `?…`. */
   readonly search: string;
-  readonly body: Uint8Array;
+  /** Left out: `POST`. */
+  readonly method?: UpstreamRequest['method'];
+  /** Left out: a request without one. */
+  readonly body?: Uint8Array;
   readonly clientHeaders: HeaderFields;
   readonly sameProtocol: boolean;
   readonly stream: boolean;
@@ -131,6 +137,11 @@ export class Upstream {
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
   }
 
+  /** A try that began now would have to wait. */
+  get full(): boolean {
+    return this.#slots.full;
+  }
+
   /** The beginning of a try; waits where all slots are taken. Rejects with the abort's reason. */
   begin(abort: Abort): Sending | Promise<Sending> {
     const taken = this.#slots.take(abort);
@@ -155,11 +166,12 @@ export class Upstream {
     options.onSend?.(url, headers);
     return this.#transport({
       url,
-      method: 'POST',
+      method: options.method ?? 'POST',
       headers,
       body: options.body,
       abort: options.abort,
       onConnected: options.onConnected,
+      limits: config.answers,
     });
   }
 
@@ -189,11 +201,46 @@ const tooLong = ({ name, timeouts }: ProviderConfig) =>
     `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
   );
 
+// Nobody was reached, and a moment later nobody would be.
+const UNREACHED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
+
 /** A failure to connect, in words that name the provider but no URL (which may hold a key). */
 export function connectionError(provider: string, thrown: unknown): GatewayError {
+  const cause = { cause: thrown };
+  if (thrown instanceof NotConnected) {
+    const seconds = thrown.ms / 1000;
+    const words = `Provider ${provider} could not be reached within ${seconds} s (timeouts.connect).`;
+    return new TargetError('elsewhere', 'timeout', words, cause);
+  }
+  if (thrown instanceof MalformedReply) {
+    const words = `Provider ${provider} sent no proper HTTP answer: ${thrown.message}.`;
+    return thrown.message.includes('limits.')
+      ? new TargetError('next-target', 'upstream', words, { ...cause, retryable: false })
+      : new GatewayError('upstream', words, cause);
+  }
+  const limit = exhausted();
+  if (limit !== undefined) {
+    const words = `Provider ${provider} could not be reached: no file can be opened any more (${limit}).`;
+    return new GatewayError('upstream', words, cause);
+  }
   const code = (thrown as { code?: unknown } | null)?.code;
-  const words = typeof code === 'string' ? code : 'no connection';
-  return new GatewayError('upstream', `Provider ${provider} could not be reached (${words}).`, {
-    cause: thrown,
-  });
+  const known = typeof code === 'string' ? code : undefined;
+  const words = `Provider ${provider} could not be reached (${known ?? 'no connection'}).`;
+  return known !== undefined && UNREACHED.test(known)
+    ? new TargetError('elsewhere', 'upstream', words, cause)
+    : new GatewayError('upstream', words, cause);
+}
+
+/** The limit on open files that has been reached: what fails because of it is told as something else. */
+function exhausted(): string | undefined {
+  const { closeSync, openSync } = process.getBuiltinModule('node:fs');
+  try {
+    closeSync(openSync('/dev/null', 'r'));
+  } catch (thrown) {
+    const { code } = thrown as { code?: unknown };
+    if (code === 'EMFILE') return 'EMFILE: the limit of this process, see ulimit -n or LimitNOFILE';
+    if (code === 'ENFILE') return 'ENFILE: the limit of this machine, see fs.file-max';
+  }
+  return undefined;
 }

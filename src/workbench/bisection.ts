@@ -7,6 +7,7 @@ import type { BisectReport, ProbeReport } from '../conversation/bisection.ts';
 import type { SampleBook } from '../conversation/sample.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { asking } from './asking.ts';
+import { checkRecorded, checkTarget } from './known-target.ts';
 import { type Failure, type Outcome, outcomeOf } from './outcome.ts';
 import { type Caller, probing } from './settings.ts';
 import { bodyOf, type Source, withModel } from './source.ts';
@@ -51,11 +52,13 @@ export interface Bisected {
   readonly other: Outcome | undefined;
 }
 
-/** @throws GatewayError invalid_request for a body that is no JSON object */
+/** @throws GatewayError invalid_request for a body that is no JSON object, or a target that there is not */
 export async function bisection(options: BisectionOptions, tools: Tools): Promise<Bisected> {
   const { config, source, budget, signal, as } = options;
   const repair = options.repair && !source.straight;
   // One target: a fallback would hide the failure that is looked for.
+  if (options.to !== undefined) checkTarget(options.to, config);
+  else if (source.target !== undefined) checkRecorded(source.target, config);
   const to = options.to ?? source.target;
   const body = bodyOf(source);
   const folder = join(tools.environment.home, 'bisect');

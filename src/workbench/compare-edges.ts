@@ -14,6 +14,8 @@ export interface EdgeDiff {
   /** Byte for byte the same. */
   readonly identical: boolean;
   readonly changes: readonly ExplainedChange[];
+  /** How many there are, with those that are left out. */
+  readonly total: number;
 }
 
 /** The stages to compare where nobody says, or only the first: requests with the last request, else answers. */
@@ -31,14 +33,27 @@ const lastRequest = (meta: SampleMeta) =>
   meta.edges.findLast(({ stage }) => /^(hop\d+-)?provider-request$/.test(stage))?.stage ??
   'provider-request';
 
-/** @throws GatewayError not_found when there is no such edge */
-export function compareEdges(book: SampleBook, meta: SampleMeta, a: string, b: string): EdgeDiff {
+/**
+ * @param most changes that are told, the first ones
+ * @throws GatewayError not_found when there is no such edge, too_large for values that are nested too deep
+ */
+export function compareEdges(
+  book: SampleBook,
+  meta: SampleMeta,
+  a: string,
+  b: string,
+  most = Number.POSITIVE_INFINITY,
+): EdgeDiff {
   const [from, to] = [bytesOf(book, meta, a), bytesOf(book, meta, b)];
-  const identical = Buffer.from(from).equals(to);
-  const changes = identical
-    ? []
-    : diffJson(shownAs(from, book.path(meta, a)), shownAs(to, book.path(meta, b)));
-  return { a, b, identical, changes: explainChanges(changes, meta.notes) };
+  if (Buffer.from(from).equals(to)) return { a, b, identical: true, changes: [], total: 0 };
+  try {
+    const all = diffJson(shownAs(from, book.path(meta, a)), shownAs(to, book.path(meta, b)));
+    const changes = explainChanges(all.slice(0, most), meta.notes);
+    return { a, b, identical: false, changes, total: all.length };
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw new GatewayError('too_large', 'The bodies are nested too deep to be compared.');
+  }
 }
 
 /** The body of an edge. @throws GatewayError not_found */

@@ -2,6 +2,7 @@
 
 import type { Config, ModelPrice } from '../config/config.ts';
 import { totalInput, totalOutput, type Usage } from '../conversation/usage.ts';
+import { globTest } from '../lib/glob.ts';
 
 /** Tokens that a price speaks of; `input` and `output` are all of them, the others parts. */
 export interface Tokens {
@@ -28,15 +29,6 @@ export interface Prices {
   of(target: string): ModelPrice | undefined;
 }
 
-const matcher = (glob: string) =>
-  new RegExp(
-    `^${glob
-      .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-      .replace(/\*/g, '.*')
-      .replace(/\?/g, '.')}$`,
-    'is',
-  );
-
 /** The prices of a configuration, looked up by target and remembered. */
 export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
   const known = new Map<string, ModelPrice | undefined>();
@@ -44,7 +36,7 @@ export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
     const slash = target.indexOf('/');
     const [provider, model] = [target.slice(0, slash), target.slice(slash + 1)];
     if (!Object.hasOwn(providers, provider)) return undefined;
-    return providers[provider]!.prices.find((price) => matcher(price.model).test(model));
+    return providers[provider]!.prices.find((price) => globTest(price.model)(model));
   };
   return {
     any: Object.values(providers).some(({ prices }) => prices.length > 0),

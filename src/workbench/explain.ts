@@ -23,12 +23,17 @@ function fit(note: readonly string[], place: readonly string[]): number {
  * A note about a list as a whole (`/messages`, `/tools`) explains a new element only when its words
  * name what is in it: whatever else was done to that list, the element may come from elsewhere.
  */
-function tooVague({ parts, what }: Known, { kind, at, after }: Change): boolean {
-  const place = partsOf(at);
+function tooVague({ parts, what }: Known, { kind }: Change, place: Parts, words: string): boolean {
   const element = place.length === parts.length + 1 && /^\d+$/.test(place.at(-1) ?? '');
   if (kind !== 'added' || !element) return false;
-  return what === undefined || what === '' || !JSON.stringify(after ?? null).includes(what);
+  return what === undefined || what === '' || !words.includes(what);
 }
+
+type Parts = readonly string[];
+
+/** Rules of one exchange that are laid beside its changes, and characters of a new element that are searched for their words. */
+const MOST_RULES = 200;
+const MOST_WORDS = 20_000;
 
 interface Known {
   readonly name: string;
@@ -41,14 +46,15 @@ export function explainChanges(
   changes: readonly Change[],
   notes: readonly Note[],
 ): readonly ExplainedChange[] {
-  const known: readonly Known[] = notes
-    .filter((note) => note.where !== undefined && note.where !== '')
-    .map(({ name, where, what }) => ({ name, what, parts: partsOf(where!) }));
+  const known = rulesOf(notes);
+  if (known.length === 0) return changes.map((change) => ({ ...change, rules: [] }));
   return changes.map((change) => {
+    const words =
+      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MOST_WORDS) : '';
     const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
     const scored = known.map((note) => {
       const { name, parts } = note;
-      if (tooVague(note, change)) return { name, score: 0 };
+      if (tooVague(note, change, places[0]!, words)) return { name, score: 0 };
       const direct = Math.max(...places.map((place) => fit(parts, place)));
       const named = parts.length === 1 && places.some((place) => place.includes(parts[0]!));
       return { name, score: direct > 0 ? direct : named ? 0.5 : 0 };
@@ -57,4 +63,16 @@ export function explainChanges(
     const rules = scored.filter(({ score }) => score > 0 && score === best).map(({ name }) => name);
     return { ...change, rules: [...new Set(rules)] };
   });
+}
+
+/** What was noted of a place, the same words once. */
+function rulesOf(notes: readonly Note[]): readonly Known[] {
+  const known = new Map<string, Known>();
+  for (const { name, where, what } of notes) {
+    if (where === undefined || where === '') continue;
+    const key = JSON.stringify([name, where, what]);
+    if (!known.has(key)) known.set(key, { name, what, parts: partsOf(where) });
+    if (known.size >= MOST_RULES) break;
+  }
+  return [...known.values()];
 }

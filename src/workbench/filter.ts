@@ -35,13 +35,15 @@ type Condition = (typeof CONDITIONS)[number];
 /** What was given for each condition. */
 export type Given = Readonly<Partial<Record<Condition, string>>>;
 
-const STATUS = /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|open)\s*$/i;
+const STATUS = /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|unfinished|open)\s*$/i;
 
 /** @throws GatewayError invalid_request */
 export function filterFrom(given: Given, now: number): SampleFilter {
   const { since, until, status, ...rest } = given;
   if (status !== undefined && !status.split(',').every((part) => STATUS.test(part))) {
-    throw invalid(`"${status}" is no status: write 500, 5xx, ok, failed, cut, or several.`);
+    throw invalid(
+      `"${status}" is no status: write 500, 5xx, ok, failed, cut, unfinished, open, or several.`,
+    );
   }
   return {
     ...rest,

@@ -64,9 +64,13 @@ export function digestOf(protocol: Protocol, body: Uint8Array, sse: boolean): Di
   return protocol.digestStream([...parser.push(body), ...parser.end()]);
 }
 
+/** Characters of an error that tell which one it is. */
+const GIST = 2000;
+
 /** Words without what differs from one request to the next: ids, numbers, places. */
 const gist = (message: string) =>
   message
+    .slice(0, GIST)
     .toLowerCase()
     .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]{8,}\b/g, '#')
     .replace(/\d+/g, '#');

@@ -2,8 +2,11 @@
 
 import type { Config } from '../config/config.ts';
 import type { JsonObject } from '../lib/json.ts';
-import { outcomeOf } from './outcome.ts';
-import { type Comparison, compareRuns, type Run } from './runs.ts';
+import type { Protocol } from '../protocols/protocol.ts';
+import { answerText } from './answer-text.ts';
+import { checkRecorded, checkTarget } from './known-target.ts';
+import { type Answered, outcomeOf } from './outcome.ts';
+import { type Comparison, compareRuns, type Recorded, type Run } from './runs.ts';
 import { type Sendable, send } from './send.ts';
 import { type Caller, probing, type Setup, withSetting } from './settings.ts';
 import { bodyOf, type Source, withModel } from './source.ts';
@@ -38,10 +41,15 @@ export const countRuns = ({ sources, compare = [], repeat }: ReplayOptions) =>
 
 /**
  * Each source under each setting, by turns, so that a vendor's bad minute hits all settings alike.
- * @throws GatewayError invalid_request for a setting that there is not
+ * @throws GatewayError invalid_request, before anything is sent, for a setting or a target that there is not
  */
 export async function replay(options: ReplayOptions, tools: Tools): Promise<Replayed> {
   const setups = setupsOf(options);
+  for (const { straight, target } of options.sources) {
+    // It goes where it went.
+    const back = straight && target !== undefined && setups.some(({ to }) => to === undefined);
+    if (back) checkRecorded(target, options.config);
+  }
   const runs: Run[] = [];
   const total = countRuns(options);
   const { signal, as } = options;
@@ -60,7 +68,7 @@ export async function replay(options: ReplayOptions, tools: Tools): Promise<Repl
   try {
     for (const source of options.sources) {
       const protocol = tools.protocols[source.protocol];
-      const before = source.answer && outcomeOf(protocol, source.answer);
+      const before = source.answer && recordedOf(protocol, source, source.answer);
       for (let i = 0; i < options.repeat; i++) {
         for (const { setup, whole, straight } of kinds) {
           if (signal?.aborted === true) break;
@@ -81,12 +89,21 @@ export async function replay(options: ReplayOptions, tools: Tools): Promise<Repl
   return { runs, comparison: compareRuns(names, runs) };
 }
 
+function recordedOf(protocol: Protocol, { body, took }: Source, answer: Answered): Recorded {
+  return {
+    ...outcomeOf(protocol, answer),
+    answer: answerText(protocol, body, answer),
+    total: took,
+  };
+}
+
 const unlessAborted = (signal: AbortSignal | undefined) => (thrown: unknown) => {
   if (signal?.aborted === true) return undefined;
   throw thrown;
 };
 
 function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly Setup[] {
+  if (to !== undefined) checkTarget(to, config);
   const base: Setup = { name: '', config, repair, to, edit: KEEP };
   return compare.length === 0 ? [base] : compare.map((one) => withSetting(base, one));
 }

@@ -4,6 +4,13 @@ import { fisherExact, type Trials, wilson } from '../lib/fisher.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sent } from './send.ts';
 
+/** What came of the request when it was recorded. */
+export interface Recorded extends Outcome {
+  readonly answer: string | undefined;
+  /** Milliseconds that the whole answer took; undefined when that is not known. */
+  readonly total: number | undefined;
+}
+
 export interface Run {
   readonly source: string;
   /** '' when no settings are compared. */
@@ -11,7 +18,7 @@ export interface Run {
   readonly number: number;
   readonly sent: Sent;
   /** What was recorded. */
-  readonly before: Outcome | undefined;
+  readonly before: Recorded | undefined;
 }
 
 export interface SettingResult extends Trials {
@@ -78,6 +85,7 @@ export function runAsJson({ source, setting, number, sent, before }: Run) {
     output_tokens: sent.outputTokens ?? null,
     first_byte_ms: sent.firstByte === undefined ? null : Math.round(sent.firstByte),
     ms: Math.round(sent.total),
+    answer: sent.answer ?? null,
     target: sent.target,
     notes: sent.notes,
     request_id: sent.id,
@@ -87,6 +95,8 @@ export function runAsJson({ source, setting, number, sent, before }: Run) {
         error: before.failure ?? null,
         prompt_tokens: before.promptTokens ?? null,
         output_tokens: before.outputTokens ?? null,
+        ms: before.total === undefined ? null : Math.round(before.total),
+        answer: before.answer ?? null,
       },
     }),
   };

@@ -1,7 +1,9 @@
 /** Sends a body through a gateway in this process and waits for the whole answer. */
 
 import type { ProtocolName } from '../conversation/types.ts';
+import { fromHeader } from '../lib/shown-text.ts';
 import type { Protocol } from '../protocols/protocol.ts';
+import { answerText } from './answer-text.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { Caller } from './settings.ts';
 import type { InProcessGateway } from './tools.ts';
@@ -22,6 +24,8 @@ export interface Sent extends Outcome {
   readonly notes: string;
   readonly firstByte: number | undefined;
   readonly total: number;
+  /** What the answer says, as text; undefined for an error. */
+  readonly answer: string | undefined;
   /** Seconds that the vendor asks to wait. */
   readonly retryAfter: number | undefined;
 }
@@ -71,10 +75,11 @@ export async function send(
   return {
     ...outcomeOf(protocol, answered),
     id: response.headers.get('x-hopgate-request-id') ?? '',
-    target: response.headers.get('x-hopgate-target') ?? '',
+    target: fromHeader(response.headers.get('x-hopgate-target') ?? ''),
     notes: response.headers.get('x-hopgate-notes') ?? '',
     firstByte,
     total: performance.now() - started,
+    answer: answerText(protocol, body, answered),
     retryAfter: Number.isNaN(after) ? undefined : after,
   };
 }

@@ -4,6 +4,7 @@ import type { Config, ProviderConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { invalid } from '../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json.ts';
+import { checkTarget } from './known-target.ts';
 
 /** What a run sends, and through what. */
 export interface Setup {
@@ -31,7 +32,10 @@ export function withSetting(base: Setup, written: string): Setup {
   const value: Json = tryParse(text) ?? text;
   const name = base.name === '' ? written : `${base.name} ${written}`;
   const [first, ...rest] = key.split('.');
-  if (key === 'to') return { ...base, name, to: text };
+  if (key === 'to') {
+    checkTarget(text, base.config);
+    return { ...base, name, to: text };
+  }
   if (key === 'repair') return { ...base, name, repair: onOff(text) };
   if (first === 'body' && rest.length > 0) {
     return { ...base, name, edit: (body) => setIn(base.edit(body), rest, value) as JsonObject };

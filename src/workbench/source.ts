@@ -20,6 +20,8 @@ export interface Source {
   readonly target: string | undefined;
   /** What was answered then. */
   readonly answer: Answered | undefined;
+  /** How long that took, in milliseconds. */
+  readonly took?: number;
 }
 
 // What a client says of itself and of the protocol; nothing that is a credential or of a connection.
@@ -39,11 +41,20 @@ export function carriedHeaders(headers: Readonly<Record<string, string>> = {}): 
 export function sampleOf(book: SampleBook, id: string): SampleMeta {
   const meta = book.find(id);
   if (meta !== undefined) return meta;
+  const fits = book.matching(id, CANDIDATES + 1);
+  if (fits.length === 0) {
+    throw new GatewayError('not_found', `There is no sample "${id}" in ${book.root}.`);
+  }
+  const more = fits.length > CANDIDATES ? ', and more' : '';
+  const named = fits.slice(0, CANDIDATES).map((row) => row.id);
   throw new GatewayError(
     'not_found',
-    `There is no sample "${id}" in ${book.root}, or more than one fits.`,
+    `"${id}" fits more than one sample in ${book.root}: ${named.join(', ')}${more}.`,
   );
 }
+
+/** Ids that are named where a part of an id fits several. */
+const CANDIDATES = 5;
 
 /** Stages that can be sent again. */
 export const sendableStages = (meta: SampleMeta): readonly string[] =>
@@ -84,6 +95,7 @@ export function fromSample(
     straight,
     target: edge?.target ?? meta.target,
     answer: answerTo(book, meta, stage),
+    ...(straight ? {} : { took: meta.total_ms }),
   };
 }
 

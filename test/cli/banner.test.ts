@@ -58,6 +58,23 @@ describe('banner', () => {
     expect(argumentsOf(line, { HOPGATE_KEY: 'k1' })).toContain('authorization: Bearer k1');
   });
 
+  test('the lines work when they are pasted in order, the key in place of its words', () => {
+    const config = configOf(`${GLM_CONFIG}auth: { keys: [the-client-key] }\n`);
+    const lines = banner(config, 'http://127.0.0.1:5520');
+    expect(lines.join('\n')).not.toContain('the-client-key');
+    const first = lines.findIndex((line) => line.startsWith('  export HOPGATE_KEY='));
+    const pasted = lines.slice(first, first + 4).join('\n');
+    for (const [text, key] of [
+      [pasted, 'one of auth.keys'],
+      [pasted.replace('one of auth.keys', 'k 1'), 'k 1'],
+    ] as const) {
+      const words = argumentsOf(text);
+      expect(words.filter((word) => word === `authorization: Bearer ${key}`)).toHaveLength(3);
+      expect(words.filter((word) => word.startsWith('http://'))).toHaveLength(3);
+    }
+    expect(banner(configOf(GLM_CONFIG), 'http://127.0.0.1:1').join()).not.toContain('HOPGATE_KEY');
+  });
+
   test('a quote in a model name stays one argument', () => {
     const config = configOf(
       GLM_CONFIG.replace('[glm-4.7, glm-4.6]', '["it\'s"]').replace(

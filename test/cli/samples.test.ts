@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GatewayError } from '../../src/conversation/errors.ts';
 import { openRecorder } from '../../src/features/recorder/index.ts';
 import { exchange, play, told } from '../features/recorder/support.ts';
 import { createWorld, type World } from './world.ts';
@@ -99,6 +100,73 @@ describe('samples', () => {
     expect(same.out).toContain('byte for byte the same');
   });
 
+  /** Three more samples: a stream that broke off, one whose recorder died, one that failed at once. */
+  async function others(): Promise<{ broken: string; died: string; failed: string }> {
+    const root = join(world.home, '.hopgate/samples');
+    const error = new GatewayError('upstream', 'The answer broke off.');
+    const recorder = openRecorder({ root, mode: 'all' });
+    const [broken, died, failed] = [exchange(), exchange(), exchange()];
+    const first = recorder.begin(broken)!;
+    play(first, { sse: true, answer: ['data: x\n\n'], error });
+    first.end(told({ stream: true, error }));
+    recorder.begin(failed)!.end(told({ status: 502, error }));
+    recorder.begin(died);
+    await Bun.sleep(300);
+    await recorder.close();
+    return { broken: broken.id, died: died.id, failed: failed.id };
+  }
+  const listed = async (...argv: string[]) => {
+    const { out } = await world.run(['samples', '--json', ...argv]);
+    const { samples } = JSON.parse(out) as { samples: { id: string }[] };
+    return samples.map((row) => row.id).toSorted();
+  };
+
+  test('status "cut" finds answers that broke off, "unfinished" those whose recorder died', async () => {
+    const { broken, died, failed } = await others();
+    expect(await listed('--status', 'cut')).toEqual([broken, died].toSorted());
+    expect(await listed('--status', 'unfinished')).toEqual([died]);
+    expect(await listed('--status', '5xx,unfinished')).toEqual([died, failed].toSorted());
+    expect((await world.run(['samples'])).out).toContain('unfinished');
+  });
+
+  test('a part of an id that fits several names them, one that fits none says so', async () => {
+    const { broken, died, failed } = await others();
+    const { code, err } = await world.run(['samples', 'show', 'req_']);
+    expect(code).not.toBe(0);
+    expect(err).toContain('fits more than one');
+    for (const one of [id, broken, died, failed]) expect(err).toContain(one);
+    const none = await world.run(['samples', 'show', 'zzzz']);
+    expect(none.err).toContain('There is no sample "zzzz"');
+    expect(none.err).not.toContain('more than one');
+  });
+
+  test('a note that nobody knows is told with the one that was meant', async () => {
+    const { err } = await world.run(['samples', '--note', 'orphaned']);
+    expect(err).toContain('did you mean "orphaned_tool_use_repaired"?');
+    expect((await world.run(['samples', '--note', 'stripped_sytem'])).err).toContain(
+      '"stripped_system"',
+    );
+    for (const known of ['orphaned_tool_use_repaired', 'orph*']) {
+      expect((await world.run(['samples', '--note', known])).err).not.toContain('There is no note');
+    }
+  });
+
+  test('keys that this shell does not have are neither needed to read samples nor told', async () => {
+    const path = world.write(
+      'keys.yaml',
+      `providers:
+  far: { protocol: openai-chat, base_url: "https://far.test/v1", keys: "\${FAR_KEY}", models: ["*"] }
+auth: { keys: ["\${GATE_KEY}"] }
+`,
+    );
+    for (const argv of [['samples'], ['samples', 'show', id]]) {
+      const { code, err } = await world.run([...argv, '--config', path]);
+      expect([code, err]).toEqual([0, '']);
+    }
+    world.write('keys.yaml', 'providers: { far: { protocol: nothing } }');
+    expect((await world.run(['samples', '--config', path])).code).toBe(1);
+  });
+
   test('wrong usage says what was meant', async () => {
     for (const [argv, words] of [
       [['samples', 'shwo'], 'is one of'],
@@ -136,7 +204,8 @@ describe('replay', () => {
         status: 200,
         error: null,
         target: 'demo/demo',
-        recorded: { status: 200, error: null },
+        recorded: { status: 200, error: null, ms: expect.any(Number), answer: expect.any(String) },
+        answer: expect.stringMatching(/./),
       },
       { run: 2, status: 200 },
     ]);
@@ -146,6 +215,10 @@ describe('replay', () => {
     expect(table.out.split('\n')[0]).toMatch(
       /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +TIME +TARGET/,
     );
+    // What was said is there to be read, then and now.
+    const { answer } = (JSON.parse(out) as { runs: { answer: string }[] }).runs[0]!;
+    expect(table.out).toContain('answer');
+    expect(table.out).toContain(answer.split('\n')[0]!);
   });
 
   test('a member of the body, a target and repairs can be compared', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { distance, nearest } from '../../src/cli/did-you-mean.ts';
 import { lineDiff } from '../../src/cli/line-diff.ts';
-import { definitions, table, widthOf, wrap } from '../../src/cli/terminal.ts';
+import { definitions, fittingTable, table, widthOf, wrap } from '../../src/cli/terminal.ts';
 
 test('wrap: no line is wider than asked unless one word is, and no word is lost', () => {
   fc.assert(
@@ -28,6 +28,25 @@ test('table: columns line up with wide characters and colours in them', () => {
     ['A', 'B'],
   );
   expect(rows).toEqual(['A     B', '模型  x', `${red}   y`]);
+});
+
+test('a table fits its terminal by leaving columns out, and is whole where there is none', () => {
+  const head = ['ID', 'NAME', 'NOTES'];
+  const rows = [['1', 'some-model', 'orphaned_tool_use, tool_results_merged']];
+  const fit = (columns: number | undefined) => fittingTable(rows, head, columns, ['NOTES', 'NAME']);
+  expect(fit(undefined)).toEqual(table(rows, head));
+  expect(fit(200)).toEqual(table(rows, head));
+  expect(fit(20)).toEqual(['ID  NAME', '1   some-model']);
+  expect(fit(5)).toEqual(['ID', '1']);
+  expect(fittingTable([['模型模型']], ['A'], 5, [])).toEqual(['A', '模型…']);
+});
+
+test('names and texts of any length are compared in time', () => {
+  const long = 'a'.repeat(1024 * 1024);
+  expect(nearest(long, ['serve', long])).toBeUndefined();
+  const lines = (mark: string) => Array.from({ length: 20_000 }, (_, n) => `${mark}${n}`);
+  const all = lineDiff(lines('a').join('\n'), lines('b').join('\n'));
+  expect(all).toHaveLength(40_000);
 });
 
 test('definitions: a long term stands on its own line', () => {

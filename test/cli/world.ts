@@ -10,6 +10,7 @@ import { LINT } from '../../src/compose-lint.ts';
 import { workbenchTools } from '../../src/compose-workbench.ts';
 import { environmentFrom } from '../../src/config/index.ts';
 import { mendBody, repair } from '../../src/features/pairing/index.ts';
+import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
 
 export interface Ran {
   readonly code: number;
@@ -77,7 +78,7 @@ export function createWorld(): World {
           world.served.push(options);
           return 0;
         },
-        pairing: { mend: mendBody, repair },
+        pairing: { mend: mendBody, repair, fitTurns: fitTurnShapes },
         program: world.program,
         platform: world.platform,
         lint: LINT,

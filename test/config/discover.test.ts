@@ -1,9 +1,16 @@
 /** What is found when nothing is configured. */
 
 import { describe, expect, test } from 'bun:test';
-import { type Config, type Fetch, loadConfig } from '../../src/config/index.ts';
+import {
+  type Config,
+  type Fetch,
+  liveConfig,
+  loadConfig,
+  type ReloadResult,
+} from '../../src/config/index.ts';
 import { presetNames, presetOf } from '../../src/config/presets.ts';
 import { PROFILES } from '../../src/config/profiles.ts';
+import { until } from '../support/until.ts';
 import { config, env, parse } from './support.ts';
 
 const list = (...ids: string[]) =>
@@ -125,6 +132,7 @@ describe('servers on this machine', () => {
       'http://127.0.0.1:1234/v1/models',
       'http://127.0.0.1:8000/v1/models',
       'http://127.0.0.1:8080/v1/models',
+      'http://127.0.0.1:9931/v1/models',
     ]);
   });
 
@@ -177,5 +185,54 @@ describe('presets', () => {
       config(parse('providers: { azure: { preset: azure, base_url: "https://r.test/openai/v1" } }'))
         .providers.azure,
     ).toMatchObject({ auth: 'api-key', profile: { name: 'azure' } });
+  });
+});
+
+describe('a server that comes later', () => {
+  test.each([
+    ['that refused at first', () => Promise.reject(new TypeError('connection refused'))],
+    ['that was loading', () => Promise.resolve(new Response('Loading model', { status: 503 }))],
+  ])('%s is found while the demo model stands in for it', async (_, before) => {
+    let up = false;
+    const fetch: Fetch = async (url, init) =>
+      up ? servers({ 9931: () => list('qwen3-8b') })(url, init) : before();
+    const options = { environment: env({ HOME: '/nonexistent' }), fetch };
+    const live = liveConfig(config(await loadConfig(options)), options);
+    const told: ReloadResult[] = [];
+    const seen: string[] = [];
+    live.subscribe((next) => seen.push(...names(next)));
+    live.seek((result) => told.push(result), { first: 5, most: 20 });
+    try {
+      await Bun.sleep(60);
+      expect(live.current.source.kind).toBe('demo');
+      expect(seen).toEqual([]);
+      up = true;
+      await until(() => live.current.source.kind === 'discovered');
+      expect(names(live.current)).toEqual(['llamacpp-9931']);
+      expect(live.current.providers['llamacpp-9931']).toMatchObject({
+        baseUrl: 'http://127.0.0.1:9931/v1',
+        models: ['qwen3-8b'],
+      });
+      await Bun.sleep(60);
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatchObject({ ok: true });
+    } finally {
+      live.close();
+    }
+  });
+
+  test('nothing is asked where a provider is there, or after the end', async () => {
+    let looks = 0;
+    const fetch: Fetch = () => {
+      looks++;
+      return Promise.reject(new TypeError('connection refused'));
+    };
+    const options = { environment: env({ HOME: '/nonexistent', GROQ_API_KEY: 'k' }), fetch };
+    const live = liveConfig(config(await loadConfig(options)), options);
+    const before = looks;
+    live.seek(() => undefined, { first: 5, most: 5 });
+    await Bun.sleep(40);
+    live.close();
+    expect(looks).toBe(before);
   });
 });

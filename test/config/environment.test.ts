@@ -58,3 +58,11 @@ describe('environment', () => {
     expect(expandHome('/a/~/b', '/h')).toBe('/a/~/b');
   });
 });
+
+test('the limit of tool texts goes by its own name, and by the older one where that is not set', () => {
+  const of = (variables: Record<string, string>) =>
+    environmentFrom({ HOME: '/h', ...variables }).toolTextLimit;
+  expect(of({ HOPGATE_TOOL_TEXT_LIMIT: '100' })).toBe(100);
+  expect(of({ HOPGATE_TOOL_TEXT_LIMIT: '100', RCC_TOOL_TEXT_LIMIT: '7' })).toBe(100);
+  expect(of({ HOPGATE_TOOL_TEXT_LIMIT: '', RCC_TOOL_TEXT_LIMIT: '7' })).toBe(7);
+});

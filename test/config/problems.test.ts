@@ -91,7 +91,7 @@ describe('a file that is wrong', () => {
     [
       'a duplicate key',
       `${PROVIDER}log: {}\nlog: {}\n`,
-      { line: 4, column: 1, message: 'Map keys must be unique' },
+      { line: 4, column: 1, message: 'the key "log" is there already, in line 3' },
     ],
     ['broken YAML', 'a: [1, 2\nb: 3\n', { line: 2 }],
     ['a list instead of a mapping', '- a\n', { line: 1, column: 1 }],
@@ -231,7 +231,7 @@ describe('a file that works but will surprise', () => {
   test.each([
     'listen: 127.0.0.1:1',
     'listen: localhost:1',
-    'auth: { keys: [k] }\nlisten: 0.0.0.0:1',
+    'auth: { keys: [a-key-of-some-length] }\nlisten: 0.0.0.0:1',
   ])('%j warns of nothing', (line) => {
     expect(parse(`${PROVIDER}${line}`).warnings).toEqual([]);
   });

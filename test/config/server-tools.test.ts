@@ -111,6 +111,8 @@ describe('HTTP tools', () => {
   test.each([
     ['type: string, properties: { city: {} }', 'must have type: object'],
     ['type: object, properties: { city: {}, a: { x-in: header } }', 'must be query or body'],
+    ['type: object, properties: { city: { enmu: [x] } }', 'properties.city.enmu'],
+    ['type: object, properties: { city: { pattern: "(" } }', 'is no regular expression'],
     ['type: object, properties: { city: {}, a: { x-in: body } }', 'a GET request has no body'],
     ['type: object, properties: { city: { x-in: query } }', 'do not stand in the URL'],
   ])('schema %s is a problem', (schema, message) => {

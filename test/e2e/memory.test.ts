@@ -183,7 +183,8 @@ describe('every operation', () => {
     ],
     [
       'POST',
-      '/s/events',
+      // What stands before the wrong line is in.
+      '/lines/events',
       { body: '{"text":"a"}\n{"text":', headers: { 'content-type': 'application/x-ndjson' } },
       400,
       'line 2',
@@ -219,9 +220,10 @@ describe('every operation', () => {
     expect(texts(await call('GET', '/s/events'))).toEqual([]);
   });
 
-  test('a request that names no operation is 404, and other pages of the gateway are there', async () => {
-    expect((await send(gateway, 'PUT', '/s/events')).status).toBe(404);
-    expect((await send(gateway, 'GET', '/s')).status).toBe(404);
+  test('a request that names no operation says so, and other pages of the gateway are there', async () => {
+    expect((await send(gateway, 'PUT', '/s/events')).status).toBe(405);
+    expect((await send(gateway, 'GET', '/s')).status).toBe(405);
+    expect((await send(gateway, 'GET', '/s/nothing')).status).toBe(404);
     expect((await fetch(`${gateway.url}/docs/memory`)).status).toBe(200);
   });
 });

@@ -100,9 +100,12 @@ describe('serving', () => {
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain('slashed');
     const wrong = await fetch(gateway.url + chat.path);
-    expect(wrong.status).toBe(404);
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
     expect(await wrong.json()).toMatchObject({
-      error: { message: `There is nothing at GET ${chat.path}.` },
+      error: {
+        message: `GET is not offered at ${chat.path}; use POST.`,
+        code: 'method_not_allowed',
+      },
     });
     expect((await fetch(`${gateway.url}/nowhere`, { method: 'POST', body: '{}' })).status).toBe(
       404,

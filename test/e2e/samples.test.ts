@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readJson } from '../../src/features/recorder/read-meta.ts';
-import { listEntry } from '../../src/features/recorder/sample-files.ts';
+import { namesOf, parseName } from '../../src/features/recorder/sample-files.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
 import { chatHistory, messagesHistory } from '../features/recorder/histories.ts';
 import {
@@ -456,7 +456,8 @@ describe('kill -9', () => {
     // Those under way are visited one after another, their files written in no order: which have their
     // request by now is looked up before the end, not guessed behind it.
     const underWay = () =>
-      [...listEntry(setup.samples.dir, 'openai-chat').keys()]
+      [...new Set(namesOf(setup.samples.dir, 'openai-chat').map((name) => parseName(name)?.id))]
+        .filter((id) => id !== undefined)
         .filter((id) => stateOf(id) === 'open')
         .filter((id) => readJson(fileOf(id, 'client-request.json')) !== undefined);
     await until(() => sure.every(isWritten));

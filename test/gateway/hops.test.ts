@@ -146,3 +146,57 @@ for (const client of Object.keys(BODIES) as ProtocolName[]) {
     });
   });
 }
+
+describe('a last hop that says nothing', () => {
+  const wholeCall = whole(
+    { role: 'assistant', content: 'Let me see. ', tool_calls: [call] },
+    'tool_calls',
+  );
+  const wholeEmpty = whole({ role: 'assistant', content: '' }, 'stop');
+  const wholeReasoned = whole({ role: 'assistant', content: '', reasoning_content: 'Hm.' }, 'stop');
+
+  test.each(Object.keys(BODIES) as ProtocolName[])(
+    '%s: is an error, streamed or not',
+    async (client) => {
+      for (const stream of [true, false]) {
+        const script = stream ? [calls, says(''), says('')] : [wholeCall, wholeEmpty, wholeEmpty];
+        const { ask, sent, summaries } = scriptedGateway('openai-chat', script, [lookup()]);
+        const seen = await ask(client, BODIES[client](stream));
+        // The call, the empty hop, and that one once more.
+        expect(sent).toHaveLength(3);
+        expect(seen.text).toContain('answered with nothing at all');
+        expect(summaries[0]?.error?.kind).toBe('upstream');
+        if (stream) expect(seen.reset).toBe(true);
+        else expect([seen.status, seen.headers.get('x-should-retry')]).toEqual([502, 'false']);
+      }
+    },
+  );
+
+  test('has reasoned only where it did', async () => {
+    const { ask } = scriptedGateway(
+      'openai-chat',
+      [wholeCall, wholeReasoned, wholeReasoned],
+      [lookup()],
+    );
+    expect((await ask('openai-chat', BODIES['openai-chat'](false))).text).toContain(
+      'reasoned, but answered nothing',
+    );
+  });
+});
+
+test('markup that is taken out of a whole answer is no reasoning', async () => {
+  const mute: Feature = {
+    name: 'mute',
+    intercept: () => ({
+      event: (event) =>
+        event.type === 'delta' || event.type === 'block-start' || event.type === 'block-stop'
+          ? []
+          : event,
+      end: () => [],
+    }),
+  };
+  const said = whole({ role: 'assistant', content: '<tool_call>' }, 'stop');
+  const { ask } = scriptedGateway('openai-chat', [said, said], [mute]);
+  const seen = await ask('openai-chat', BODIES['openai-chat'](false));
+  expect([seen.status, seen.text.includes('nothing at all')]).toEqual([502, true]);
+});

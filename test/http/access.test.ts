@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { createAccess, isLoopback } from '../../src/http/access.ts';
+import { createAccess, isLocalRequest, isLoopback } from '../../src/http/access.ts';
+import { Connections } from '../../src/http/connections.ts';
 import { readBody } from '../../src/http/read-body.ts';
 
 const key = (name: string, text: string) => ({ name, key: { reveal: () => text } });
@@ -16,7 +17,8 @@ const status = (run: () => unknown) => {
   }
 };
 
-const reading = (asked: Request, limit: number) => readBody(asked, asked.headers, limit);
+const unlimited = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+const reading = (asked: Request, limit: number) => readBody(asked, asked.headers, limit, unlimited);
 
 describe('who may ask', () => {
   const hashed = `sha256:${createHash('sha256').update('k2').digest('hex')}`;
@@ -52,6 +54,23 @@ describe('who may ask', () => {
     expect(status(() => open(from('https://evil.example')))).toBe(403);
     expect(status(() => open(from('null')))).toBe(403);
     expect(status(() => open(from('http://localhost:3000')))).toBe(200);
+  });
+
+  test('an empty key is none, whatever digest a configuration holds', () => {
+    const nothing = createHash('sha256').update('').digest('hex');
+    const careless = createAccess({ keys: [key('x', `sha256:${nothing}`)], host: '0.0.0.0' });
+    for (const name of ['x-api-key', 'api-key', 'authorization']) {
+      for (const value of ['', ' ', 'Bearer ', 'Bearer']) {
+        expect(status(() => careless(new Headers({ [name]: value })))).toBe(401);
+      }
+    }
+  });
+
+  test('what names this machine as its host is told from what does not', () => {
+    const local = (headers: Record<string, string>) => isLocalRequest(new Headers(headers));
+    expect(local({ host: 'localhost:5520' })).toBe(true);
+    expect(local({ host: 'evil.example' })).toBe(false);
+    expect(local({ host: '127.0.0.1', origin: 'https://evil.example' })).toBe(false);
   });
 
   test('loopback is told from what looks like it', () => {

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
+import { Connections } from '../../src/http/connections.ts';
 import { serveWith } from '../../src/http/exchanges.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { until } from '../support/until.ts';
@@ -17,6 +18,7 @@ function door(handle: Gateway = reached) {
     {
       access: () => () => 'ann',
       bodyBytes: () => 1000,
+      connections: new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 }),
       onRefused: (_request, _protocol, _id, error) => refused.push(error),
     },
     handle,

@@ -2,10 +2,30 @@
 
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bringUpToDate, type Migration } from '../../src/lib/versioned-store.ts';
+import { ENTRIES, openLedgerFile, TOTALS } from '../../src/lib/ledger-store.ts';
+import {
+  bringUpToDate,
+  fileAt,
+  type Migration,
+  onSetAside,
+  openPrivate,
+  openStateFile,
+  type SetAside,
+  setAside,
+} from '../../src/lib/versioned-store.ts';
 
 let folder: string;
 let path: string;
@@ -118,4 +138,94 @@ test('no part of the program opens a database of its own way', () => {
     /new Database\((?!':memory:')/.test(readFileSync(join(root, name), 'utf8')),
   );
   expect(own).toEqual(['lib/versioned-store.ts']);
+});
+
+describe('a file that is damaged', () => {
+  const told: SetAside[] = [];
+  let leave: () => void;
+  beforeEach(() => {
+    told.length = 0;
+    leave = onSetAside((what) => told.push(what));
+  });
+  afterEach(() => leave());
+  const openState = () => {
+    const db = openStateFile({ path, migrations: [FIRST] });
+    opened.push(db);
+    return db;
+  };
+
+  test('is set aside with a name, told of, and a new one begins', () => {
+    for (const n of [0, 1]) {
+      const before = openState();
+      before.run(`INSERT INTO notes VALUES ('kept ${n}')`);
+      before.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      before.close();
+      // The page of the schema: the header says that it is a database.
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0x5a, 100, 4096));
+      expect(rows(openState())).toEqual([]);
+      expect(told).toHaveLength(n + 1);
+      expect(told[n]!.path).toBe(path);
+      expect(readFileSync(told[n]!.aside, 'latin1')).toContain(`kept ${n}`);
+    }
+    expect(new Set(told.map(({ aside }) => aside)).size).toBe(2);
+  });
+
+  test('is left to another process that was first', () => {
+    openState();
+    setAside(path, fileAt(path) + 1, new Error('old news'));
+    expect([told, existsSync(path)]).toEqual([[], true]);
+  });
+
+  test('with a ledger in it is set aside while it is used, and no question fails', () => {
+    const kind = {
+      name: 'ledger of a test',
+      migrations: [ENTRIES, TOTALS],
+      keep: 'first' as const,
+      limits: { entries: 10_000, bytes: 1e9, age: 1e9 },
+      flushAfter: 1e9,
+    };
+    const warned: string[] = [];
+    const ledger = openLedgerFile<{ text: string }>(kind, {
+      path,
+      warn: (message) => warned.push(message),
+    })!;
+    const noise = () => crypto.randomUUID().repeat(20);
+    for (let i = 0; i < 500; i++) ledger.put([`key ${i}`], { text: noise() });
+    ledger.flush();
+    ledger.close();
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0x5a, 4096));
+    const again = openLedgerFile<{ text: string }>(kind, {
+      path,
+      warn: (message) => warned.push(message),
+    })!;
+    for (let i = 0; i < 500; i++) again.get(`key ${i}`);
+    expect(told).toHaveLength(1);
+    again.put(['later'], { text: 'kept' });
+    again.flush();
+    expect(again.get('later')).toEqual({ text: 'kept' });
+    again.close();
+    expect(warned.length).toBeGreaterThan(0);
+  });
+});
+
+test('permissions of what a link leads to elsewhere stay', () => {
+  const other = mkdtempSync(join(tmpdir(), 'hopgate-other-'));
+  try {
+    const target = join(other, 'shared.db');
+    writeFileSync(target, '');
+    chmodSync(target, 0o664);
+    symlinkSync(target, path);
+    opened.push(openPrivate(path));
+    expect(statSync(target).mode & 0o777).toBe(0o664);
+    const within = join(folder, 'real.db');
+    writeFileSync(within, '');
+    chmodSync(within, 0o664);
+    symlinkSync(within, join(folder, 'link.db'));
+    opened.push(openPrivate(join(folder, 'link.db')));
+    expect(statSync(within).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(other, { recursive: true, force: true });
+  }
 });

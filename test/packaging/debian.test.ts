@@ -77,6 +77,16 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
     expect([check.code, check.err]).toEqual([0, '']);
   }, 60_000);
 
+  test('brings an example of the file for keys, and no such file itself', () => {
+    const example = readFileSync(at('usr/share/doc/hopgate/examples/hopgate.env'), 'utf8');
+    expect(example).toBe(
+      readFileSync(join(import.meta.dir, '../../packaging/hopgate.env'), 'utf8'),
+    );
+    expect(existsSync(at('etc/hopgate/hopgate.env'))).toBe(false);
+    // As it stands it sets nothing.
+    expect(example.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
+  });
+
   test('enables nothing without being told', () => {
     expect(existsSync(at('usr/lib/systemd/system/hopgate.service'))).toBe(true);
     expect(existsSync(at('etc/systemd'))).toBe(false);

@@ -68,6 +68,7 @@ describe('a release', () => {
       'man/',
       'man/hopgate.1',
       'service/',
+      'service/hopgate.env',
       process.platform === 'darwin' ? 'service/hopgate.plist' : 'service/hopgate.service',
     ]);
     const { code, out } = await ran([join(to, name, 'hopgate'), 'version', '--json']);

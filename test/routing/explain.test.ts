@@ -2,15 +2,18 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { globTest } from '../../src/routing/glob.ts';
+import { globTest } from '../../src/lib/glob.ts';
 import {
   CATEGORY_ROUTES,
   explain,
   explainText,
   models,
+  plainRequest,
   type RouteRequest,
   route,
+  routingTable,
 } from '../../src/routing/index.ts';
+import { good, PROVIDER } from '../config/support.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { PROVIDERS, request, table } from './support.ts';
 
@@ -172,4 +175,15 @@ describe('globs', () => {
     );
     expect(spent).toBeLessThan(500);
   });
+});
+
+test('a weighted target tells its share of the requests', () => {
+  const config = good(
+    `${PROVIDER}routes:\n  - to: [{ target: p/a, weight: 3 }, p/b, { target: p/c, weight: 0 }]\n`,
+  );
+  const request = plainRequest('x', 'openai-chat', 0);
+  const text = explainText(explain(request, routingTable(config)));
+  expect(text).toContain('p/a (weight 3, 75 % of the requests begin here)');
+  expect(text).toContain('p/b (weight 1, 25 % of the requests begin here)');
+  expect(text).toContain('p/c (weight 0, 0 % of the requests begin here)');
 });

@@ -75,6 +75,8 @@ export interface GatewayOptions {
   args?: string[];
   /** Milliseconds to wait for the line that says it listens. */
   patience?: number;
+  /** File descriptors that the process may have; what the system gives when left out. */
+  descriptors?: number;
 }
 
 const running = new Set<Bun.Subprocess>();
@@ -131,7 +133,9 @@ function collect(stream: ReadableStream<Uint8Array>): {
       wake.resolve();
       wake = Promise.withResolvers<void>();
     }
+    // Told once: a stream that is over changes no more, and one who asks again and again would take the whole loop.
     wake.resolve();
+    wake = Promise.withResolvers<void>();
   })();
   return { text: () => text, changed: () => wake.promise };
 }
@@ -159,7 +163,10 @@ export async function startGateway(
     typeof config === 'string' ? config : JSON.stringify(config, null, 2),
   );
   const args = ['serve', '--config', configPath, '--port', '0', ...(options.args ?? [])];
-  const child = Bun.spawn([await binary(), ...args], {
+  const { descriptors } = options;
+  const limited =
+    descriptors === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh'];
+  const child = Bun.spawn([...limited, await binary(), ...args], {
     cwd: options.cwd ?? home,
     env: cleanEnv(home, options.env),
     stdin: 'ignore',

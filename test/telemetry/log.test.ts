@@ -186,6 +186,40 @@ describe('the exchange line', () => {
     expect(lines[0]!.split('\n')).toHaveLength(2);
   });
 
+  test.each([
+    'a\nINFO  200 forged → line',
+    '\x1b[2J',
+    '\x1b]52;c;eA==\x07',
+    '\x9b31m',
+    '\u202egnorw',
+    'a\rb',
+    '\u2028',
+    'x'.repeat(400_000),
+  ])('readable: no text forges a line, reaches the terminal or is endless', (text) => {
+    const { lines, log } = capture({ format: 'pretty' });
+    const odd = { ...RECORD, target: `v/${text}`, userAgent: text, notes: text, key: text };
+    logExchange(log, { ...odd, status: 502, error: { kind: text, message: text } });
+    event(log, text, { a: text, b: [text], c: { [text]: text } });
+    log.error({ err: Object.assign(new Error(text), { stack: text }) }, text);
+    for (const line of lines) {
+      expect(line.length).toBeLessThan(40_000);
+      expect(line.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e]/u);
+    }
+    expect(lines[0]!.split('\n')).toHaveLength(2);
+    expect(lines[1]!.split('\n')).toHaveLength(2);
+  });
+
+  test('lines for machines are bounded too, and hold no half of a credential', () => {
+    const { lines, log } = capture({ format: 'json' });
+    const message = `${'words '.repeat(330)}sk-ant-api03-${'k'.repeat(400_000)}`;
+    logExchange(log, { ...RECORD, status: 502, error: { kind: 'upstream', message } });
+    event(log, 'x', { message: message.repeat(3) });
+    for (const line of lines) {
+      expect(line.length).toBeLessThan(8000);
+      expect(line).not.toContain('sk-ant-api03-k');
+    }
+  });
+
   test('readable: an error’s stack stands below, indented', () => {
     const { lines, log } = capture({ format: 'pretty' });
     log.error({ err: new TypeError('boom') }, 'it failed');

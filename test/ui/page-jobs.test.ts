@@ -71,6 +71,23 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBe(asked + 2);
   });
 
+  test('a replay shows what was said then beside what is said now', async () => {
+    world.upstream.enqueue(say('The old words.'));
+    const id = await world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Say something' }],
+    });
+    world.upstream.enqueue(say('Quite other words.'));
+    const page = await open(`#/x/${id}/replay`);
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 request of 1').waitFor();
+    const texts = await page.locator('.answer-text').allTextContents();
+    expect(texts).toEqual(['The old words.', 'Quite other words.']);
+    const [recorded] = await page.locator('table.runs tbody tr').allTextContents();
+    // The recorded time stands in the table.
+    expect(recorded).toMatch(/\d ?(ms|s)/);
+  });
+
   test('two settings are compared, and more than chance is told from chance', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.getByText('Compare two settings').click();

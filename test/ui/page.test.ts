@@ -240,9 +240,44 @@ browserSuite('the page', (browser) => {
     await page.locator('.row').waitFor();
     expect(await page.locator('.row').count()).toBe(1);
     await page.getByRole('button', { name: 'Failed' }).click();
-    await page.getByText('No exchange fits these filters').waitFor();
-    await page.getByRole('button', { name: 'Take the filters away' }).click();
+    await page.getByText('No exchanges match these filters').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
     await until(async () => (await page.locator('.row').count()) > 1);
+  });
+
+  test('Escape in the search takes the filter away with its words, and a chip tells what is in force', async () => {
+    const page = await open('#/?q=session-of-the-tides');
+    await page.locator('.row').waitFor();
+    await page.locator('.chip', { hasText: 'session-of-the-tides' }).waitFor();
+    const search = page.getByPlaceholder('Search id');
+    await search.focus();
+    await page.keyboard.press('Escape');
+    await until(async () => !page.url().includes('session-of-the-tides'));
+    expect(await search.inputValue()).toBe('');
+    await until(async () => (await page.locator('.row').count()) > 1);
+  });
+
+  test('an exchange that runs shows its time so far, and no time before it began', async () => {
+    world.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
+    const sent = world.post('/v1/chat/completions', {
+      model: 'via-chat',
+      stream: true,
+      messages: [{ role: 'user', content: 'Take your time' }],
+    });
+    const page = await open('#/?status=open');
+    const row = page.locator('.row[data-tone="open"]');
+    await row.waitFor();
+    await page.locator('.row[data-tone="open"] .model', { hasText: 'via-chat' }).waitFor();
+    await row.click();
+    await page.locator('.facts', { hasText: 'Elapsed' }).waitFor();
+    const words = async () => (await page.locator('.line-words').allTextContents()).join(' ');
+    await until(async () => /[1-9]\.\d* s so far/.test(await words()));
+    expect(await words()).not.toContain('-');
+    await page.keyboard.press('4');
+    await page.getByText('This exchange is still running').waitFor();
+    await sent;
+    // The tab that waited shows the stream by itself.
+    await page.locator('.tape-line').first().waitFor();
   });
 
   test('everything is reached by keys alone', async () => {

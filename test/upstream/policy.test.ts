@@ -26,8 +26,10 @@ describe('what a refusal means', () => {
     [301, 'upstream', 'next-target'],
     [308, 'upstream', 'next-target'],
     [400, 'invalid_request', 'never'],
-    [400, 'context_overflow', 'never'],
-    [500, 'context_overflow', 'never'],
+    [400, 'context_overflow', 'wider'],
+    [500, 'context_overflow', 'wider'],
+    [413, 'too_large', 'wider'],
+    [500, 'invalid_request', 'never'],
   ] as const)('%i %s → %s', (status, kind, remedy) => {
     expect(remedyForStatus(status, error(kind), new Headers())).toBe(remedy);
   });

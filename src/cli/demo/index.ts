@@ -6,16 +6,13 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { environmentFrom } from '../../config/environment.ts';
 import { parseConfig } from '../../config/load.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { Invocation } from '../command.ts';
 import { loadOrTell } from '../load-config.ts';
 import { Cancelled, openQuestions } from '../questions.ts';
 import { type Terminal, widthOf } from '../terminal.ts';
 import { CASTS, type Language } from './cast.ts';
 import { type Line, remember, speak } from './talk.ts';
-
-/** Characters of a query that are shown. */
-const QUERY = 24;
 
 /** Exit 0; 1 when the model could not answer or the configuration cannot be used. */
 export async function runDemo(invocation: Invocation): Promise<number> {
@@ -70,8 +67,8 @@ async function groupChat(
     out.paint(
       'dim',
       language === 'zh'
-        ? `群聊演示：${names}，模型 ${model}。每个角色有自己的记忆，每轮先回忆再发言；⚙ 行是工具事件。`
-        : `A group chat: ${names}, model ${model}. Each of them has a memory and recalls before it speaks; lines with ⚙ are tool events.`,
+        ? `群聊演示：${names}，模型 ${model}。每个角色有自己的记忆，每轮先回忆再发言；⚙ 行是这一轮用到的工具。`
+        : `A group chat: ${names}, model ${model}. Each of them has a memory and recalls before it speaks; lines with ⚙ name the tools of a turn.`,
     ),
   );
   const history: Line[] = [];
@@ -80,7 +77,7 @@ async function groupChat(
     out.line(`${out.paint('bold', user)}  ${said}`);
     const round: Line[] = [];
     for (const self of characters) {
-      const shown = eventPrinter(out);
+      const tools = toolLine(out);
       let begun = false;
       const reply = await speak({
         door,
@@ -92,9 +89,12 @@ async function groupChat(
         user,
         said,
         round,
-        onEvent: shown,
+        onEvent: tools.take,
         onText: (more) => {
-          if (!begun) io.stdout.write(`${out.paint('cyan', self.name)}  `);
+          if (!begun) {
+            tools.print();
+            io.stdout.write(`${out.paint('cyan', self.name)}  `);
+          }
           begun = true;
           io.stdout.write(more);
         },
@@ -123,25 +123,35 @@ async function groupChat(
   }
 }
 
-/** One line for each run: the call, and what came of it. */
-function eventPrinter(out: Terminal): (event: JsonObject) => void {
-  const calls = new Map<string, string>();
-  return (event) => {
-    const id = String(event.id);
-    if (event.event === 'tool_call') {
-      const { query } = event.arguments as { readonly query?: string };
-      calls.set(id, `${event.name}(${query === undefined ? '' : JSON.stringify(short(query))})`);
-      return;
-    }
-    const text =
-      typeof event.result === 'string' ? event.result : eventsOf(event.result as JsonObject);
-    const line = `  ⚙ ${calls.get(id) ?? event.name} → ${text}`.replaceAll(/\n|\\n/g, ' / ');
-    out.line(out.paint('dim', fitted(line, out.width)));
-  };
+interface ToolLine {
+  /** A tool event of this turn. */
+  take(event: JsonObject): void;
+  /** Writes the line, once, where any tool ran. */
+  print(): void;
 }
 
-const short = (text: string): string =>
-  [...text].length <= QUERY ? text : `${[...text].slice(0, QUERY).join('')}…`;
+/** One line for each turn: which tools ran and how often, and what was remembered last. */
+function toolLine(out: Terminal): ToolLine {
+  const counts = new Map<string, number>();
+  let remembered = '';
+  return {
+    take({ event, name, result }) {
+      if (event === 'tool_call') {
+        counts.set(String(name), (counts.get(String(name)) ?? 0) + 1);
+        return;
+      }
+      if (isObject(result)) remembered = eventsOf(result) || remembered;
+    },
+    print() {
+      if (counts.size === 0) return;
+      const names = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ×${count}`));
+      const found = remembered === '' ? '' : ` → ${remembered}`;
+      counts.clear();
+      const line = `  ⚙ ${names.join(', ')}${found}`.replaceAll(/\n|\\n/g, ' / ');
+      out.line(out.paint('dim', fitted(line, out.width)));
+    },
+  };
+}
 
 /** As much of a line as there is room for; wide characters take two columns. */
 function fitted(line: string, width: number): string {
@@ -158,7 +168,7 @@ function fitted(line: string, width: number): string {
 
 function eventsOf(result: JsonObject): string {
   const events = (result.events ?? []) as readonly { readonly text: string }[];
-  return events.length === 0 ? '[]' : events.map(({ text }) => `“${text}”`).join(' ');
+  return events.map(({ text }) => `“${text}”`).join(' ');
 }
 
 function languageOf(asked: string | undefined, lang: string | undefined): Language {

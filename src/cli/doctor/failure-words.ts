@@ -10,6 +10,12 @@ export interface Words {
 const TLS_HINT =
   'A company proxy or an old root store is the usual cause: give its certificate as tls.ca_file of the provider, or set NODE_EXTRA_CA_CERTS.';
 
+/** A server that speaks TLS answers a plain request with bytes or words of its own. */
+export const plainToTls = (host: string): Words => ({
+  message: `${host} does not speak plain http`,
+  hint: 'base_url says http://, and a server that wants TLS answers like this. Try https://.',
+});
+
 const NETWORK: readonly (readonly [RegExp, (host: string) => Words])[] = [
   [
     /ENOTFOUND|EAI_AGAIN|getaddrinfo|DNS/i,
@@ -59,6 +65,8 @@ const NETWORK: readonly (readonly [RegExp, (host: string) => Words])[] = [
   ],
 ];
 
+const PLAIN_HINT = 'base_url says http://: a server that wants https:// hangs up like this.';
+
 /** What a thrown fetch means. `proxy` is the one that was used, if any. */
 export function networkFailure(
   thrown: unknown,
@@ -75,8 +83,14 @@ export function networkFailure(
     };
   }
   const text = `${error.code ?? ''} ${error.message ?? String(thrown)}`;
+  const plain = url.protocol === 'http:' && proxy === undefined;
+  if (plain && /no HTTP\/1 status line/.test(text)) return plainToTls(url.host);
   const known = NETWORK.find(([pattern]) => pattern.test(text))?.[1](url.host);
-  if (known !== undefined) return { ...known, message: known.message + via };
+  if (known !== undefined) {
+    const cutOff = plain && known.message.includes('closed the connection');
+    const hint = cutOff ? `${PLAIN_HINT} ${known.hint}` : known.hint;
+    return { message: known.message + via, ...(hint === undefined ? {} : { hint }) };
+  }
   return { message: `no connection to ${url.host}: ${redactText(text.trim()).text}${via}` };
 }
 

@@ -1,7 +1,9 @@
 /** `hopgate doctor`: looks at everything that can be wrong, and says what and what to do. */
 
+import type { Config } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { describeProblem } from '../../config/problem.ts';
+import { problemOfServing } from '../../config/servable.ts';
 import { type Invocation, UsageError } from '../command.ts';
 import { nearest } from '../did-you-mean.ts';
 import { fileOf, load } from '../load-config.ts';
@@ -26,7 +28,13 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const result = await load(invocation);
   const file = fileOf(result);
   const machine = [checkWritable('home', io.environment.home), checkOpenFiles()];
-  const warnings = result.warnings.map((w) => finding('config', 'warn', describeProblem(w, file)));
+  const serving = result.ok ? problemOfServing(result.config, result.warnings) : undefined;
+  const warnings = (serving ?? result).warnings.map((w) =>
+    finding('config', 'warn', describeProblem(w, file)),
+  );
+  if (serving?.problem !== undefined) {
+    machine.unshift(finding('config', 'fail', describeProblem(serving.problem, file)));
+  }
   if (!result.ok) {
     const problems = result.problems.map((p) =>
       finding('config', 'fail', describeProblem(p, file)),
@@ -55,6 +63,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
         completion: !invocation.flag('no-completion'),
         model: invocation.text('model'),
         timeoutMs,
+        targets: targetsOf(config, name),
         proxy: proxyFor(provider.baseUrl, io.environment),
       });
     }),
@@ -66,6 +75,17 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     port,
     ...providers.flat(),
   ];
+}
+
+/** The models of a provider that routes and aliases name. */
+function targetsOf({ routes, aliases }: Config, provider: string): readonly string[] {
+  const all = [
+    ...routes.flatMap(({ to }) => to.map(({ target }) => target)),
+    ...Object.values(aliases),
+  ];
+  return all
+    .filter((target) => target.startsWith(`${provider}/`))
+    .map((target) => target.slice(provider.length + 1));
 }
 
 function providersAsked({ text }: Invocation, names: readonly string[]): readonly string[] {

@@ -5,13 +5,15 @@ import { isIP } from 'node:net';
 import type { ProviderConfig } from '../../config/config.ts';
 import { presetOf } from '../../config/presets.ts';
 import type { Secret } from '../../config/secret.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { decoded } from '../../gateway/response-body.ts';
 import { Abort } from '../../lib/abort.ts';
+import { globTest, isGlob } from '../../lib/glob.ts';
 import { isObject, type Json, tryParse } from '../../lib/json.ts';
+import { LIST_PATH, modelIds, vendorHeaders, vendorUrl } from '../../upstream/model-list.ts';
 import { networkTo } from '../../upstream/pool.ts';
 import { nearest } from '../did-you-mean.ts';
-import { networkFailure, refusal, vendorWords } from './failure-words.ts';
+import { plural } from '../plural.ts';
+import { networkFailure, plainToTls, refusal, vendorWords } from './failure-words.ts';
 import { type Finding, finding } from './finding.ts';
 
 export interface ProbeOptions {
@@ -24,6 +26,8 @@ export interface ProbeOptions {
   /** Tried in place of the provider's first model. */
   readonly model?: string;
   readonly timeoutMs: number;
+  /** Names that routes and aliases send there. */
+  readonly targets?: readonly string[];
   /** The proxy that the environment names for this URL, if any. */
   readonly proxy?: string;
 }
@@ -33,12 +37,6 @@ interface Answer {
   readonly text: string;
   readonly json: Json | undefined;
 }
-
-const LIST_PATH: Readonly<Record<ProtocolName, string>> = {
-  'openai-chat': '/models',
-  'openai-responses': '/models',
-  'anthropic-messages': '/v1/models',
-};
 
 /** Runs the checks in order and stops where the next one could not tell anything new. */
 export async function probeProvider(
@@ -65,29 +63,44 @@ export async function probeProvider(
   const keys: readonly (Secret | undefined)[] =
     provider.keys.length > 0 ? provider.keys : [undefined];
   let good: { key: Secret | undefined; listed: readonly string[] | undefined } | undefined;
+  const nameOf = (key: Secret | undefined) =>
+    key === undefined ? undefined : keyName(provider, key);
   for (const key of keys) {
     const list = await ask(provider, LIST_PATH[provider.protocol], undefined, key, options);
     if ('failure' in list)
       return [...found, finding(about, 'fail', list.failure.message, list.failure.hint)];
     const { status, text, json } = list.answer;
+    if (status === 400 && /plain http request.*https port/i.test(text)) {
+      const { message, hint } = plainToTls(url.host);
+      return [...found, finding(about, 'fail', message, hint)];
+    }
     if (status === 401 || status === 403) {
-      const words = refusal(status, text, key?.label);
+      const words = refusal(status, text, nameOf(key));
       found.push(finding(about, 'fail', words.message, words.hint));
       continue;
     }
-    const listed = status === 200 ? idsOf(json) : undefined;
+    const listed = status === 200 ? modelIds(json) : undefined;
     good ??= { key, listed };
     const what =
-      listed === undefined ? `no model list (${status})` : `${listed.length} models listed`;
-    const who = key === undefined ? '' : `, ${key.label} taken`;
+      listed === undefined
+        ? `no model list (${status})`
+        : `${plural(listed.length, 'model')} listed`;
+    const who = key === undefined ? '' : `, ${nameOf(key)} taken`;
     found.push(finding(about, 'ok', `${url.host} answered in ${list.ms} ms${who}, ${what}`));
   }
   if (good === undefined) return found;
-  found.push(...unlisted(provider, good.listed, about));
+  found.push(
+    ...served(provider, good.listed, about),
+    ...unlisted(provider, good.listed, about, options.targets),
+  );
   if (options.completion)
     found.push(await complete(provider, good.key, good.listed, about, options));
   return found;
 }
+
+/** `keys[0] ${ZHIPU_API_KEY}`: its place in the file, and what stands there. */
+const keyName = ({ keys }: ProviderConfig, key: Secret) =>
+  `keys[${keys.indexOf(key)}] ${key.origin}`;
 
 async function unresolved(url: URL) {
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -120,18 +133,35 @@ function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, abou
   return finding(about, 'fail', 'there is no API key', hint);
 }
 
+const MOST_SHOWN = 12;
+
+/** What stands behind a pattern: the names that the vendor gave. */
+function served(
+  { models }: ProviderConfig,
+  listed: readonly string[] | undefined,
+  about: string,
+): Finding[] {
+  const fits = models.filter(isGlob).map(globTest);
+  const names = (listed ?? []).filter((name) => fits.some((test) => test(name)));
+  if (names.length === 0) return [];
+  return [finding(about, 'ok', `${models.filter(isGlob).join(', ')}: ${namesShown(names)}`)];
+}
+
 function unlisted(
   provider: ProviderConfig,
   listed: readonly string[] | undefined,
   about: string,
+  targets: readonly string[] = [],
 ): Finding[] {
   if (listed === undefined || listed.length === 0) return [];
-  return provider.models
-    .filter((model) => !/[*?]/.test(model) && !listed.includes(model))
+  const known = new Set(listed);
+  return [...new Set([...provider.models, ...targets])]
+    .filter((model) => !isGlob(model) && !known.has(model))
     .map((model) => {
       const near = nearest(model, listed);
-      const hint = near === undefined ? undefined : `Did you mean "${near}"?`;
-      return finding(about, 'warn', `the vendor does not list the model "${model}"`, hint);
+      const hint = near === undefined ? listWords(listed) : `Did you mean "${near}"?`;
+      const where = provider.models.includes(model) ? '' : ', which a route or alias sends there';
+      return finding(about, 'warn', `the vendor does not list the model "${model}"${where}`, hint);
     });
 }
 
@@ -180,8 +210,8 @@ async function complete(
   }
   if ((status === 404 || status === 400) && /model/i.test(said)) {
     const near = nearest(model, listed ?? []);
-    const hint =
-      near === undefined ? "Look at the vendor's model list." : `Did you mean "${near}"?`;
+    const list = listWords(listed ?? []) ?? "Look at the vendor's model list.";
+    const hint = near === undefined ? list : `Did you mean "${near}"?`;
     return finding(
       about,
       'fail',
@@ -197,8 +227,19 @@ async function complete(
       WRONG_DOOR,
     );
   }
-  const words = refusal(status, text, key?.label);
+  const words = refusal(status, text, key === undefined ? undefined : keyName(provider, key));
   return finding(about, status === 429 ? 'warn' : 'fail', `${model}: ${words.message}`, words.hint);
+}
+
+/** What a vendor has, cut; undefined when it is not known. */
+function listWords(listed: readonly string[]): string | undefined {
+  if (listed.length === 0) return undefined;
+  return `It lists ${namesShown(listed)}.`;
+}
+
+function namesShown(names: readonly string[]): string {
+  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
+  return names.slice(0, MOST_SHOWN).join(', ') + more;
 }
 
 const WRONG_DOOR =
@@ -213,23 +254,12 @@ function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
   return { model, [profile.maxTokensParam ?? 'max_tokens']: 1, messages };
 }
 
-function headersFor({ auth, headers, protocol }: ProviderConfig, key: Secret | undefined): Headers {
-  const out = new Headers({ accept: 'application/json', 'content-type': 'application/json' });
-  if (protocol === 'anthropic-messages') out.set('anthropic-version', '2023-06-01');
-  if (key !== undefined && auth !== 'none') {
-    const value = key.reveal();
-    out.set(
-      auth === 'bearer' ? 'authorization' : auth,
-      auth === 'bearer' ? `Bearer ${value}` : value,
-    );
-  }
-  for (const [name, value] of Object.entries(headers)) out.set(name, value.reveal());
-  return out;
-}
-
 type Asked =
   | { readonly answer: Answer; readonly ms: number }
   | { readonly failure: { readonly message: string; readonly hint?: string } };
+
+// The longest lists of models are some hundred KB.
+const LIST_BYTES = 16 * 1024 * 1024;
 
 async function ask(
   provider: ProviderConfig,
@@ -238,9 +268,7 @@ async function ask(
   key: Secret | undefined,
   { proxied, timeoutMs, proxy }: ProbeOptions,
 ): Promise<Asked> {
-  const url = new URL(provider.baseUrl + path);
-  for (const [name, value] of Object.entries(provider.query))
-    url.searchParams.set(name, value.reveal());
+  const url = vendorUrl(provider, path);
   const own = provider.transport.proxy;
   const started = performance.now();
   const abort = new Abort();
@@ -254,12 +282,12 @@ async function ask(
       )({
         url: url.href,
         method: body === undefined ? 'GET' : 'POST',
-        headers: headersFor(provider, key),
+        headers: vendorHeaders(provider, key),
         abort,
         ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
       }),
     );
-    const text = new TextDecoder().decode(await answer.all());
+    const text = new TextDecoder().decode(await answer.all(LIST_BYTES));
     const ms = Math.round(performance.now() - started);
     return { answer: { status, text, json: tryParse(text) }, ms };
   } catch (thrown) {
@@ -267,13 +295,4 @@ async function ask(
       failure: networkFailure(thrown, url, Math.round(timeoutMs / 1000), own?.reveal() ?? proxy),
     };
   }
-}
-
-function idsOf(json: Json | undefined): readonly string[] | undefined {
-  const data = isObject(json) ? json.data : json;
-  if (!Array.isArray(data)) return undefined;
-  return data.flatMap((entry: Json) => {
-    const id = isObject(entry) ? entry.id : undefined;
-    return typeof id === 'string' ? [id] : [];
-  });
 }

@@ -1,6 +1,7 @@
 /** `hopgate init`: asks a few questions and writes a configuration that works. */
 
 import { existsSync } from 'node:fs';
+import { probe } from '../../config/discover.ts';
 import { type Category, expandHome, parseConfig, userConfig } from '../../config/index.ts';
 import { PRESETS, presetNames, presetOf } from '../../config/presets.ts';
 import { describeProblem } from '../../config/problem.ts';
@@ -10,6 +11,7 @@ import { nearest } from '../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../questions.ts';
 import { writeWhole } from '../setup/ledger.ts';
 import { reason } from '../setup/plan.ts';
+import { wrap } from '../terminal.ts';
 import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
 
 /** Categories worth a target of their own, in the order in which the rules are written. */
@@ -28,6 +30,7 @@ export async function runInit(invocation: Invocation): Promise<number> {
       return 1;
     }
     const questions = interactive ? openQuestions(io, err) : undefined;
+    if (interactive) greet(invocation);
     try {
       const where =
         questions === undefined ? standard : await questions.ask('Where to write it?', standard);
@@ -36,8 +39,9 @@ export async function runInit(invocation: Invocation): Promise<number> {
         err.line(`${file} exists; it was left as it is. Pass --force to write over it.`);
         return 1;
       }
-      const answers =
-        questions === undefined ? unasked(invocation) : await interview(invocation, questions);
+      const answers = await (questions === undefined
+        ? unasked(invocation)
+        : interview(invocation, questions));
       return write(invocation, file, answers);
     } finally {
       questions?.close();
@@ -47,6 +51,12 @@ export async function runInit(invocation: Invocation): Promise<number> {
     out.line('Cancelled; nothing was written.');
     return 1;
   }
+}
+
+function greet({ err }: Invocation): void {
+  err.line(err.paint('bold', 'This writes a configuration for hopgate.'));
+  err.line('Enter takes what stands in brackets; Ctrl-C ends it, and nothing is written.');
+  err.line();
 }
 
 function write({ io, out, err }: Invocation, file: string, answers: Answers): number {
@@ -91,6 +101,24 @@ function detected({ io }: Invocation): readonly ProviderAnswer[] {
   });
 }
 
+/** Models of a local server that are written down by name; it may have any number. */
+const MOST_NAMED = 20;
+
+/** What {@link detected} finds, and the model servers that answer on this machine. */
+async function everything(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
+  const { io } = invocation;
+  const servers = await probe((url, init) => io.fetch(url, init));
+  return [
+    ...detected(invocation),
+    ...servers.map(({ name, entry, models }): ProviderAnswer => {
+      const { preset, base_url: baseUrl } = entry as { preset: string; base_url?: string };
+      // What is loaded later is taken, too.
+      const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MOST_NAMED), '*'];
+      return { name, preset, ...(baseUrl === undefined ? {} : { baseUrl }), models: named };
+    }),
+  ];
+}
+
 /** @throws UsageError for a name that is no vendor */
 function chosen(names: string, found: readonly ProviderAnswer[]): readonly ProviderAnswer[] {
   const list = names.split(/[\s,]+/).filter((name) => name !== '' && name !== 'none');
@@ -120,9 +148,9 @@ function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
 const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
 const newKey = () => `hg-${secretBase36(32)}`;
 
-function unasked(invocation: Invocation): Answers {
+async function unasked(invocation: Invocation): Promise<Answers> {
   const { text, flag } = invocation;
-  const found = detected(invocation);
+  const found = await everything(invocation);
   const names = text('providers');
   const providers = names === undefined ? found : chosen(names, found);
   const listen = text('listen') ?? '127.0.0.1:5520';
@@ -137,9 +165,28 @@ function unasked(invocation: Invocation): Answers {
 
 async function interview(invocation: Invocation, questions: Questions): Promise<Answers> {
   const { err, text } = invocation;
-  const found = detected(invocation);
-  for (const { name, key } of found) err.line(`  found a key for ${name} in ${key}`);
-  err.line(err.paint('dim', `  vendors known here: ${Object.keys(PRESETS).join(', ')}`));
+  const found = await everything(invocation);
+  for (const { name, key, models } of found) {
+    err.line(
+      key === undefined
+        ? `  found a server: ${name}, with ${models?.[0]}`
+        : `  found a key for ${name} in ${key}`,
+    );
+  }
+  err.line();
+  err.line(err.paint('bold', 'Vendors known here'));
+  const [own, others] = [true, false].map((local) =>
+    Object.keys(PRESETS).filter((name) => (PRESETS[name]!.local === true) === local),
+  );
+  for (const [title, names] of [
+    ['by key', others!],
+    ['on this machine', own!],
+  ] as const) {
+    const lines = wrap(names.join(', '), err.width, 20);
+    err.line(`  ${title.padEnd(18)}${lines[0]!.trimStart()}`);
+    for (const line of lines.slice(1)) err.line(line);
+  }
+  err.line();
   const preselected = text('providers') ?? (found.map(({ name }) => name).join(', ') || 'none');
   const picked = await again(invocation, async () =>
     chosen(await questions.ask('Which providers, separated by commas?', preselected), found),

@@ -1,9 +1,10 @@
 /** The results of a replay as a table, failure rates, and whether their difference is more than chance. */
 
+import { linesText } from '../../lib/shown-text.ts';
 import type { Outcome } from '../../workbench/outcome.ts';
 import { type Comparison, type Run, SIGNIFICANT } from '../../workbench/runs.ts';
 import { millis, percent } from '../samples/units.ts';
-import { type Terminal, table } from '../terminal.ts';
+import { fittingTable, type Terminal } from '../terminal.ts';
 
 const said = ({ status, failure }: Outcome) =>
   failure === undefined
@@ -29,17 +30,20 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
     ...(compared ? [setting] : []),
     before === undefined ? '' : said(before),
     String(sent.status),
-    shorter(sent.failure?.message ?? ''),
+    out.columns === undefined
+      ? (sent.failure?.message ?? '').replace(/\s+/g, ' ')
+      : shorter(sent.failure?.message ?? ''),
     String(sent.promptTokens ?? ''),
     String(sent.outputTokens ?? ''),
     millis(sent.total),
     sent.target,
   ]);
-  const [first, ...lines] = table(rows, head);
+  const [first, ...lines] = fittingTable(rows, head, out.columns, ['PROMPT', 'OUTPUT', 'ERROR']);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
     out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
   });
+  if (runs.length === 1) tellAnswers(out, runs[0]!);
   if (runs.length < 2) return;
   out.line();
   for (const { setting, failed, passed, rate, interval } of settings) {
@@ -57,4 +61,20 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
   out.line(
     `${verdict} (Fisher's exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)})`,
   );
+}
+
+/** Both answers of a single run in full; several runs give their answers with `--json`. */
+function tellAnswers(out: Terminal, { sent, before }: Run): void {
+  const same = before?.answer !== undefined && before.answer === sent.answer;
+  const took = before?.total === undefined ? '' : ` (${millis(before.total)})`;
+  if (before?.answer !== undefined && !same) {
+    out.line();
+    out.line(out.paint('bold', `The recorded answer${took}`));
+    out.line(linesText(before.answer));
+  }
+  if (sent.answer === undefined) return;
+  out.line();
+  const title = same ? 'The answer, the same as recorded' : 'The new answer';
+  out.line(out.paint('bold', `${title} (${millis(sent.total)})`));
+  out.line(linesText(sent.answer));
 }

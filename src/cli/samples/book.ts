@@ -3,11 +3,12 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { expandHome } from '../../config/environment.ts';
+import { loadConfig } from '../../config/load.ts';
 import type { SampleBook, SampleFilter, SampleMeta } from '../../conversation/sample.ts';
 import { CONDITIONS, filterFrom } from '../../workbench/filter.ts';
 import { sampleOf } from '../../workbench/source.ts';
 import { type Invocation, UsageError } from '../command.ts';
-import { loadOrTell } from '../load-config.ts';
+import { loadOptions, tell } from '../load-config.ts';
 
 /** Samples, and the configuration that they were found through. */
 export interface Samples {
@@ -21,10 +22,34 @@ export async function samplesOf(invocation: Invocation): Promise<Samples | undef
   const { text, io, deps } = invocation;
   const dir = text('dir');
   const needed = dir === undefined || text('config') !== undefined;
-  const config = needed ? await loadOrTell(invocation) : undefined;
+  const config = needed ? await loadForReading(invocation) : undefined;
   if (needed && config === undefined) return undefined;
   const folder = dir === undefined ? config!.samples.dir : expandHome(dir, io.environment.userHome);
   return { book: deps.samples(resolve(io.cwd, folder)), config };
+}
+
+const NOT_SET = /the environment variable (\w+) is not set/;
+
+/**
+ * The configuration of a job that only reads: keys that this shell does not have are neither needed nor
+ * told. Other problems go to stderr, and undefined comes back.
+ */
+async function loadForReading(invocation: Invocation): Promise<Config | undefined> {
+  const options = loadOptions(invocation);
+  const first = await loadConfig(options);
+  const problems = first.ok ? first.warnings : [...first.problems, ...first.warnings];
+  const unset = new Set(problems.flatMap(({ message }) => NOT_SET.exec(message)?.[1] ?? []));
+  const { environment } = options;
+  const variable = (name: string) =>
+    environment.variable(name) ?? (unset.has(name) ? 'not-set-and-not-needed' : undefined);
+  const again =
+    unset.size === 0
+      ? first
+      : await loadConfig({ ...options, environment: { ...environment, variable } });
+  // What is no text (an address, a number) has to be known all the same.
+  const result = again.ok ? again : first;
+  tell(invocation, result);
+  return result.ok ? result.config : undefined;
 }
 
 /** The samples of `--dir`, else of a configuration that is loaded already. */

@@ -1,8 +1,10 @@
 /** Claude Code: the `env` block of `~/.claude/settings.json`. */
 
 import { join } from 'node:path';
+import { isObject } from '../../lib/json.ts';
 import type { Client } from './client.ts';
 import { applyEdits, type JsonEdit, stripEdits } from './json-edits.ts';
+import { getAt } from './jsonc.ts';
 
 // Claude Code takes a model it does not know for one with a window of a million tokens, and then
 // compacts far too late; half of the vendors' models have at least this much.
@@ -39,6 +41,14 @@ export const claude: Client = {
       if (!isClaude(plan.model)) {
         env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context ?? CAUTIOUS_CONTEXT);
       }
+    } else if (plan.answering !== undefined && !isClaude(plan.answering)) {
+      // It shows and fills the window of the model it asks for; another one answers.
+      if (plan.context !== undefined) {
+        env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context);
+        if (plan.context < CLAUDE_CONTEXT) {
+          env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
+        }
+      }
     } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
       // It counts with the window of the model it asks for; the one that answers has a smaller one.
       env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
@@ -49,9 +59,20 @@ export const claude: Client = {
 
   strip: stripEdits,
 
-  hints(plan) {
+  hints(plan, text) {
     const hints = ['Start a new "claude" session; one that is running keeps its old settings.'];
+    const env = text === undefined || text.trim() === '' ? undefined : getAt(text, ['env']);
+    if (isObject(env) && env.ANTHROPIC_API_KEY !== undefined) {
+      hints.push(
+        'The env block holds an ANTHROPIC_API_KEY as well: Claude Code asks at its start which of the two to use. Take it out, or answer that the token is meant.',
+      );
+    }
     if (plan.model === undefined) {
+      if (plan.answering !== undefined && !isClaude(plan.answering) && plan.context === undefined) {
+        hints.push(
+          `The context window of "${plan.answering}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
+        );
+      }
       hints.push(
         'Claude Code keeps asking for its own model names; the routes of the configuration say where they go.',
       );

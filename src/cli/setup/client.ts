@@ -11,6 +11,8 @@ export interface Plan {
   readonly key: string | undefined;
   /** The model to ask for; undefined: the client keeps its own names, which the routes map. */
   readonly model: string | undefined;
+  /** The model that answers, under whatever name it is asked for; undefined when nobody can tell. */
+  readonly answering: string | undefined;
   /** The model for small side jobs; the same as `model` when left out. */
   readonly smallModel: string | undefined;
   /** Every model the gateway names. */

@@ -120,7 +120,21 @@ async function apply(invocation: Invocation, job: Job): Promise<number> {
   if (base !== undefined) out.line(`The file as it was: ${backupPath(folder, file)}`);
   out.line(`Take it back with: hopgate setup ${client.name} --revert`);
   for (const hint of hints) err.line(hint);
+  if (!(await answers(plan.url, invocation))) {
+    err.line(`No gateway answers at ${plan.url} yet: "hopgate" starts one.`);
+  }
   return 0;
+}
+
+const PATIENCE_MS = 1000;
+
+async function answers(url: string, { io }: Invocation): Promise<boolean> {
+  try {
+    const { ok } = await io.fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    return ok;
+  } catch {
+    return false;
+  }
 }
 
 async function revert(invocation: Invocation, job: Job): Promise<number> {

@@ -34,6 +34,7 @@ export function planFor(
     url,
     key: text('key') ?? config.auth.keys[0]?.key.reveal(),
     model,
+    answering,
     smallModel: text('small-model'),
     models: names,
     context:

@@ -37,6 +37,10 @@ export const afterRefusal: Feature = {
         return withSignatures(conversation, target, stripped);
       case 'pairing':
         return withoutPairs(conversation, error.message, stripped);
+      // The profile's rules answer to the one, the body that is written to the other.
+      case 'shape':
+      case 'fields':
+        return conversation;
     }
   },
 };

@@ -21,7 +21,7 @@ export function withoutPairs(
     }
   }
   if (ids.size === 0) return conversation;
-  const named = new Set([...ids].filter((id) => names(words, id)));
+  const named = namedIn(words, ids);
   const gone = named.size > 0 ? named : ids;
   const turns = mapSame(conversation.turns, (turn): Turn | undefined => {
     const blocks = mapSame(turn.blocks, (block): Block | readonly Block[] | undefined => {
@@ -44,9 +44,35 @@ function idOf(block: Block): string | undefined {
   return block.type === 'tool-result' ? block.callId : undefined;
 }
 
-/** Does the id stand in the text as a word of its own? */
-function names(text: string, id: string): boolean {
-  for (let at = text.indexOf(id); id !== '' && at >= 0; at = text.indexOf(id, at + 1)) {
+/** What may stand around an id, and between several of them. */
+const APART = /[\s,;`'"“”‘’()[\]{}]+/;
+const PLAIN = /[\w-]+/g;
+/** Ids of odd characters, which may stand in words in any way, are looked for one by one; so many at most. */
+const MOST_ODD = 200;
+
+/** The ids that stand in the text as words of their own. Reads it once, however many they are. */
+function namedIn(text: string, ids: ReadonlySet<string>): ReadonlySet<string> {
+  const named = new Set<string>();
+  const look = (word: string) => {
+    if (ids.has(word)) named.add(word);
+  };
+  for (const [word] of text.matchAll(PLAIN)) look(word);
+  for (const word of text.split(APART)) {
+    look(word);
+    // The end of a sentence or of a path.
+    look(word.endsWith('.') || word.endsWith(':') ? word.slice(0, -1) : word);
+  }
+  let odd = 0;
+  for (const id of ids) {
+    if (named.has(id) || /^[\w-]+$/.test(id) || id === '') continue;
+    if (++odd > MOST_ODD) break;
+    if (stands(text, id)) named.add(id);
+  }
+  return named;
+}
+
+function stands(text: string, id: string): boolean {
+  for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + id.length)) {
     if (!isIdPart(text[at - 1]) && !isIdPart(text[at + id.length])) return true;
   }
   return false;

@@ -3,6 +3,7 @@
 import type { FinishReason, StreamEvent } from '../../conversation/events.ts';
 import type { Memory, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { Conversation } from '../../conversation/types.ts';
+import { instant } from '../../lib/instant.ts';
 import type { Feature, Interceptor } from '../feature.ts';
 import type { Talk } from './extension.ts';
 import { turnTexts } from './query.ts';
@@ -24,7 +25,7 @@ const SAID: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'lengt
  * captured at most once, after its true end, and nobody waits for it.
  */
 export function capture(options: CaptureOptions): Feature {
-  const began = Date.now();
+  const began = instant();
   /** Told by the hops before the running one. */
   let told: readonly string[] = [];
   return {
@@ -77,7 +78,9 @@ export function capture(options: CaptureOptions): Feature {
     // Behind the bytes of the answer that are being written now.
     setTimeout(() => {
       const { memory, space } = options;
-      memory.capture(space, eventsOf(options, reply, began)).catch(options.onFailed);
+      memory
+        .capture(space, eventsOf(options, reply, Math.floor(began)), began)
+        .catch(options.onFailed);
     });
   }
 }

@@ -52,6 +52,7 @@ export function joinedExtension(
   headers: HeaderFields,
 ): JsonObject | undefined {
   if (!mentions(headers)) return body;
+  refuseMisspelt(headers);
   const packed = headers.get(EXTENSION);
   const single: string[] = [];
   for (const name of NAMES) if (headers.has(name)) single.push(name);
@@ -71,6 +72,53 @@ function mentions(headers: HeaderFields): boolean {
   const list = HeaderList.from(headers);
   for (let i = 0; i < list.size; i++) if (list.name(i).startsWith('x-hopgate-')) return true;
   return false;
+}
+
+/** A name that is nearly one of these is one, misspelt; any other may be a proxy's. @throws GatewayError */
+function refuseMisspelt(headers: HeaderFields): void {
+  const list = HeaderList.from(headers);
+  for (let i = 0; i < list.size; i++) {
+    const name = list.name(i);
+    if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
+    const meant = [EXTENSION, ...NAMES].find((known) => isNear(name, known));
+    if (meant !== undefined) {
+      throw invalid(`There is no header ${name.slice(0, 100)}. Do you mean ${meant}?`, meant);
+    }
+  }
+}
+
+// Of the names that mean nothing so many are told, and so much of each.
+const MOST_TOLD = 8;
+const NAME_CHARS = 100;
+const NONE: readonly string[] = [];
+
+/** Headers that begin like the gateway's own and are none: who sent one may believe that it does something. */
+export function unknownHeaders(headers: HeaderFields): readonly string[] {
+  const list = HeaderList.from(headers);
+  let names = NONE;
+  for (let i = 0; i < list.size && names.length < MOST_TOLD; i++) {
+    const name = list.name(i);
+    if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
+    names = [...names, name.slice(0, NAME_CHARS)];
+  }
+  return names;
+}
+
+const MOST_SLIPS = 2;
+
+/** Are two letters at most wrong, missing or too many, or two of them swapped? */
+function isNear(one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > MOST_SLIPS) return false;
+  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const slip = one[i - 1] === other[j - 1] ? 0 : 1;
+      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + slip));
+    }
+    last = row;
+  }
+  return last[other.length]! <= MOST_SLIPS;
 }
 
 function unpack(text: string): JsonObject {

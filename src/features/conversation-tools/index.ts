@@ -11,12 +11,13 @@ import { capture } from './capture.ts';
 import { cleanReply } from './clean-reply.ts';
 import { type Extension, type MemoryWish, readExtension } from './extension.ts';
 import { joinedExtension } from './headers.ts';
+import { conversationLanguage } from './language.ts';
 import { withInstruction } from './limit.ts';
 import { turnQuery } from './query.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
 
-export { joinedExtension } from './headers.ts';
+export { joinedExtension, unknownHeaders } from './headers.ts';
 export type { Locale, Texts } from './texts.ts';
 export type { ConversationTool } from './tools.ts';
 
@@ -30,7 +31,8 @@ export interface ConversationOptions {
   readonly asked: () => Conversation;
   readonly memory: Memory | undefined;
   readonly mayUse: (owner: string, space: string) => boolean;
-  readonly locale: Locale;
+  /** `auto`: that of the conversation. */
+  readonly locale: Locale | 'auto';
   readonly texts: Partial<Texts>;
   readonly onQuery: (query: string, events: number) => void;
   /** Markup of a leaked call was left in a reply, and taken out. */
@@ -70,7 +72,11 @@ export function conversationParts(options: ConversationOptions): ConversationPar
   const { talk, memory: wish, toolEvents } = extension;
   const space = wish === undefined ? undefined : usedSpace(wish, options);
   const chat = talk !== undefined || wish !== undefined;
-  const texts = textsOf(talk?.locale ?? options.locale, options.texts, talk?.texts);
+  const texts = textsOf(
+    localeOf(talk?.locale ?? options.locale, options),
+    options.texts,
+    talk?.texts,
+  );
   const { memory, onQuery } = options;
   const tools = conversationTools({ talk, wish, memory, texts, onQuery });
   return {
@@ -95,6 +101,9 @@ export function conversationParts(options: ConversationOptions): ConversationPar
         : [],
   };
 }
+
+const localeOf = (wanted: Locale | 'auto', { asked }: ConversationOptions): Locale =>
+  wanted === 'auto' ? conversationLanguage(asked()) : wanted;
 
 function usedSpace(
   { space, recall, capture }: MemoryWish,

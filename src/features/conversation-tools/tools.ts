@@ -79,7 +79,7 @@ const isMentioned = ({ self, mentions }: Talk): boolean =>
 function recallTool(
   memory: Memory,
   { space, limit, maxRecalls }: MemoryWish,
-  { texts, onQuery }: ConversationToolsOptions,
+  { talk, texts, onQuery }: ConversationToolsOptions,
 ): Pick<ConversationTool, 'name' | 'description' | 'schema' | 'run'> {
   const limited = maxRecalls === undefined ? '' : ` ${limitText(texts, maxRecalls)}`;
   return {
@@ -97,7 +97,13 @@ function recallTool(
       }
       let found: readonly RecalledEvent[];
       try {
-        found = await memory.recall(space, { query, limit, signal });
+        const speaker = talk?.self?.name;
+        found = await memory.recall(space, {
+          query,
+          limit,
+          signal,
+          ...(speaker !== undefined && { speaker }),
+        });
       } catch (thrown) {
         return forgetful(asGatewayError(thrown).message, 'unavailable');
       }

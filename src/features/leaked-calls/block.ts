@@ -7,6 +7,7 @@ import { readArgs, readDiscard, readHeader, readName, readOuter, readShort } fro
 import { applyTag } from './read-tags.ts';
 import { readBody, readTree, readValue } from './read-values.ts';
 import {
+  type BlockRules,
   type BlockState,
   finishCall,
   type Opener,
@@ -15,7 +16,7 @@ import {
   settle,
 } from './reading.ts';
 
-export type { BlockState, Opener } from './reading.ts';
+export type { BlockRules, BlockState, Opener } from './reading.ts';
 
 /** One step of each state; false: it needs more text. */
 const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
@@ -38,12 +39,11 @@ export class Block {
   readonly #reading: Reading;
   #truncated = false;
 
-  /** @param isTool is this the name of one of the request's tools? */
-  constructor(opener: Opener, lexicon: Lexicon, isTool: (name: string) => boolean) {
+  constructor(opener: Opener, lexicon: Lexicon, rules: BlockRules) {
     const reading: Reading = {
       opener,
       lexicon,
-      isTool,
+      ...rules,
       calls: [],
       family: familyOf(opener),
       committed: opener.type === 'json' && opener.kind === 'result',
@@ -65,6 +65,7 @@ export class Block {
       tree: [],
       junk: 0,
       spoiled: false,
+      unreadable: false,
     };
     this.#reading = reading;
     if (opener.type === 'tag') applyTag(reading, opener.lexeme);
@@ -91,6 +92,17 @@ export class Block {
   /** The block was a header after which another channel begins. */
   get channel(): Reading['channel'] {
     return this.#reading.channel;
+  }
+
+  /** An opener and its closer with nothing between them. */
+  get isEmpty(): boolean {
+    const { calls, opener, junk } = this.#reading;
+    return calls.length === 0 && !this.#truncated && junk === 0 && opener.type === 'tag';
+  }
+
+  /** Its JSON is too broken to be read at a bearable cost. */
+  get unreadable(): boolean {
+    return this.#reading.unreadable;
   }
 
   /** The text ended within the block. */

@@ -30,6 +30,23 @@ const LONGEST_LINE = 1000;
 const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
 const LEAKY = new RegExp(`[<[\\]{\u25c1]|[\\0\\n.!?>:)]${HEADER_BEGINS.source.slice(1)}`);
 
+/** What a line can begin with that makes it part of a list or a table. */
+enum Lead {
+  /** Nothing but whitespace so far. */
+  None,
+  /** The number of a list's item. */
+  Digits,
+  /** A list's marker, or the border of a table's cell, and nothing behind it. */
+  Marker,
+  /** A row of a table. */
+  Row,
+  /** Words. */
+  Words,
+}
+
+/** Columns of whitespace that make a line code. */
+const CODE_INDENT = 4;
+
 /** Text with none of these begins no leak, unless it stands where a header may be. */
 export const LEAKY_CHARACTERS = `<[]{\u25c1${BEFORE}`;
 
@@ -53,6 +70,47 @@ export class CodeMask {
   /** The line so far, kept only where it matters: a heredoc's head, or a line of one. */
   #line: string | undefined;
   #heredoc: string | undefined;
+  /** Columns of whitespace at the start of the line. */
+  #indent = 0;
+  #lead = Lead.None;
+
+  /** Another one that stands at the same place and goes its own way. */
+  copy(): CodeMask {
+    const twin = new CodeMask();
+    twin.previous = this.previous;
+    twin.lineStart = this.lineStart;
+    twin.#fence = this.#fence;
+    twin.#fenceLength = this.#fenceLength;
+    twin.#fenceLine = this.#fenceLine;
+    twin.#closing = this.#closing;
+    twin.#run = this.#run;
+    twin.#runChar = this.#runChar;
+    twin.#runAtStart = this.#runAtStart;
+    twin.#inline = this.#inline;
+    twin.#blockQuote = this.#blockQuote;
+    twin.#quoted = this.#quoted;
+    twin.#watchful = this.#watchful;
+    twin.#line = this.#line;
+    twin.#heredoc = this.#heredoc;
+    twin.#indent = this.#indent;
+    twin.#lead = this.#lead;
+    return twin;
+  }
+
+  /** Reads past all of a text: nothing begins in it. */
+  read(text: string): void {
+    for (let at = 0; at < text.length; ) at = this.advance(text, at, true);
+  }
+
+  /** The line began as code does, by its indentation. */
+  get indented(): boolean {
+    return this.#indent >= CODE_INDENT;
+  }
+
+  /** The place is an item of a list, right behind its marker, or in a row of a table. */
+  get listed(): boolean {
+    return this.#lead === Lead.Marker || this.#lead === Lead.Row;
+  }
 
   /** The place is within quoted material. */
   get masked(): boolean {
@@ -117,19 +175,49 @@ export class CodeMask {
     if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
       this.#line += String.fromCharCode(code);
     }
+    if (this.#lead < Lead.Words && code !== NEWLINE) this.#lineBegins(code);
     if ((kind & SPECIAL) !== 0) this.#special(code);
     else if (code !== 0x20 && code !== 0x09 && code !== 0x0d) {
       this.lineStart = false;
       this.#closing = false;
     }
     this.previous = code;
-    this.#watchful = this.lineStart || this.#closing || this.#run !== 0 || this.#line !== undefined;
+    this.#watchful =
+      this.#lead < Lead.Row || this.#closing || this.#run !== 0 || this.#line !== undefined;
+  }
+
+  /** One character at the beginning of a line, as long as only a marker may stand there. */
+  #lineBegins(code: number): void {
+    if (code === 0x0d) return;
+    if (code === 0x20 || code === 0x09) {
+      if (this.#lead === Lead.None) this.#indent += code === 0x09 ? CODE_INDENT : 1;
+      else if (this.#lead === Lead.Digits) this.#lead = Lead.Words;
+      return;
+    }
+    const digit = code >= 0x30 && code <= 0x39;
+    switch (this.#lead) {
+      case Lead.None:
+        if (code === 0x7c) this.#lead = Lead.Row;
+        else if (code === 0x2d || code === 0x2a || code === 0x2b || code === 0x2022) {
+          this.#lead = Lead.Marker;
+        } else this.#lead = digit ? Lead.Digits : Lead.Words;
+        break;
+      case Lead.Digits:
+        if (code === 0x2e || code === 0x29) this.#lead = Lead.Marker;
+        else if (!digit) this.#lead = Lead.Words;
+        break;
+      case Lead.Marker:
+        this.#lead = Lead.Words;
+        break;
+      default:
+    }
   }
 
   /** Markup has been read past in place of text. */
   jump(): void {
     this.previous = GREATER;
     this.lineStart = false;
+    this.#lead = Lead.Words;
   }
 
   /** What is left of the line is quoted. */
@@ -190,6 +278,8 @@ export class CodeMask {
     this.#blockQuote = false;
     this.#quoted = false;
     this.lineStart = true;
+    this.#indent = 0;
+    this.#lead = Lead.None;
     if (this.#heredoc !== undefined) {
       if (this.#line?.trim() === this.#heredoc) {
         this.#heredoc = undefined;

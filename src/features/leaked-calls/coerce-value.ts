@@ -48,37 +48,63 @@ const ALIASES: readonly [RegExp, Type][] = [
   [/^null$/, 'null'],
 ];
 
+/** By the schema's own object: a tool's schema is one object for all its calls. */
+const known = new WeakMap<object, ReadonlySet<Type>>();
+
 /**
  * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
  * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
+ * Every schema is looked at once, however many references lead to it.
  */
-function typesOf(schema: Json | undefined, root: JsonObject, depth = 0): Set<Type> {
+function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> {
+  if (!isObject(schema)) return ANYTHING;
+  const before = known.get(schema);
+  if (before !== undefined) return before;
   const types = new Set<Type>();
-  if (!isObject(schema) || depth > 8) return types;
-  if (typeof schema.$ref === 'string') {
-    return typesOf(resolve(schema.$ref, root), root, depth + 1);
+  const seen = new Set<JsonObject>();
+  const waiting: (Json | undefined)[] = [schema];
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    if (!isObject(one) || seen.has(one)) continue;
+    seen.add(one);
+    if (typeof one.$ref === 'string') {
+      const named = resolve(one.$ref, root);
+      if (named !== undefined) waiting.push(named);
+    } else addTypes(types, one, waiting);
   }
-  const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
-  for (const name of named) {
-    if (typeof name !== 'string') continue;
-    const type = ALIASES.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1];
-    if (type !== undefined) types.add(type);
-  }
-  const values = Array.isArray(schema.enum) ? (schema.enum as readonly Json[]) : [];
-  for (const value of schema.const === undefined ? values : [...values, schema.const]) {
-    types.add(typeOfValue(value));
-  }
-  for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
-    const branches = schema[key];
-    if (!Array.isArray(branches)) continue;
-    for (const branch of branches as readonly Json[]) {
-      for (const type of typesOf(branch, root, depth + 1)) types.add(type);
-    }
-  }
-  if (types.size === 0 && isObject(schema.properties)) types.add('object');
-  if (types.size === 0 && isObject(schema.items)) types.add('array');
+  known.set(schema, types);
   return types;
 }
+
+const ANYTHING: ReadonlySet<Type> = new Set();
+
+/** What one schema says of itself; the schemas that it is made of go to `waiting`. */
+function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefined)[]): void {
+  let says = false;
+  const add = (type: Type) => {
+    says = true;
+    types.add(type);
+  };
+  const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
+  for (const name of named) {
+    if (typeof name !== 'string' || name.length > LONGEST_TYPE) continue;
+    const type = ALIASES.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1];
+    if (type !== undefined) add(type);
+  }
+  const values = Array.isArray(schema.enum) ? (schema.enum as readonly Json[]) : [];
+  for (const value of values) add(typeOfValue(value));
+  if (schema.const !== undefined) add(typeOfValue(schema.const));
+  for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
+    const branches = schema[key];
+    if (!Array.isArray(branches) || branches.length === 0) continue;
+    says = true;
+    for (const branch of branches as readonly Json[]) waiting.push(branch);
+  }
+  if (!says && isObject(schema.properties)) types.add('object');
+  else if (!says && isObject(schema.items)) types.add('array');
+}
+
+/** Longer names of types are none. */
+const LONGEST_TYPE = 64;
 
 function typeOfValue(value: Json): Type {
   if (value === null) return 'null';
@@ -131,7 +157,7 @@ function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json |
     case 'integer':
       return /^[-+]?\d+$/.test(trimmed) ? exact(trimmed) : undefined;
     case 'number': {
-      if (!/^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
+      if (!/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
       const value = Number(trimmed);
       if (!Number.isFinite(value)) return undefined;
       return Number.isSafeInteger(value) ? value : exact(trimmed);

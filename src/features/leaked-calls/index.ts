@@ -8,7 +8,10 @@ import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';
-import { type ScanRules, TextScanner } from './text-scanner.ts';
+import { quotationsIn } from './quotations.ts';
+import { Repairs } from './repair-json.ts';
+import type { ScanRules } from './scan-rules.ts';
+import { TextScanner } from './text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
 
 export { FAMILIES } from './grammars/index.ts';
@@ -127,9 +130,12 @@ class LateScan extends LateInterceptor {
     const tools = callable ? all : NO_TOOLS;
     const { format } = sent.settings;
     const plain = format === undefined || format.type === 'text';
+    const repairs = new Repairs();
     const rules: Omit<ScanRules, 'lexicon'> = {
       all: grammar.all,
       tools,
+      repairs,
+      isQuotation: quotationsIn(sent.turns),
       json: plain && tools.size > 0 && grammar.families.has('json'),
       results: grammar.families.has('tool-result'),
       pythonic: plain && grammar.families.has('pythonic'),
@@ -138,7 +144,7 @@ class LateScan extends LateInterceptor {
     return interceptor({
       text: { ...rules, lexicon: grammar.text },
       reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
-      native: { tools: all, all: EVERYTHING, provider: target.provider },
+      native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },
       signed: target.protocol === 'anthropic-messages',
       notes: this.#notes,
       report: (family, outcome) => this.#report({ family, outcome, target }),

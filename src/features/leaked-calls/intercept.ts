@@ -10,9 +10,11 @@ import type {
 import type { Notes } from '../../conversation/notes.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import type { Interceptor } from '../feature.ts';
+import type { Channel, Leak } from './call-run.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
 import type { RecoveredCall } from './raw-call.ts';
-import { type Channel, type Leak, type ScanRules, TextScanner } from './text-scanner.ts';
+import type { ScanRules, Verdict } from './scan-rules.ts';
+import { TextScanner } from './text-scanner.ts';
 
 export interface InterceptRules {
   /** For text blocks, and for reasoning blocks. */
@@ -30,8 +32,24 @@ export interface InterceptRules {
 
 const NOTHING: readonly StreamEvent[] = [];
 
+/** A block of text has ended with calls: what follows in the reply says whether they are any. */
+interface Undecided {
+  readonly scanner: TextScanner;
+  readonly stop: StreamEvent;
+  /** Events behind it, as they came. */
+  readonly queue: StreamEvent[];
+  /** Looks for words in the block of text that is open behind it. */
+  probe: TextScanner | undefined;
+  /** Characters in the queue. */
+  size: number;
+}
+
+/** Characters of a tool's name in a note. */
+const LONGEST_NAME = 128;
+/** More text than this does not wait for what follows. */
+const MOST_QUEUED = 8 * 1024 * 1024;
+
 interface Found extends Leak {
-  readonly channel: Channel;
   /** Its markup was not taken out. */
   readonly stays: boolean;
 }
@@ -53,6 +71,9 @@ class LeakInterceptor implements Interceptor {
   #altered = false;
   /** The block being scanned passes whatever is found. */
   #watches = false;
+  #undecided: Undecided | undefined;
+  /** What becomes of calls at the end of the blocks that come out of the queue. */
+  #verdict: boolean | undefined;
   /** The block that is open for the client. */
   #open: Channel | 'other' | undefined;
   #next = 0;
@@ -67,6 +88,10 @@ class LeakInterceptor implements Interceptor {
   }
 
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    if (this.#undecided !== undefined) {
+      this.#wait(this.#undecided, event);
+      return this.#take();
+    }
     if (event.type === 'delta') {
       const scanner = this.#scanner;
       if (scanner === undefined && !this.#native.holding) {
@@ -103,6 +128,7 @@ class LeakInterceptor implements Interceptor {
   }
 
   end(): readonly StreamEvent[] {
+    if (this.#undecided !== undefined) this.#decide(this.#undecided, true);
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());
     this.#calls();
@@ -113,6 +139,50 @@ class LeakInterceptor implements Interceptor {
     const out = this.#out;
     this.#out = [];
     return out;
+  }
+
+  /** An event behind calls that are not decided upon. */
+  #wait(undecided: Undecided, event: StreamEvent): void {
+    switch (event.type) {
+      case 'block-start': {
+        const { head } = event;
+        if (head.type === 'text' || head.type === 'reasoning') {
+          const { text, reasoning } = this.#rules;
+          const rules = head.type === 'text' ? text : reasoning;
+          undecided.probe = new TextScanner(head.type, rules, false);
+          break;
+        }
+        this.#decide(undecided, head.type === 'tool-call' && head.by !== 'provider');
+        this.#event(event);
+        return;
+      }
+      case 'delta':
+        undecided.size += event.text.length;
+        undecided.probe?.push(event.text);
+        break;
+      case 'block-stop':
+        undecided.probe?.finish();
+        break;
+      case 'finish':
+      case 'end':
+      case 'error':
+        this.#decide(undecided, true);
+        this.#event(event);
+        return;
+      default:
+    }
+    undecided.queue.push(event);
+    if (undecided.probe?.hasWords || undecided.size > MOST_QUEUED) this.#decide(undecided, false);
+    else if (event.type === 'block-stop') undecided.probe = undefined;
+  }
+
+  /** Nothing but calls follows the block that waits, or something does; then the queue goes on. */
+  #decide({ scanner, stop, queue }: Undecided, stand: boolean): void {
+    this.#undecided = undefined;
+    this.#closed(scanner, scanner.decide(stand), stop);
+    this.#verdict = stand;
+    for (const event of queue) this.#event(event);
+    this.#verdict = undefined;
   }
 
   #event(event: StreamEvent): void {
@@ -201,13 +271,12 @@ class LeakInterceptor implements Interceptor {
     this.#altered = true;
     const held = this.#held;
     this.#held = [];
-    for (const { channel, text } of scanner.segments) {
+    for (const { channel, text } of scanner.takeSegments()) {
       this.#openFor(channel);
       this.#out.push({ type: 'delta', index: this.#next - 1, text });
       if (channel === 'text') this.#spoken = true;
       else if (this.#channel === 'text') this.#moved();
     }
-    scanner.segments = [];
     for (const event of held) {
       if (event.type === 'block-start' || event.type === 'delta') continue;
       // What belongs to a text that is gone goes with it.
@@ -243,6 +312,17 @@ class LeakInterceptor implements Interceptor {
     if (scanner === undefined) return;
     this.#scanner = undefined;
     const verdict = scanner.finish();
+    if (verdict !== 'open') this.#closed(scanner, verdict, stop);
+    else if (stop === undefined) this.#closed(scanner, scanner.decide(true), stop);
+    else if (this.#verdict !== undefined) {
+      this.#closed(scanner, scanner.decide(this.#verdict), stop);
+    } else {
+      this.#undecided = { scanner, stop, queue: [], probe: undefined, size: 0 };
+    }
+  }
+
+  /** A block of text is over. */
+  #closed(scanner: TextScanner, verdict: Verdict, stop: StreamEvent | undefined): void {
     this.#leaks(scanner);
     if (verdict === 'changed' && !this.#watches) this.#replace(scanner);
     else if (this.#isBlank() && this.#found.some(({ calls }) => calls.length > 0)) this.#held = [];
@@ -267,11 +347,20 @@ class LeakInterceptor implements Interceptor {
 
   #leak(leak: Leak): void {
     if (this.#watches && leak.calls.length === 0) return;
-    this.#found.push({ ...leak, channel: this.#channel, stays: this.#watches });
+    const channel = this.#channel === 'text' ? leak.channel : this.#channel;
+    this.#found.push({ ...leak, channel, stays: this.#watches });
     if (leak.calls.length > 0) return;
     this.#rules.report(leak.family, leak.outcome);
-    if (leak.outcome === 'left') return;
-    const what = leak.truncated ? 'broke off' : `no tool ${leak.unknown ?? 'that can be called'}`;
+    if (leak.outcome === 'left') {
+      const name = leak.unknown === undefined ? '' : `: ${leak.unknown.slice(0, LONGEST_NAME)}`;
+      const what = `${leak.family}${name}`;
+      const { notes } = this.#rules;
+      if (leak.why === 'quoted') notes.add('leaked_call_quoted', undefined, what);
+      else if (leak.why !== undefined) notes.add('leaked_call_left', undefined, what);
+      return;
+    }
+    const unknown = leak.unknown?.slice(0, LONGEST_NAME) ?? 'that can be called';
+    const what = leak.truncated ? 'broke off' : `no tool ${unknown}`;
     this.#rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: ${what}`);
   }
 

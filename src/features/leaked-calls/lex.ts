@@ -81,6 +81,7 @@ function square(text: string, at: number, { words, prefixes }: Lexicon): Lexed {
   let i = at + 1;
   const closing = text.charCodeAt(i) === SLASH;
   if (closing) i++;
+  if (i < text.length && !isWordChar(text.charCodeAt(i))) return undefined;
   const start = i;
   while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
   const key = keyOf('square', text.slice(start, i));
@@ -109,8 +110,10 @@ function marked(text: string, at: number, lexicon: Lexicon): Lexed {
 /** A tag whose `<` stands at `tag`; the markup as a whole begins at `at`. */
 function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): Lexed {
   let i = tag + 1;
-  const slash = text.charCodeAt(i) === SLASH;
+  let slash = text.charCodeAt(i) === SLASH;
   if (slash) i++;
+  const first = text.charCodeAt(i);
+  if (i < text.length && !isBar(first) && !isSpace(first) && !isWordChar(first)) return undefined;
   let bars = 0;
   const skip = (limit: number) => {
     const from = i;
@@ -124,14 +127,20 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
   skip(6);
   if (i === text.length) return 'partial';
   let dsml = false;
-  if (bars > 0) {
+  // The slash may have got between the marks, and those on one side may be lost.
+  if (!slash && text.charCodeAt(i) === SLASH) {
+    slash = true;
+    i++;
+    skip(6);
+    if (i === text.length) return 'partial';
+  }
+  if (bars > 0 || text.charCodeAt(i) === 0x44) {
     const mark = text.slice(i, i + 4);
     if (mark === 'DSML') {
       i += 4;
-      const before = bars;
       skip(8);
       if (i === text.length) return 'partial';
-      if (bars === before) return undefined;
+      if (bars === 0) return undefined;
       dsml = true;
     } else if (mark.length < 4 && 'DSML'.startsWith(mark)) return 'partial';
   }
@@ -204,7 +213,8 @@ const SEPARATOR = '<|sep|>';
 /** `<|open|>word attributes<|sep|>`; `from` stands behind the word open or close. */
 function xtml(text: string, at: number, from: number, closing: boolean, lexicon: Lexicon): Lexed {
   let i = from;
-  while (i < text.length && isBar(text.charCodeAt(i))) i++;
+  const bars = i;
+  while (i < text.length && i - bars < 8 && isBar(text.charCodeAt(i))) i++;
   if (i === text.length) return 'partial';
   if (text.charCodeAt(i) !== GREATER) return undefined;
   const start = ++i;
@@ -213,13 +223,17 @@ function xtml(text: string, at: number, from: number, closing: boolean, lexicon:
   if (i === text.length) return lexicon.prefixes.has(key) ? 'partial' : undefined;
   const word = lexicon.words.get(key);
   if (word === undefined) return undefined;
-  const end = text.indexOf(SEPARATOR, i);
-  if (end < 0 || end - at > LONGEST_TAG) {
-    return end < 0 && text.length - at < LONGEST_TAG ? 'partial' : undefined;
+  const length = text.slice(i, at + LONGEST_TAG + SEPARATOR.length).indexOf(SEPARATOR);
+  const end = i + length;
+  if (length < 0 || end - at > LONGEST_TAG) {
+    return length < 0 && text.length - at < LONGEST_TAG ? 'partial' : undefined;
   }
   const attributes = text.slice(i, end);
   return { word, closing, attributes, empty: false, end: end + SEPARATOR.length };
 }
+
+/** By the name of the attribute; grammars have few. */
+const PATTERNS = new Map<string, RegExp>();
 
 /**
  * The value of an attribute, or undefined. `=` asks for the `<word=value>` form. XTML escapes `&quot;`
@@ -228,15 +242,21 @@ function xtml(text: string, at: number, from: number, closing: boolean, lexicon:
 export function attribute(lexeme: Lexeme, name: string): string | undefined {
   const { attributes, word } = lexeme;
   if (attributes === '') return undefined;
-  const equals = /^\s*=\s*([\s\S]*?)\s*$/.exec(attributes);
-  if (equals !== null) {
+  const bare = attributes.trim();
+  if (bare.startsWith('=')) {
     if (name === 'string' || name === 'type') return undefined;
-    return equals[1]!.replace(/^(["'])([\s\S]*)\1$/, '$2');
+    const value = bare.slice(1).trim();
+    const quote = value[0];
+    const isQuoted = (quote === '"' || quote === "'") && value.length > 1 && value.endsWith(quote);
+    return isQuoted ? value.slice(1, -1) : value;
   }
   if (name === '=') return undefined;
-  const found = new RegExp(
-    `(?:^|[\\s|｜])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`,
-  ).exec(attributes);
+  let pattern = PATTERNS.get(name);
+  if (pattern === undefined) {
+    pattern = new RegExp(`(?:^|[\\s|｜])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`);
+    PATTERNS.set(name, pattern);
+  }
+  const found = pattern.exec(attributes);
   const value = found?.[1] ?? found?.[2] ?? found?.[3];
   return word.setting === 'xtml'
     ? value?.replaceAll('&quot;', '"').replaceAll('&amp;', '&')

@@ -8,7 +8,7 @@ import type { Lexicon } from './grammar.ts';
 import { JsonCheck } from './json-check.ts';
 import { lex } from './lex.ts';
 import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
-import { repairedText } from './repair-json.ts';
+import type { Repairs } from './repair-json.ts';
 import type { ToolIndex } from './tool-index.ts';
 
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
@@ -30,6 +30,7 @@ export class NativeCall {
   readonly #head: CallHead;
   readonly #tools: ToolIndex;
   readonly #lexicon: Lexicon;
+  readonly #repairs: Repairs;
   readonly #check = new JsonCheck();
   /** All of the arguments, and how much of them has been let go. */
   #text: string[] = [];
@@ -38,8 +39,9 @@ export class NativeCall {
   /** Everything is held: the call will not go out under its name. */
   readonly #whole: boolean;
 
-  constructor(head: CallHead, tools: ToolIndex, lexicon: Lexicon) {
+  constructor(head: CallHead, tools: ToolIndex, lexicon: Lexicon, repairs: Repairs) {
     this.#head = head;
+    this.#repairs = repairs;
     this.#tools = tools;
     this.#lexicon = lexicon;
     const { name } = head;
@@ -74,14 +76,14 @@ export class NativeCall {
     if (this.#check.complete || (this.#check.empty && this.#check.valid)) return { type: 'same' };
     const text = this.text;
     const gone = text.slice(0, this.#gone);
-    if (this.#check.valid) return { type: 'open', text: suffix(repairedText(text), gone) };
+    if (this.#check.valid) return { type: 'open', text: suffix(this.#repairs.text(text), gone) };
     const value = jsonValue(text);
     if (isObject(value)) return { type: 'same' };
     // Arguments as a JSON string, whose text is the object.
     const inner = typeof value === 'string' ? jsonValue(value) : undefined;
     const fixed = isObject(inner)
       ? (value as string)
-      : (this.#unmarked(text) ?? repairedText(text));
+      : (this.#unmarked(text) ?? this.#repairs.text(text));
     const rest = suffix(fixed, gone);
     return rest === undefined ? { type: 'broken' } : { type: 'rest', text: rest };
   }
@@ -104,10 +106,13 @@ export class NativeCall {
   #recover(markup: string): readonly RecoveredCall[] {
     const lexeme = lex(markup, 0, this.#lexicon);
     if (lexeme === undefined || lexeme === 'partial') return [];
-    const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, () => true);
+    const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
+      isTool: () => true,
+      repairs: this.#repairs,
+    });
     const state = block.push(markup.slice(lexeme.end));
     if ((state === 'more' ? block.finish() : state) !== 'done') return [];
-    return block.calls.flatMap((call) => buildCalls(call, this.#tools));
+    return block.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
   }
 
   /** A name that is none: a wrapper of several calls, or a name with markup in it. */
@@ -116,7 +121,9 @@ export class NativeCall {
     const text = this.text;
     if (PARALLEL.test(name)) {
       const value = jsonValue(text);
-      const calls = parallelCalls(value, 'parallel')?.flatMap((c) => buildCalls(c, this.#tools));
+      const calls = parallelCalls(value, 'parallel')?.flatMap((c) =>
+        buildCalls(c, this.#tools, this.#repairs),
+      );
       return calls !== undefined && calls.length > 0 ? { type: 'calls', calls } : { type: 'same' };
     }
     const end = name.search(/[<|｜({\n]/);
@@ -131,7 +138,11 @@ export class NativeCall {
     const input = { type: 'json' as const, text: text.trim() === '' ? '{}' : text };
     const family = /channel|constrain/.test(name) ? 'harmony' : 'glm';
     if (bare && /arg_(?:key|value)/.test(name)) return { type: 'broken' };
-    const calls = buildCalls({ name: base, family, input, malformed: false }, this.#tools);
+    const calls = buildCalls(
+      { name: base, family, input, malformed: false },
+      this.#tools,
+      this.#repairs,
+    );
     return calls.length > 0 ? { type: 'calls', calls, family } : { type: 'same' };
   }
 }

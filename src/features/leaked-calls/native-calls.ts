@@ -12,11 +12,13 @@ import { jsonValue } from './coerce-value.ts';
 import type { Lexicon } from './grammar.ts';
 import { type CallHead, type Ending, NativeCall } from './native-call.ts';
 import type { RecoveredCall } from './raw-call.ts';
+import type { Repairs } from './repair-json.ts';
 import type { ToolIndex } from './tool-index.ts';
 
 export interface NativeRules {
   readonly tools: ToolIndex;
   readonly all: Lexicon;
+  readonly repairs: Repairs;
   readonly provider: string;
 }
 
@@ -55,7 +57,7 @@ export class NativeCalls {
     this.#call =
       head.by === 'provider' || head.kind !== 'function'
         ? undefined
-        : new NativeCall(head, this.#rules.tools, this.#rules.all);
+        : new NativeCall(head, this.#rules.tools, this.#rules.all, this.#rules.repairs);
     return this.#call?.held ? this.#hold(event) : pass(event);
   }
 
@@ -79,7 +81,7 @@ export class NativeCalls {
     return this.#held.length > 0 ? this.#hold(event) : pass(event);
   }
 
-  /** @throws GatewayError upstream when the arguments cannot be told */
+  /** @throws GatewayError upstream when the arguments of a client's tool cannot be told */
   stop(event: StreamEvent & { readonly index: number }): NativeOutput {
     const call = this.#call;
     if (call === undefined) return pass(event);
@@ -101,6 +103,8 @@ export class NativeCalls {
         this.#open = ending;
         return this.#hold(event);
       case 'broken':
+        // Who runs it tells the model.
+        if (this.#runsHere) return this.#flush(event);
         throw this.#broken();
     }
   }
@@ -108,14 +112,17 @@ export class NativeCalls {
   /**
    * Decides on a call whose JSON broke off, once what follows it is known: the finish, or another
    * block (then it was no length limit).
-   * @throws GatewayError upstream when it was no limit that cut it
+   * @throws GatewayError upstream when it was no limit that cut it, and the tool is the client's
    */
   decide(reason: FinishReason | undefined): NativeOutput {
     const open = this.#open;
     if (open === undefined) return NOTHING;
     this.#open = undefined;
     if (reason === 'length' || reason === 'context-overflow') return this.#flush();
-    if (open.text === undefined) throw this.#broken();
+    if (open.text === undefined) {
+      if (this.#runsHere) return this.#flush();
+      throw this.#broken();
+    }
     const stop = this.#held.findLast((event) => event.type === 'block-stop')!;
     return this.#instead(open.text, stop as StreamEvent & { readonly index: number });
   }
@@ -160,6 +167,10 @@ export class NativeCalls {
     return { events: [...delta, stop, ...others], repaired: this.#head!.name };
   }
 
+  get #runsHere(): boolean {
+    return this.#rules.tools.runsHere(this.#head!.name);
+  }
+
   #broken(): GatewayError {
     const { provider } = this.#rules;
     return new GatewayError(
@@ -173,7 +184,14 @@ export class NativeCalls {
 /** A call in a form in which the same call is always written the same. */
 export function callKey(name: string, input: string): string {
   const value = input.trim() === '' ? {} : jsonValue(input);
-  return `${name} ${value === undefined ? input : JSON.stringify(sorted(value))}`;
+  if (value === undefined) return `${name} ${input}`;
+  try {
+    return `${name} ${JSON.stringify(sorted(value))}`;
+  } catch (thrown) {
+    // Nested deeper than the stack: known by its text alone.
+    if (thrown instanceof RangeError) return `${name} ${input}`;
+    throw thrown;
+  }
 }
 
 function sorted(value: Json): Json {

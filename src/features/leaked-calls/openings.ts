@@ -2,8 +2,10 @@
 
 import type { Opener } from './block.ts';
 import { JSON_OPENINGS, matchOpening } from './calls-in-json.ts';
+import type { CodeMask } from './code-mask.ts';
 import type { Lexicon } from './grammar.ts';
 import { attribute, type Lexeme, lex } from './lex.ts';
+import type { TextOut } from './text-out.ts';
 import type { ToolIndex } from './tool-index.ts';
 
 export interface Place {
@@ -81,6 +83,10 @@ function tagAt(lexeme: Lexeme, place: Place): Found {
 const NAME = /[\w.:/-]{0,128}/y;
 
 function jsonAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
+  // Behind the bracket of all of them: a quotation mark, a brace, whitespace.
+  const next = text.charCodeAt(at + 1);
+  if (next > 0x22 && next !== 0x7b && next < 0x80) return undefined;
+  if (next === 0x7b && text.charCodeAt(at) === 0x7b) return undefined;
   let partial = false;
   for (const opening of JSON_OPENINGS) {
     if (opening.kind === 'result' ? !rules.results : !rules.json) continue;
@@ -109,4 +115,18 @@ function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): 
   if (at + whole.length === text.length && bracket === undefined) return 'partial';
   if (bracket === undefined || tools.resolve(name) === undefined) return undefined;
   return { type: 'opener', opener: { type: 'python' } };
+}
+
+/** The sentence goes on: a word or a comma stands before the place. */
+const GOES_ON = /(?:[\p{L}\p{N},;、，；–—-])$/u;
+
+/**
+ * Is this a place where markup is shown and not used: within a sentence, in a list, in a table, in
+ * indented code? A call stands on a line of its own, or right behind what was said.
+ */
+export function standsAmongWords(mask: CodeMask, out: TextOut): boolean {
+  if (mask.listed) return true;
+  if (mask.lineStart) return mask.indented && (out.spoken || !out.isBlank);
+  if (mask.previous !== 0x20 && mask.previous !== 0x09) return false;
+  return GOES_ON.test(out.words.trimEnd().slice(-2));
 }

@@ -67,7 +67,7 @@ class Reader {
     if (char === '[') return this.list(']');
     if (char === '(') return this.list(')');
     if (char === '"' || char === "'") return this.string(char);
-    const number = this.word(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y);
+    const number = this.word(/[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?/y);
     if (number !== undefined) {
       const value = Number(number);
       return Number.isFinite(value) ? value : this.fail();

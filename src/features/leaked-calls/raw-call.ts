@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { memberOf, put } from '../../lib/json-members.ts';
 import { coerceValue, dialectOf, jsonValue } from './coerce-value.ts';
 import { pythonLiteral } from './python-literal.ts';
-import { repairJson } from './repair-json.ts';
+import type { Repairs } from './repair-json.ts';
 import type { KnownTool, ToolIndex } from './tool-index.ts';
 
 /** An element of M3's nested arguments. */
@@ -49,15 +49,29 @@ export const PARALLEL = /^(?:functions\.)?(?:multi_tool_use[._])?parallel$/;
  * The calls that a raw call stands for: one; several for OpenAI's `multi_tool_use.parallel`; none
  * where the tool is not one of the request, or the arguments cannot be told for certain.
  */
-export function buildCalls(raw: RawCall, tools: ToolIndex): readonly RecoveredCall[] {
+export function buildCalls(
+  raw: RawCall,
+  tools: ToolIndex,
+  repairs: Repairs,
+): readonly RecoveredCall[] {
+  try {
+    return callsOf(raw, tools, repairs);
+  } catch (thrown) {
+    // Arguments nested deeper than the stack.
+    if (thrown instanceof RangeError) return [];
+    throw thrown;
+  }
+}
+
+function callsOf(raw: RawCall, tools: ToolIndex, repairs: Repairs): readonly RecoveredCall[] {
   if (raw.malformed || raw.name === undefined) return [];
   const tool = tools.resolve(raw.name);
   if (tool === undefined) {
     if (!PARALLEL.test(raw.name.trim()) || raw.input.type === 'pairs') return [];
     const value = raw.input.type === 'json' ? jsonValue(raw.input.text) : raw.input.value;
-    return parallelCalls(value, raw.family)?.flatMap((each) => buildCalls(each, tools)) ?? [];
+    return parallelCalls(value, raw.family)?.flatMap((each) => callsOf(each, tools, repairs)) ?? [];
   }
-  const found = argumentsOf(raw, tool);
+  const found = argumentsOf(raw, tool, repairs);
   if (found === undefined) return [];
   const { text, repaired } = found;
   return [
@@ -91,7 +105,7 @@ interface Arguments {
   readonly repaired: boolean;
 }
 
-function argumentsOf(raw: RawCall, tool: KnownTool): Arguments | undefined {
+function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): Arguments | undefined {
   const { input, family } = raw;
   if (input.type === 'pairs') {
     const value = fromPairs(input.pairs, tool.schema, family);
@@ -108,7 +122,7 @@ function argumentsOf(raw: RawCall, tool: KnownTool): Arguments | undefined {
   }
   let repaired = false;
   if (value === undefined && text !== undefined) {
-    value = pythonLiteral(text) ?? repairJson(text);
+    value = pythonLiteral(text) ?? repairs.object(text);
     text = undefined;
     repaired = true;
   }

@@ -1,5 +1,6 @@
 /** Reads JSON and Python in a block: arguments, calls, and what may stand behind them. */
 
+import type { JsonObject } from '../../lib/json.ts';
 import { callsInJson } from './calls-in-json.ts';
 import { jsonValue } from './coerce-value.ts';
 import { BracketScan } from './json-scan.ts';
@@ -7,7 +8,6 @@ import { lex } from './lex.ts';
 import { pythonCalls, pythonLiteral } from './python-literal.ts';
 import type { RawCall } from './raw-call.ts';
 import { finishCall, lexHere, type Reading, settle, skipSpace } from './reading.ts';
-import { repairJson } from './repair-json.ts';
 
 /** Markup that stands behind JSON, never in it. */
 const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
@@ -57,7 +57,7 @@ function jsonEnds(b: Reading, text: string): void {
     settle(b, 'done');
     return;
   }
-  const value = jsonValue(text) ?? pythonLiteral(text) ?? repairJson(text);
+  const value = jsonValue(text) ?? pythonLiteral(text) ?? repaired(b, text);
   const calls = callsInJson(value, b.family);
   if (calls === undefined && !b.committed) {
     settle(b, 'fail');
@@ -74,6 +74,13 @@ function jsonEnds(b: Reading, text: string): void {
   if (b.boxed && b.family === 'mistral') settle(b, 'done');
 }
 
+function repaired(b: Reading, text: string): JsonObject | undefined {
+  const { refused } = b.repairs;
+  const value = b.repairs.object(text);
+  if (b.repairs.refused > refused) b.unreadable = true;
+  return value;
+}
+
 /** The text ended within JSON: a closer inside an unclosed string may have been swallowed. */
 export function salvage(b: Reading): void {
   const text = b.parts.join('');
@@ -82,7 +89,7 @@ export function salvage(b: Reading): void {
     if (found === undefined || found === 'partial' || !found.closing) continue;
     const { role } = found.word;
     if (role !== 'call' && role !== 'wrap' && role !== 'box') continue;
-    const value = repairJson(text.slice(0, at).trim());
+    const value = repaired(b, text.slice(0, at).trim());
     if (value === undefined) return;
     if (b.call !== undefined) {
       b.call.json = JSON.stringify(value);

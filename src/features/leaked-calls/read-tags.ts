@@ -176,11 +176,15 @@ export function closeValue(b: Reading, text: string): void {
   b.call!.pairs.push({ key, text: value, as });
 }
 
+/** Arguments nested deeper than this are none. */
+const DEEPEST_TREE = 100;
+
 /** M3: a key's tag opens or closes. */
 function applyNode(b: Reading, lexeme: Lexeme): void {
   b.call ??= newCall(undefined);
   const { word, closing } = lexeme;
   if (!closing) {
+    if (b.tree.length >= DEEPEST_TREE) b.call.malformed = true;
     b.tree.push({ name: word.word, children: [], text: '' });
     b.state = 'tree';
     return;

@@ -7,6 +7,10 @@ import { finishCall, lexHere, MOST_JUNK, type Reading, settle, skipSpace } from 
 
 /** A tag with another kind of key is part of the value it stands in. */
 const PLAUSIBLE_KEY = /^[\w.$-]+$/;
+/** Longer whitespace stands between no two tags of a call. */
+const LONGEST_GAP = 400;
+/** Longer runs of backticks, or names of languages, are no fence. */
+const LONGEST_FENCE = 40;
 
 export function readBody(b: Reading): boolean {
   const code = skipSpace(b);
@@ -56,7 +60,7 @@ function readFence(b: Reading): boolean {
   const fence = /`+(?:[A-Za-z]*)/y;
   fence.lastIndex = b.at;
   const end = b.at + fence.exec(b.text)![0].length;
-  if (end === b.text.length && !b.final) return false;
+  if (end === b.text.length && end - b.at < LONGEST_FENCE && !b.final) return false;
   b.at = end;
   return true;
 }
@@ -105,7 +109,7 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
   if (open.word.setting === 'xtml' || setting === 'bars') return 'no';
   // DSML opened and plain tags close: only where markup goes on, else it is text that has tags in it.
   let next = found.end;
-  while (/\s/.test(b.text[next] ?? '')) next++;
+  while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
   if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';
   const behind = lexHere(b, next);
   if (behind === 'partial' && !b.final) return 'wait';

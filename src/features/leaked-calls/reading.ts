@@ -4,6 +4,7 @@ import type { Lexicon } from './grammar.ts';
 import type { BracketScan } from './json-scan.ts';
 import { type Lexeme, lex } from './lex.ts';
 import type { Pair, RawCall, TreeNode } from './raw-call.ts';
+import type { Repairs } from './repair-json.ts';
 
 /** `fail`: it is no leak after all, the text stays; `done`: see `calls`, `rest` goes on as text. */
 export type BlockState = 'more' | 'done' | 'fail';
@@ -43,11 +44,17 @@ export interface OpenValue {
   readonly as: 'string' | 'json' | 'schema';
 }
 
+/** What a block has to know of the request and of the reply around it. */
+export interface BlockRules {
+  /** Is this the name of one of the request's tools? */
+  readonly isTool: (name: string) => boolean;
+  readonly repairs: Repairs;
+}
+
 /** The one mutable record of a block; every reader moves `at` on and says what comes next in `state`. */
-export interface Reading {
+export interface Reading extends BlockRules {
   readonly opener: Opener;
   readonly lexicon: Lexicon;
-  readonly isTool: (name: string) => boolean;
   readonly calls: RawCall[];
   family: string;
   /** So much of a grammar has been seen that what follows is markup, recovered or not. */
@@ -79,6 +86,8 @@ export interface Reading {
   junk: number;
   /** They stood in a call's name: what follows is none of its arguments. */
   spoiled: boolean;
+  /** Its JSON is too broken to be read at a bearable cost. */
+  unreadable: boolean;
 }
 
 /** Text that belongs to no grammar: more than this, and the block is given up. */

@@ -1,83 +1,64 @@
 /** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
 
 import { Block, type BlockState, type Opener } from './block.ts';
+import { leakIn } from './block-leak.ts';
+import { beginsOpener, familyOf, isLoneOpener } from './broken-off.ts';
+import {
+  type Channel,
+  isBlank,
+  isCall,
+  type Leak,
+  leakOf,
+  leftInText,
+  MOST_HELD,
+  type Piece,
+  Run,
+} from './call-run.ts';
+import { type Closer, closerIs } from './closers.ts';
 import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
-import type { Lexicon } from './grammar.ts';
 import type { Lexeme } from './lex.ts';
-import { type Found, type OpeningRules, openingAt } from './openings.ts';
-import { buildCalls, type RecoveredCall } from './raw-call.ts';
-
-export type Channel = 'text' | 'reasoning';
-
-/** Text that takes the place of what was held. */
-export interface Segment {
-  readonly channel: Channel;
-  readonly text: string;
-}
-
-export interface Leak {
-  readonly family: string;
-  /** left: given up, the markup stays in the text. */
-  readonly outcome: 'recovered' | 'removed' | 'left';
-  readonly calls: readonly RecoveredCall[];
-  /** The reply broke off within it. */
-  readonly truncated: boolean;
-  /** The name that was called, where it is none of the request's tools. */
-  readonly unknown?: string;
-}
-
-/**
- * `same`: everything that was held may pass as it came; `held`: it has to wait; `changed`: the segments
- * take its place.
- */
-export type Verdict = 'same' | 'held' | 'changed';
-
-export interface ScanRules extends OpeningRules {
-  /** Every word of the families in force; `lexicon` holds those that may begin a leak. */
-  readonly all: Lexicon;
-  /** The block's text is thinking until `</think>`, whose opener stood in the prompt. */
-  readonly unopened: boolean;
-}
+import { type Found, openingAt, standsAmongWords } from './openings.ts';
+import type { ScanRules, Verdict } from './scan-rules.ts';
+import { endsInSpace, type Segment, TextOut } from './text-out.ts';
 
 /** A reply with more false starts than this is about markup: no more is looked for. */
 const MOST_FAILURES = 64;
-/** More text than this does not wait for the whitespace at its end. */
-const MOST_SPACE = 1000;
-
+/** So many characters of false starts are read twice. */
+const MOST_REREAD = 1024 * 1024;
 /** As it is at the beginning of every block; never pushed. */
 const UNTOUCHED = new CodeMask();
 
+/** Text to be read on. `past`: nothing begins at its first character. */
+interface Rest {
+  readonly text: string;
+  readonly past: boolean;
+}
+
 export class TextScanner {
-  /** To be emitted, oldest first; the caller empties it. */
-  segments: Segment[] = [];
   /** Found, oldest first; the caller empties it. */
   leaks: Leak[] = [];
-
+  readonly #out: TextOut;
   readonly #rules: ScanRules;
   readonly #base: Channel;
-  readonly #mask = new CodeMask();
+  readonly #first: boolean;
+  #mask = new CodeMask();
   #channel: Channel;
   /** A tag of the text's own switched the channel. */
   #switched = false;
   #hasSwitched = false;
   #block: Block | undefined;
   #opener: Opener | undefined;
+  /** The block stands where nobody calls. */
+  #amongWords = false;
   /** The block's text as it came, should it turn out to be none. */
   #raw: string[] = [];
+  #rawSize = 0;
+  #run: Run | undefined;
   /** Text from a place on where a leak may begin. */
   #pending = '';
-  /** Text that is no leak and has not been let go. */
-  #clear = '';
-  /** What was held is no longer what came: segments take its place. */
-  #dirty = false;
-  /** Whitespace at the end of what was emitted in place of what came. */
-  #space = '';
-  #cut = false;
-  /** Something was said before in the reply; in this channel of this block. */
-  #spoken: boolean;
-  #said = false;
   #behindBlock = false;
   #failures = 0;
+  #reread = 0;
   #unopened: boolean;
 
   /** @param first nothing was said before in this reply */
@@ -85,34 +66,46 @@ export class TextScanner {
     this.#rules = rules;
     this.#base = channel;
     this.#channel = channel;
-    this.#spoken = !first || channel === 'reasoning';
+    this.#first = first && channel === 'text';
+    this.#out = new TextOut(!first || channel === 'reasoning');
     this.#unopened = rules.unopened && first && channel === 'text';
+  }
+
+  /** To be emitted, oldest first. */
+  takeSegments(): readonly Segment[] {
+    return this.#out.take();
   }
 
   push(text: string): Verdict {
     const block = this.#block;
     if (block !== undefined) {
       this.#raw.push(text);
+      this.#rawSize += text.length;
       const state = block.push(text);
-      if (state === 'more') this.#release();
-      else this.#settle(state);
+      if (state === 'more' && this.#rawSize > MOST_HELD) this.#tooLong();
+      else if (state === 'more') this.#release();
+      else this.#settleAll(state, false);
       return this.#verdict();
     }
-    if (this.#pending === '' && this.#clear === '' && !this.#dirty) {
+    if (
+      this.#run === undefined &&
+      this.#pending === '' &&
+      this.#out.clear === '' &&
+      !this.#out.dirty
+    ) {
       const at = this.#mask.advance(text, 0, false);
       if (at === text.length && !this.#holds(text)) {
-        this.#spoken = true;
-        this.#said = true;
+        this.#out.passed(text);
         this.#behindBlock = false;
         return 'same';
       }
-      if (at < text.length) this.#flow(text, at, false);
+      if (at < text.length) this.#flow(text, at, false, false);
       else this.#approve(text);
       return this.#verdict();
     }
     const buffer = this.#pending + text;
     this.#pending = '';
-    this.#flow(buffer, 0, false);
+    this.#flow(buffer, 0, false, false);
     return this.#verdict();
   }
 
@@ -136,27 +129,58 @@ export class TextScanner {
   }
 
   get #busy(): boolean {
-    if (this.#block !== undefined || this.#pending !== '' || this.#clear !== '') return true;
-    return this.#dirty || this.#unopened;
+    if (this.#block !== undefined || this.#run !== undefined) return true;
+    return this.#pending !== '' || this.#out.clear !== '' || this.#out.dirty || this.#unopened;
   }
 
-  /** The block ends here. */
+  /** Words have come that are no part of a call. */
+  get hasWords(): boolean {
+    return this.#out.said || !this.#out.isBlank;
+  }
+
+  /** The block ends here. `open`: {@link decide} has to be asked. */
   finish(): Verdict {
     while (this.#block !== undefined || this.#pending !== '') {
       if (this.#block !== undefined) {
-        this.#settle(this.#block.finish(), true);
+        this.#settleAll(this.#block.finish(), true);
         continue;
       }
       const pending = this.#pending;
       this.#pending = '';
       if (this.#isTail(pending)) {
-        this.#cutHere();
-        this.#leak('removed', [], familyOf(pending), true);
+        this.#add({ raw: pending, leak: leakOf(familyOf(pending), this.#channel, true) });
       } else this.#flow(pending, 0, true, true);
     }
-    if (!this.#dirty) return 'same';
-    this.#emit();
-    this.#space = '';
+    if (this.#run === undefined) return this.#end();
+    if (this.#run.tail !== '' && !this.#run.waits) {
+      this.#quote();
+      return this.#end();
+    }
+    return 'open';
+  }
+
+  /**
+   * Says what becomes of the calls with which the text ends. `stand`: nothing but calls follows them in
+   * the reply; else they are a quotation and stay in the text.
+   */
+  decide(stand: boolean): Verdict {
+    const run = this.#run;
+    if (run === undefined) return this.#end();
+    if (!stand) this.#quote();
+    else {
+      const last = run.pieces.findLastIndex(
+        ({ raw, leak }) => leak !== undefined && this.#rules.isQuotation(raw),
+      );
+      if (last >= 0) this.#quote(last + 1);
+      if (this.#run !== undefined) this.#take(this.#run);
+    }
+    return this.#end();
+  }
+
+  #end(): Verdict {
+    if (!this.#out.dirty) return 'same';
+    this.#out.emit(this.#channel);
+    this.#out.dropSpace();
     return 'changed';
   }
 
@@ -166,176 +190,265 @@ export class TextScanner {
   }
 
   /** Reads text that is in no block; the mask has read up to `at`. `past`: nothing begins there. */
-  #flow(buffer: string, at: number, past: boolean, final = false): void {
+  #flow(text: string, at: number, past: boolean, final: boolean): void {
+    let buffer = text;
+    /** What stands before it has been approved. */
     let from = 0;
     let i = at;
     let skip = past;
+    /** Up to here it is known whether there is anything but whitespace. */
+    let looked = 0;
+    let blank = true;
     for (;;) {
       i = this.#mask.advance(buffer, i, skip);
       skip = false;
-      const before = buffer.slice(from, i);
       if (i >= buffer.length) {
-        this.#approve(before);
+        this.#approve(buffer.slice(from));
         return;
       }
-      const found = this.#found(buffer, i, before);
-      if (found === 'partial' && !final) {
-        this.#approve(before);
+      blank &&= isBlank(buffer, looked, i);
+      looked = i;
+      const found = this.#found(buffer, i, blank);
+      skip = found === undefined || (found === 'partial' && final);
+      if (found === undefined || skip) continue;
+      if (found !== 'partial' && found.type === 'quoted') {
+        this.#mask.quoteLine();
+        skip = true;
+        continue;
+      }
+      if (found !== 'partial' && found.type === 'closer') {
+        const before = buffer.slice(from, i);
+        const is = this.#closerIs(found.lexeme, buffer, before, blank, final);
+        if (is === 'wait') {
+          this.#approve(before);
+          this.#pending = buffer.slice(i);
+          return;
+        }
+        if (is === 'text') {
+          skip = true;
+          continue;
+        }
+        const { end } = found.lexeme;
+        this.#closer(found.lexeme, before, buffer.slice(i, end), is);
+        from = i = looked = end;
+        blank = true;
+        this.#mask.jump();
+        continue;
+      }
+      // The text before it may end a run: then the place is read again, as the text's own mask sees it.
+      const wasRun = this.#run !== undefined;
+      this.#approve(buffer.slice(from, i));
+      from = i;
+      blank = true;
+      if (wasRun && this.#run === undefined) continue;
+      if (found === 'partial') {
         this.#pending = buffer.slice(i);
         return;
       }
-      if (found === undefined || found === 'partial') skip = true;
-      else if (found.type === 'quoted') {
-        this.#mask.quoteLine();
-        skip = true;
-      } else if (found.type === 'opener') {
-        this.#approve(before);
-        this.#openBlock(found.opener, buffer, i);
-        return;
-      } else if (this.#closer(found.lexeme, before)) {
-        from = found.lexeme.end;
-        i = from;
-        this.#mask.jump();
-      } else skip = true;
+      if (this.#run !== undefined && this.#run.tail !== '') {
+        this.#quote();
+        continue;
+      }
+      const rest = this.#openBlock(found.opener, buffer, i);
+      if (rest === undefined) return;
+      buffer = rest.text;
+      from = i = looked = 0;
+      skip = rest.past;
     }
   }
 
-  #found(buffer: string, at: number, before: string): Found {
-    if (this.#failures > MOST_FAILURES) return undefined;
+  #found(buffer: string, at: number, blank: boolean): Found {
+    if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
     const { previous, lineStart } = this.#mask;
-    const start = !this.#spoken && this.#clear.trim() === '' && before.trim() === '';
+    const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
     return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
   }
 
-  #openBlock(opener: Opener, buffer: string, at: number): void {
+  /** Text behind the block where it ends at once. */
+  #openBlock(opener: Opener, buffer: string, at: number): Rest | undefined {
     this.#opener = opener;
+    this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
     this.#raw = [buffer.slice(at)];
-    const block = new Block(
-      opener,
-      this.#rules.all,
-      (name) => this.#rules.tools.resolve(name) !== undefined,
-    );
+    this.#rawSize = buffer.length - at;
+    const block = new Block(opener, this.#rules.all, {
+      isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
+      repairs: this.#rules.repairs,
+    });
     this.#block = block;
     const rest = buffer.slice(opener.type === 'tag' ? opener.lexeme.end : at);
     const state = block.push(rest);
-    if (state === 'more') this.#release();
-    else this.#settle(state);
+    if (state !== 'more') return this.#settle(state, false);
+    this.#release();
+    return undefined;
   }
 
   /** The block is a leak, whatever comes of it: what stood before it may go. */
   #release(): void {
     if (!this.#block!.committed || this.#opener!.type !== 'tag') return;
-    if (this.#clear.trim() === '' && !this.#dirty) return;
-    this.#dirty = true;
-    this.#emit();
+    if (this.#amongWords || this.#run !== undefined) return;
+    if (this.#out.isBlank && !this.#out.dirty) return;
+    this.#out.dirty = true;
+    this.#out.emit(this.#channel);
   }
 
-  #settle(state: BlockState, final = false): void {
+  /** The block has become longer than anything that is kept: it is text. */
+  #tooLong(): void {
+    const { family } = this.#block!;
+    const raw = this.#raw.join('');
+    this.#block = undefined;
+    this.#raw = [];
+    this.#failures = MOST_FAILURES + 1;
+    if (this.#run !== undefined) this.#quote();
+    this.#stay(raw);
+    this.leaks.push(leftInText(leakOf(family, this.#channel), 'unreadable'));
+  }
+
+  #settleAll(state: BlockState, final: boolean): void {
+    const rest = this.#settle(state, final);
+    if (rest !== undefined) this.#flow(rest.text, 0, rest.past, final);
+  }
+
+  /** Text that is to be read on. */
+  #settle(state: BlockState, final: boolean): Rest | undefined {
     const block = this.#block!;
     const opener = this.#opener!;
+    const raw = this.#raw.join('');
     this.#block = undefined;
-    const raw = this.#raw;
     this.#raw = [];
     if (state === 'fail') {
-      if (final && !block.hasJunk && this.#isLoneOpener(opener, raw)) {
-        this.#cutHere();
-        this.#leak('removed', [], block.family, true);
-        return;
+      if (final && !block.hasJunk && !this.#amongWords && isLoneOpener(opener, raw)) {
+        this.#add({ raw, leak: leakOf(block.family, this.#channel, true) });
+        return undefined;
       }
       this.#failures++;
-      if (block.committed) this.#leak('left', [], block.family, false);
-      this.#flow(raw.join(''), 0, true, final);
-      return;
+      this.#reread += raw.length;
+      if (block.committed) this.leaks.push(leftInText(leakOf(block.family, this.#channel)));
+      if (this.#run !== undefined) this.#quote();
+      return { text: raw, past: true };
     }
-    const calls = block.calls.flatMap((call) => buildCalls(call, this.#rules.tools));
-    this.#cutHere();
-    if (block.channel !== undefined) this.#switch(block.channel, true);
-    else {
-      if (this.#switched && this.#base === 'text') this.#switch('text', false);
-      const unknown = block.calls.find(
-        ({ name }) => name && !this.#rules.tools.resolve(name),
-      )?.name;
-      const outcome = calls.length > 0 ? 'recovered' : 'removed';
-      this.#leak(outcome, calls, block.family, block.truncated, unknown);
+    // Some grammars read the whitespace behind a call to know that it is over: it belongs to what follows.
+    const markup = raw.slice(0, raw.length - block.rest.length).trimEnd();
+    const rest = raw.slice(markup.length);
+    const next = rest === '' ? undefined : { text: rest, past: false };
+    if (block.channel !== undefined) {
+      if (this.#run !== undefined) this.#quote();
+      if (this.#amongWords) {
+        this.#stay(markup);
+        return next;
+      }
+      this.#out.cut(this.#channel);
+      this.#switch(block.channel, true);
+      this.#behindBlock = true;
+      this.#mask.jump();
+      return next;
     }
+    const { leak, unreadable } = leakIn(block, this.#rules, this.#channel);
+    const isPair = block.isEmpty && this.#run === undefined && !this.#mask.lineStart;
+    if (this.#amongWords || unreadable || isPair) {
+      if (this.#run !== undefined) this.#quote();
+      this.#stay(markup);
+      if (unreadable) this.leaks.push(leftInText(leak, 'unreadable'));
+      else if (isCall(leak)) this.leaks.push(leftInText(leak, 'quoted'));
+      return next;
+    }
+    this.#add({ raw: markup, leak });
     this.#behindBlock = true;
+    return next;
+  }
+
+  /** One more piece of a run, or the first of one. */
+  #add(piece: Piece): void {
+    if (this.#run === undefined) {
+      const begins = this.#first && !this.#out.said && this.#out.isBlank;
+      this.#run = new Run(this.#mask.copy(), begins && this.#channel === 'text');
+    }
+    const fits = this.#run.add(piece);
     this.#mask.jump();
-    if (block.rest !== '') this.#flow(block.rest, 0, false, final);
+    if (!fits) this.#quote();
   }
 
-  #leak(
-    outcome: Leak['outcome'],
-    calls: readonly RecoveredCall[],
-    family: string,
-    truncated: boolean,
-    unknown?: string,
-  ): void {
-    this.leaks.push({ family, outcome, calls, truncated, ...(unknown ? { unknown } : {}) });
-  }
-
-  /** Nothing but the opener, where the reply ends: cut off, unless a sentence speaks of it. */
-  #isLoneOpener(opener: Opener, raw: readonly string[]): boolean {
-    if (opener.type !== 'tag') return false;
-    const text = raw.join('');
-    if (opener.lexeme.word.setting === 'bare') return text.includes('to=functions.');
-    return opener.lexeme.word.setting !== 'plain' || opener.lineStart;
-  }
-
-  /** The beginning of an opener, where the reply ends. */
-  #isTail(pending: string): boolean {
-    if (!/^[<[\]]/.test(pending)) return false;
-    if (/^<\/?[|｜]/.test(pending)) return pending.length >= 4 && !/^<[|｜](?:im|e)/.test(pending);
-    return pending.length >= 7 && this.#mask.lineStart;
-  }
-
-  /** A closer without its opener: swallowed behind a block, or where only models write it. */
-  #closer(lexeme: Lexeme, before: string): boolean {
-    const { role, setting, family } = lexeme.word;
-    const cut = () => {
-      this.#approve(before);
-      this.#cutHere();
-      return true;
-    };
-    if (role === 'channel') return this.#channelCloser(before, cut);
-    if (this.#switched && role === 'stop') {
-      cut();
-      this.#switch(this.#base, false);
-      return true;
+  /** The run is a quotation, up to the piece at `end`: it stays in the text, and so does what follows it. */
+  #quote(end?: number): void {
+    const run = this.#run!;
+    this.#run = undefined;
+    this.#mask = run.mask;
+    const pieces = end === undefined ? run.pieces : run.pieces.slice(0, end);
+    for (const { raw, leak, ends, gap } of pieces) {
+      if (ends) {
+        this.#out.cut(this.#channel);
+        this.#mask.jump();
+        this.#switch(this.#base, false);
+        continue;
+      }
+      this.#stay(raw, gap);
+      if (leak !== undefined && isCall(leak)) this.leaks.push(leftInText(leak, 'quoted'));
     }
-    if (this.#behindBlock && before.trim() === '') return cut();
-    if (role === 'stop' && this.#hasSwitched) return cut();
-    if (role === 'stop' || setting === 'plain') return false;
-    cut();
-    this.#leak('removed', [], family, false);
-    return true;
+    if (end !== undefined && end < run.pieces.length) {
+      const left = run.pieces.slice(end);
+      if (left.some(({ leak }) => leak !== undefined)) {
+        for (const piece of left) this.#add(piece);
+        this.#run!.tail = run.tail;
+        return;
+      }
+      for (const { raw, gap } of left) this.#stay(raw, gap);
+    }
+    if (run.tail !== '') this.#stay(run.tail, true);
   }
 
-  #channelCloser(before: string, cut: () => boolean): boolean {
-    if (this.#switched) {
-      cut();
-      this.#switch(this.#base, false);
-      return true;
-    }
-    if (this.#base === 'reasoning') return false;
-    if (this.#behindBlock && before.trim() === '') return cut();
-    // `a </think> b` and `<think>a</think>` within a text speak of the tag.
-    if (this.#spoken) {
-      if (!this.#mask.lineStart) return false;
-      cut();
-      this.#leak('removed', [], 'think-tags', false);
-      return true;
-    }
-    const thought = this.#clear + before;
-    if (this.#mask.previous === 0x20 || thought.includes('<think')) return false;
-    // Everything so far was thinking whose opener stood in the prompt.
+  /** Markup, or `words` around it, that have been looked at and stay in the text. */
+  #stay(text: string, words = false): void {
+    // Fences and quotation marks within markup are its own.
+    if (words) this.#mask.read(text);
+    else this.#mask.jump();
+    this.#keep(text);
+  }
+
+  /** The run consists of calls: they are taken out. */
+  #take(run: Run): void {
+    this.#run = undefined;
+    this.#out.cut(this.#channel);
+    for (const { leak } of run.pieces) if (leak !== undefined) this.leaks.push(leak);
+    const ended = run.pieces.some(({ ends }) => ends);
+    if (ended || (this.#switched && this.#base === 'text')) this.#switch(this.#base, false);
+    if (run.tail === '') return;
+    this.#keep(run.pieces.at(-1)!.raw);
+    this.#keep(run.tail);
+  }
+
+  /** A closer without its opener, acted on. `before`: the text between the last markup and it. */
+  #closer(lexeme: Lexeme, before: string, raw: string, is: Closer): void {
+    if (is === 'text' || is === 'wait') return;
+    if (is === 'thinking') this.#channel = 'reasoning';
     this.#approve(before);
-    this.#dirty = true;
-    this.#channel = 'reasoning';
-    this.#emit();
-    this.#unopened = false;
-    this.#cut = true;
-    this.#switch('text', false);
-    return true;
+    if (is === 'piece' || is === 'last') this.#add(is === 'last' ? { raw, ends: true } : { raw });
+    else if (is === 'stray') {
+      // It counts where the reply ends; what follows it makes it text.
+      if (standsAmongWords(this.#mask, this.#out)) this.#stay(raw);
+      else this.#add({ raw, leak: leakOf(lexeme.word.family, this.#channel) });
+    } else this.#out.cut(this.#channel);
+    if (is === 'back') this.#switch(this.#base, false);
+    if (is === 'lone') this.leaks.push(leakOf('think-tags', this.#channel));
+    if (is === 'thinking') {
+      this.#unopened = false;
+      this.#switch('text', false);
+    }
+  }
+
+  #closerIs(lexeme: Lexeme, text: string, before: string, blank: boolean, final: boolean): Closer {
+    return closerIs(lexeme, {
+      run: this.#run,
+      base: this.#base,
+      switched: this.#switched,
+      hasSwitched: this.#hasSwitched,
+      behindBlock: this.#behindBlock,
+      out: this.#out,
+      mask: this.#mask,
+      before,
+      blank,
+      atEnd: lexeme.end === text.length,
+      next: text.charCodeAt(lexeme.end),
+      final,
+    });
   }
 
   /** Another channel begins; the whitespace between the two is nobody's. */
@@ -343,73 +456,45 @@ export class TextScanner {
     this.#channel = channel;
     this.#switched = byTag;
     this.#hasSwitched ||= byTag;
-    this.#space = '';
-    this.#said = false;
+    this.#out.begin();
   }
 
+  /** Text that the mask has read, and that is no markup. */
   #approve(text: string): void {
     if (text === '') return;
-    this.#clear += text;
-    if (this.#behindBlock && text.trim() !== '') this.#behindBlock = false;
+    if (this.#run === undefined) this.#keep(text);
+    else if (!this.#run.follow(text)) this.#quote();
   }
 
-  /** Something was taken out here. */
-  #cutHere(): void {
-    this.#dirty = true;
-    this.#emit();
-    this.#cut = true;
+  /** Text that stays, behind what is clear. */
+  #keep(text: string): void {
+    if (this.#out.keep(text)) this.#behindBlock = false;
   }
 
   #verdict(): Verdict {
-    if (this.#dirty) {
+    if (this.#out.dirty) {
       if (this.#block === undefined) {
-        this.#emit();
-        if (this.#pending === '' && this.#space === '' && !this.#cut) this.#dirty = false;
+        this.#out.emit(this.#channel);
+        const waits = this.#pending !== '' || this.#run !== undefined;
+        if (!waits && this.#out.settled) this.#out.dirty = false;
       }
       return 'changed';
     }
-    if (this.#block !== undefined || this.#pending !== '' || this.#holds(this.#clear))
-      return 'held';
-    if (this.#clear !== '') {
-      this.#spoken = true;
-      this.#said = true;
-      this.#clear = '';
-    }
+    const waits = this.#block !== undefined || this.#run !== undefined || this.#pending !== '';
+    if (waits || this.#holds(this.#out.clear)) return 'held';
+    this.#out.passedAll();
     return 'same';
   }
 
   /** Whitespace waits for what comes behind it: in front of a call it is dropped. */
   #holds(text: string): boolean {
     if (this.#unopened) return true;
-    const last = text.charCodeAt(text.length - 1);
-    if (last > 0x20 || text.length > MOST_SPACE) return false;
-    return last === 0x0a || text.trim() === '';
+    return endsInSpace(text);
   }
 
-  /** Lets the clear text go in place of what came, its end's whitespace kept back. */
-  #emit(): void {
-    const text = this.#clear;
-    this.#clear = '';
-    const body = text.trim();
-    if (body === '') {
-      if (!this.#cut || this.#space === '') this.#space += text;
-      return;
-    }
-    const end = text.trimEnd();
-    const lead = text.slice(0, text.length - text.trimStart().length);
-    const gap = this.#cut ? this.#space || lead : this.#space + lead;
-    const lone = this.#cut && !this.#said;
-    this.segments.push({ channel: this.#channel, text: (lone ? '' : gap) + end.trimStart() });
-    this.#space = text.slice(end.length);
-    this.#cut = false;
-    this.#spoken = true;
-    this.#said = true;
+  /** The beginning of an opener, where the reply ends. */
+  #isTail(pending: string): boolean {
+    if (this.#run === undefined && standsAmongWords(this.#mask, this.#out)) return false;
+    return beginsOpener(pending, this.#mask.lineStart);
   }
-}
-
-function familyOf(pending: string): string {
-  if (pending.includes('DSML')) return 'dsml';
-  if (pending.startsWith(']')) return 'minimax-m3';
-  if (pending.startsWith('[')) return 'mistral';
-  return /[｜▁]/.test(pending) ? 'deepseek' : 'unknown';
 }

@@ -17,6 +17,8 @@ export interface ToolIndex {
   readonly size: number;
   /** The tool that a leaked name means, or undefined. */
   resolve(spelled: string): KnownTool | undefined;
+  /** A call of this name is run by the gateway itself. */
+  runsHere(name: string): boolean;
 }
 
 const NO_SCHEMA: JsonObject = {};
@@ -36,8 +38,14 @@ export function toolIndex(tools: readonly Tool[]): ToolIndex {
       const bare = name.replace(/^functions?[.:/]/, '').replace(/:\d+$/, '');
       return find(name) ?? find(bare) ?? find(bare.slice(bare.lastIndexOf('.') + 1));
     },
+    runsHere: (name) =>
+      tools.some((tool) => tool.type === 'function' && tool.runsHere?.includes(name) === true) &&
+      // A client's own tool keeps its name.
+      !tools.some((tool) => tool.type !== 'hosted' && tool.name === name && !isOurs(tool)),
   };
 }
+
+const isOurs = (tool: Tool) => tool.type === 'function' && tool.runsHere !== undefined;
 
 type Find = (name: string) => KnownTool | undefined;
 

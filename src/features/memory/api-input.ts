@@ -1,12 +1,13 @@
 /** Reads what clients of the memory API send: bodies, JSON lines, query parameters; errors name the field. */
 
 import type { TSchema } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
+import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../conversation/memory.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, tryParse } from '../../lib/json.ts';
 import {
+  eventChange,
   MOST_AT_ONCE,
   MOST_RECALLED,
   type NewEventBody,
@@ -14,6 +15,7 @@ import {
   newEvents,
   recall,
 } from './api-schemas.ts';
+import type { EventChange } from './base.ts';
 import type { ListQuery } from './page-store.ts';
 
 export type GivenEvent = NewMemoryEvent & { readonly id?: string };
@@ -40,11 +42,51 @@ function checked(schema: TSchema, value: Json, at: string): void {
     .replace(/^\./, '');
   const param = [at, path].filter((part) => part !== '').join('.');
   throw invalid(
-    param === ''
+    param === '' || first === undefined
       ? 'The body must be a JSON object.'
-      : `'${param}' does not fit: ${first?.message}.`,
-    param || undefined,
+      : `'${shown(param)}' ${wanted(first)}`,
+    param === '' ? undefined : shown(param),
   );
+}
+
+/** Names of fields are the client's, of any length. */
+const shown = (param: string) => (param.length <= 100 ? param : `${param.slice(0, 100)}…`);
+
+/** What a field must be, in words. */
+function wanted({ type, schema }: ValueError): string {
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return `is missing.${schema.description === undefined ? '' : ` ${schema.description}`}`;
+    case ValueErrorType.ObjectAdditionalProperties:
+      return `is not a field here. Known are: ${Object.keys(schema.properties).join(', ')}.`;
+    case ValueErrorType.StringMinLength:
+    case ValueErrorType.ArrayMinItems:
+      return 'must not be empty.';
+    case ValueErrorType.StringPattern:
+      return 'must be mem_ and up to 64 of 0-9a-z.';
+    case ValueErrorType.String:
+      return 'must be text (a JSON string).';
+    case ValueErrorType.Number:
+      return 'must be a number.';
+    case ValueErrorType.Integer:
+      return 'must be a whole number.';
+    case ValueErrorType.NumberMinimum:
+    case ValueErrorType.IntegerMinimum:
+      return `must be at least ${schema.minimum}.`;
+    case ValueErrorType.NumberMaximum:
+    case ValueErrorType.IntegerMaximum:
+      return `must be at most ${schema.maximum}.`;
+    case ValueErrorType.Array:
+      return 'must be a list.';
+    case ValueErrorType.ArrayMaxItems:
+      return `has more than ${schema.maxItems} entries.`;
+    case ValueErrorType.Object:
+      return 'must be an object.';
+    case ValueErrorType.Union:
+      return 'must be milliseconds since 1970 or an ISO 8601 time.';
+    default:
+      return `is not as it must be. ${schema.description ?? ''}`.trim();
+  }
 }
 
 function eventOf({ time, ...event }: NewEventBody, at: string): GivenEvent {
@@ -99,6 +141,14 @@ export function* readLines(body: Uint8Array): Generator<GivenLine> {
   }
 }
 
+/** The fields of an event that are to be changed. */
+export function readChange(body: Uint8Array): EventChange {
+  const value = parsed(body);
+  checked(eventChange, value, '');
+  if (Object.keys(value as object).length === 0) throw invalid('Nothing is to be changed.', 'text');
+  return eventOf(value as unknown as NewEventBody, '');
+}
+
 export function readRecall(body: Uint8Array): RecallQuery {
   const value = parsed(body);
   if (isObject(value) && typeof value.limit === 'number' && value.limit > MOST_RECALLED) {
@@ -127,6 +177,18 @@ export function readList(search: URLSearchParams): ListQuery {
     tag: given('tag'),
     cursor: given('cursor'),
   };
+}
+
+const SPACES = 100;
+const MOST_SPACES = 1000;
+
+/** Of the list of spaces. */
+export function readSpaces(search: URLSearchParams): { after: string; limit: number } {
+  const limit = Number(search.get('limit') ?? SPACES);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_SPACES) {
+    throw invalid(`'limit' is a whole number from 1 to ${MOST_SPACES}.`, 'limit');
+  }
+  return { after: search.get('after') ?? '', limit };
 }
 
 function timeOf(given: string | undefined, name: string): number | undefined {

@@ -34,6 +34,12 @@ export const newEvent = Type.Object(
 );
 export type NewEventBody = Static<typeof newEvent>;
 
+export const eventChange = Type.Partial(Type.Omit(newEvent, ['id']), {
+  ...closed,
+  $id: 'EventChange',
+  description: 'The fields that change; the others stay.',
+});
+
 /** Events of one JSON body; an import has no such limit. */
 export const MOST_AT_ONCE = 1000;
 
@@ -78,6 +84,17 @@ export const eventList = Type.Object(
   { ...closed, $id: 'EventList' },
 );
 
+export const spaceList = Type.Object(
+  {
+    spaces: Type.Array(Type.Object({ space: Type.String(), events: Type.Integer() }, closed), {
+      description: 'Those that the key may use, by name.',
+    }),
+    next_after: Type.Union([Type.String(), Type.Null()], {
+      description: 'The next page stands behind this name; null on the last one.',
+    }),
+  },
+  { ...closed, $id: 'SpaceList' },
+);
 export const MOST_RECALLED = 100;
 
 export const recall = Type.Object(

@@ -20,6 +20,15 @@ export interface MemoryWatch {
   embeddingsFailed(message: string): void;
 }
 
+export type EventChange = Partial<
+  Pick<MemoryEvent, 'text' | 'time' | 'source' | 'tags' | 'importance'>
+>;
+
+export interface SpaceCount {
+  readonly space: string;
+  readonly events: number;
+}
+
 /** Events one by one: only where they are kept here. */
 export interface EventBook {
   /**
@@ -32,6 +41,24 @@ export interface EventBook {
     /** How the client calls an event of them by its place: `events[3]`; '' for one alone. */
     called: (place: number) => string,
   ): readonly (readonly [MemoryEvent, boolean])[];
+  /**
+   * The same in steps, between which others have their turn: long texts take a while. What was added is
+   * taken back where a later step fails.
+   */
+  addInSteps(
+    space: string,
+    events: readonly (NewMemoryEvent & { readonly id?: string })[],
+    called: (place: number) => string,
+  ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
+  /**
+   * An event with some of its fields changed; undefined where the space has none of this id.
+   * @throws GatewayError that names the field or the limit
+   */
+  change(space: string, id: string, fields: EventChange): MemoryEvent | undefined;
+  /** Resolves when what was captured so far is in. */
+  settled(): Promise<void>;
+  /** Spaces that have events, by name, behind `after`. */
+  spaces(after: string, limit: number): readonly SpaceCount[];
   get(space: string, id: string): MemoryEvent | undefined;
   list(space: string, query: ListQuery): Page;
   remove(space: string, id: string): boolean;

@@ -16,6 +16,8 @@ export interface CaptureLimits {
   readonly bytes: number;
   /** Items written at a time. */
   readonly batch: number;
+  /** Their size together, but for one that is larger alone. */
+  readonly batchBytes: number;
   /** Milliseconds between the first item and its batch, and before another try. */
   readonly flushAfter: number;
   readonly retryAfter: number;
@@ -27,6 +29,8 @@ export interface CaptureQueue<T> {
   remove(which: (item: T) => boolean): Promise<number>;
   /** Writes what waits, as far as `write` does so at once. */
   flushNow(): void;
+  /** The same in steps, between which others have their turn. */
+  settle(): Promise<void>;
   /** Resolves when all that waits has been tried once. */
   flush(): Promise<void>;
   /** The last try; what fails now is lost and told as dropped. */
@@ -38,6 +42,7 @@ const LIMITS: CaptureLimits = {
   items: 5000,
   bytes: 8 * 2 ** 20,
   batch: 200,
+  batchBytes: 40_000,
   flushAfter: 50,
   retryAfter: 1000,
 };
@@ -62,13 +67,22 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
   const leave = (items: readonly T[]) => {
     const gone = new Set(items);
     waiting = waiting.filter((item) => !gone.has(item));
-    bytes = waiting.reduce((sum, item) => sum + sizeOf(item), 0);
+    for (const item of gone) bytes -= sizeOf(item);
   };
+
+  function first(): readonly T[] {
+    let count = 0;
+    for (let size = 0; count < Math.min(limits.batch, waiting.length); count++) {
+      size += sizeOf(waiting[count]!);
+      if (size > limits.batchBytes && count > 0) break;
+    }
+    return waiting.slice(0, count);
+  }
 
   /** Writes one batch; false when it did not work or is still under way. */
   function step(): boolean {
     if (underWay !== undefined || waiting.length === 0) return false;
-    const batch = waiting.slice(0, limits.batch);
+    const batch = first();
     try {
       const writing = write(batch);
       if (writing === undefined) {
@@ -105,6 +119,10 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
       await underWay;
     }
   };
+  const settle = async () => {
+    while (step()) await new Promise((resolve) => setImmediate(resolve));
+    await underWay;
+  };
 
   return {
     add(items) {
@@ -127,6 +145,7 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
       return gone.length;
     },
     flushNow,
+    settle,
     flush,
     async close() {
       await flush();

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../conversation/memory.ts';
+import { instant } from '../../lib/instant.ts';
 import { type Json, tryParse } from '../../lib/json.ts';
 import { readUpTo } from '../../lib/read-up-to.ts';
 import type { MemoryBase, MemoryWatch } from './base.ts';
@@ -34,6 +35,8 @@ interface Waiting {
 
 const ANSWER_BYTES = 2 * 2 ** 20;
 const TRIES = 5;
+/** How long erasures are remembered, in milliseconds: longer than any turn takes. */
+const ERASURES_KEPT = 3_600_000;
 
 export function externalMemory(options: ExternalOptions): MemoryBase {
   const { watch, limits, now = Date.now } = options;
@@ -85,6 +88,10 @@ export function externalMemory(options: ExternalOptions): MemoryBase {
     return bytes.length === 0 ? undefined : tryParse(new TextDecoder().decode(bytes));
   }
 
+  /** When spaces were erased here; a turn that began before must not bring its space back. */
+  const erased = new Map<string, number>();
+  const isErased = (space: string, began: number) => (erased.get(space) ?? 0) >= began;
+
   const queue = captureQueue<Waiting>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
     onDropped: (count) => watch.captured('dropped', count),
@@ -132,13 +139,17 @@ export function externalMemory(options: ExternalOptions): MemoryBase {
         watch.recalled(ok ? 'external' : 'failed', performance.now() - began);
       }
     },
-    async capture(space, events) {
+    async capture(space, events, began = instant()) {
       checkSpace(space);
+      if (isErased(space, began)) return watch.captured('erased', events.length);
       const fit = events.flatMap((event) => fitted(event, limits, now()) ?? []);
       queue.add(fit.map((event) => ({ space, event, tries: 0 })));
     },
     async erase(space) {
       checkSpace(space);
+      const now = instant();
+      for (const [one, at] of erased) if (at < now - ERASURES_KEPT) erased.delete(one);
+      erased.set(space, now);
       await queue.remove((one) => one.space === space);
       await call(options.url, 'DELETE', { space });
       return undefined;

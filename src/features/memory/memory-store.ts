@@ -38,11 +38,11 @@ END;
 CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 ${WORDS_SCHEMA}${VECTORS_SCHEMA}`;
 
-/** Events of a conversation that were taken in at a time (ms since 1970, with fractions). */
+/** Events of a turn that began at a time (ms since 1970, with fractions). */
 export interface Captured {
   readonly space: string;
   readonly event: CheckedEvent;
-  readonly accepted: number;
+  readonly began: number;
 }
 
 export interface Space {
@@ -77,6 +77,13 @@ export interface MemoryStore {
   get(space: string, id: string): MemoryEvent | undefined;
   list(space: string, query: ListQuery): Page;
   remove(space: string, id: string): boolean;
+  /** Puts an event in the place of the one of its id, its words and vectors made anew. @throws GatewayError */
+  change(space: string, event: CheckedEvent & { readonly id: string }): MemoryEvent;
+  /** By name, those behind `after`. */
+  spaces(
+    after: string,
+    limit: number,
+  ): readonly { readonly space: string; readonly events: number }[];
   /** Events of a space by their rows, in no order; rows of other spaces are left out. */
   rows(space: Space, rows: readonly number[]): readonly (MemoryEvent & { readonly row: number })[];
   /** From now on nobody finds the space; {@link sweep} removes it. How many events it had. */
@@ -113,6 +120,9 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
   const vectors = vectorStore(db);
   const spaceOf = of<Space, [string]>(
     'SELECT id, events, bytes, length FROM spaces WHERE name = ?',
+  );
+  const namedSpaces = of<{ space: string; events: number }, [string, number]>(
+    'SELECT name AS space, events FROM spaces WHERE name > ? AND events > 0 ORDER BY name LIMIT ?',
   );
   const newSpace = of<unknown, [string]>(
     'INSERT INTO spaces (name) VALUES (?) ON CONFLICT DO NOTHING',
@@ -181,13 +191,21 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     });
   });
 
+  const change = db.transaction((name: string, event: CheckedEvent & { readonly id: string }) => {
+    const { id } = make(name);
+    remove.run(id, event.id);
+    const why = noRoom(spaceOf.get(name)!, allBytes.get()!.bytes, event);
+    if (why !== undefined) throw why;
+    return put(id, event, fingerprint(event));
+  });
+
   const keep = db.transaction((captured: readonly Captured[], dedupeMs: number): Kept => {
     const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
     let { bytes } = allBytes.get()!;
-    for (const { space: name, event, accepted } of captured) {
+    for (const { space: name, event, began } of captured) {
       const gone = erasure.get(hashOf(name));
       // What was said before counts as well: a turn under way must not bring its space back.
-      if (gone !== null && (gone.at >= accepted || gone.at >= event.time + 1)) {
+      if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
         count.erased++;
         continue;
       }
@@ -246,6 +264,8 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
         })
         .immediate();
     },
+    change: (name, event) => change.immediate(name, event),
+    spaces: (after, limit) => namedSpaces.all(after, limit),
     rows: (space, rows) =>
       byRows.all(space.id, JSON.stringify(rows)).map((row) => ({ ...eventOf(row), row: row.row })),
     forget: (name, at) => forget.immediate(name, at),

@@ -6,6 +6,8 @@ import * as schemas from './api-schemas.ts';
 const SCHEMAS: readonly TSchema[] = [
   schemas.newEvent,
   schemas.newEvents,
+  schemas.eventChange,
+  schemas.spaceList,
   schemas.event,
   schemas.added,
   schemas.imported,
@@ -33,6 +35,7 @@ const FAILURES: Readonly<Record<number, string>> = {
   401: 'No key, or an unknown one.',
   403: 'The key may not use this space, or the page that asks may not ask here.',
   404: 'No such event, or the memory is switched off.',
+  409: 'The event is there with another text.',
   413: 'A limit was reached; the message names its configuration key.',
   501: 'The events are kept by an external store.',
 };
@@ -63,6 +66,22 @@ const event = {
 };
 
 const PATHS = {
+  '/v1/memory': {
+    get: {
+      operationId: 'listSpaces',
+      summary: 'Spaces that have events and that the key may use, by name.',
+      parameters: [
+        query('limit', 'Spaces of a page.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+          default: 100,
+        }),
+        query('after', '`next_after` of the page before.', { type: 'string' }),
+      ],
+      responses: { 200: answer('A page.', schemas.spaceList), ...failures(400, 401, 404, 501) },
+    },
+  },
   '/v1/memory/{space}/events': {
     parameters: [space],
     post: {
@@ -84,7 +103,7 @@ const PATHS = {
         ),
         201: answer('Added: the event, or the events of a list.', schemas.event, schemas.added),
         202: answer('Handed on to the external store.', schemas.accepted),
-        ...failures(400, 401, 403, 404, 413),
+        ...failures(400, 401, 403, 404, 409, 413),
       },
     },
     get: {
@@ -115,6 +134,15 @@ const PATHS = {
       operationId: 'getEvent',
       summary: 'One event.',
       responses: { 200: answer('The event.', schemas.event), ...failures(401, 403, 404, 501) },
+    },
+    patch: {
+      operationId: 'changeEvent',
+      summary: 'Changes some fields of an event; its words and its vector are made anew.',
+      requestBody: { required: true, content: json(schemas.eventChange) },
+      responses: {
+        200: answer('The event as it is now.', schemas.event),
+        ...failures(400, 401, 403, 404, 413, 501),
+      },
     },
     delete: {
       operationId: 'deleteEvent',

@@ -4,9 +4,11 @@ import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import {
   addEvents,
+  changeEvent,
   exportEvents,
   getEvent,
   listEvents,
+  listSpaces,
   type MemoryOperation,
   recallEvents,
   removeEvent,
@@ -44,14 +46,24 @@ type Context = { readonly request: Request };
 export function memoryPlugin(options: MemoryPluginOptions) {
   const { serve } = options;
   const document = JSON.stringify(openapiDocument(options.version));
+  const memoryInUse = (): MemoryBase => {
+    const memory = options.memory();
+    if (memory !== undefined) return memory;
+    throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).', {
+      code: 'memory_off',
+    });
+  };
+  const spaces = ({ request }: Context) =>
+    serve(request, ({ owner }) =>
+      listSpaces(memoryInUse(), new URL(request.url).searchParams, (space) =>
+        options.mayUse(owner, space),
+      ),
+    );
   const route =
     (operation: MemoryOperation) =>
     ({ request }: Context) =>
       serve(request, async ({ owner, body }) => {
-        const memory = options.memory();
-        if (memory === undefined) {
-          throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).');
-        }
+        const memory = memoryInUse();
         const { pathname, searchParams } = new URL(request.url);
         // '', v1, memory, space, events, id
         const parts = pathname.split('/');
@@ -76,6 +88,8 @@ export function memoryPlugin(options: MemoryPluginOptions) {
     .get('/v1/memory/openapi.json', ({ request }) =>
       serve(request, async () => new Response(document, JSON_TYPE)),
     )
+    .get('/v1/memory', spaces)
+    .patch('/v1/memory/:space/events/:id', route(changeEvent), raw)
     .post('/v1/memory/:space/events', route(addEvents), raw)
     .get('/v1/memory/:space/events', route(listEvents))
     .get('/v1/memory/:space/events/:id', route(getEvent))

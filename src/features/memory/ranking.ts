@@ -16,6 +16,8 @@ export interface Statistics {
   readonly length: number;
   /** In how many events of the space a term stands. */
   readonly having: ReadonlyMap<string, number>;
+  /** Under which terms the texts may hold a word of the query; left out: its own. */
+  readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 
 // BM25 with the usual K; messages of a chat differ little in length and not by their worth.
@@ -24,15 +26,27 @@ const B = 0.4;
 /** One character of an unspaced script says less than a pair of them or a word. */
 const LONE = 0.4;
 
+/** A space of a few events tells little of how rare a word is: it is taken for one of so many. */
+const LEAST_EVENTS = 50;
+
 /** How rare a term is in its space, above 0. */
 export function rarity(having: number, events: number): number {
-  return Math.log(1 + (events - having + 0.5) / (having + 0.5));
+  const all = Math.max(LEAST_EVENTS, events);
+  return Math.log(1 + (all - having + 0.5) / (having + 0.5));
 }
 
 const weightOf = (term: string) => (isLone(term) ? LONE : 1);
 
-/** A text's BM25 over the query's terms, as a share of the most that any text could have: 0 to 1. */
-export function relevance(text: string, terms: readonly string[], statistics: Statistics): number {
+/** How well a text fits a query. */
+export interface Fit {
+  /** Its BM25 over the query's terms, as a share of the most that any text could have: 0 to 1. */
+  readonly relevant: number;
+  /** Those of the terms that it holds. */
+  readonly held: readonly string[];
+}
+
+export function fitOf(text: string, terms: readonly string[], statistics: Statistics): Fit {
+  const held: string[] = [];
   const { counts, length } = termsOf(text);
   const norm = K * (1 - B + (B * length) / Math.max(1, statistics.length));
   let found = 0;
@@ -40,10 +54,23 @@ export function relevance(text: string, terms: readonly string[], statistics: St
   for (const term of terms) {
     const worth = weightOf(term) * rarity(statistics.having.get(term) ?? 0, statistics.events);
     most += worth * (K + 1);
-    const often = counts.get(term) ?? 0;
-    if (often > 0) found += (worth * often * (K + 1)) / (often + norm);
+    const often = oftenIn(counts, term, statistics);
+    if (often === 0) continue;
+    held.push(term);
+    found += (worth * often * (K + 1)) / (often + norm);
   }
-  return most === 0 ? 0 : found / most;
+  return { relevant: most === 0 ? 0 : found / most, held };
+}
+
+/** How often a word of the query stands in a text, in any of its forms. */
+function oftenIn(
+  counts: ReadonlyMap<string, number>,
+  term: string,
+  { forms }: Pick<Statistics, 'forms'>,
+): number {
+  let often = 0;
+  for (const form of forms?.get(term) ?? [term]) often += counts.get(form) ?? 0;
+  return often;
 }
 
 /** Days after which an event's freshness has halved. */

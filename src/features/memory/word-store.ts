@@ -3,6 +3,7 @@
 import type { Database } from 'bun:sqlite';
 import { rarity } from './ranking.ts';
 import { isLone, type Terms } from './terms.ts';
+import { formsOf } from './word-forms.ts';
 
 /**
  * Terms are made here and stand in the index as `<space>:<term>`, so that no query, no count and no
@@ -21,6 +22,8 @@ export interface Found {
   readonly rows: readonly number[];
   /** In how many events of the space each term stands. */
   readonly having: ReadonlyMap<string, number>;
+  /** Under which terms the space holds each of them. */
+  readonly forms: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface WordStore {
@@ -57,9 +60,20 @@ export function wordStore(db: Database): WordStore {
     remove: (row) => void remove.run(row),
     find(space, events, terms, count) {
       const asked = terms.length <= MOST_TERMS ? terms : fewer(terms);
-      const known = new Map(
-        asked.map((term) => [term, having.get(keyOf(space, term))?.doc ?? 0] as const),
-      );
+      const known = new Map<string, number>();
+      const forms = new Map<string, readonly string[]>();
+      for (const term of asked) {
+        const held = formsOf(term).flatMap((form) => {
+          const events = having.get(keyOf(space, form))?.doc ?? 0;
+          return events > 0 ? [{ form, events }] : [];
+        });
+        const sum = held.reduce((all, one) => all + one.events, 0);
+        known.set(term, Math.min(sum, events));
+        forms.set(
+          term,
+          held.map(({ form }) => form),
+        );
+      }
       const rarest = asked
         .filter((term) => known.get(term)! > 0)
         .sort((a, b) => known.get(a)! - known.get(b)!);
@@ -69,13 +83,14 @@ export function wordStore(db: Database): WordStore {
         // A word that is everywhere tells little where rarer ones were found.
         if (known.get(term)! > left && weights.size > 0) break;
         const worth = rarity(known.get(term)!, events) * (isLone(term) ? 0.4 : 1);
-        const rows = match.values(`"${keyOf(space, term)}"`, left) as [number][];
+        const held = forms.get(term)!.map((form) => `"${keyOf(space, form)}"`);
+        const rows = match.values(held.join(' OR '), left) as [number][];
         for (const [row] of rows) weights.set(row, (weights.get(row) ?? 0) + worth);
         left -= rows.length;
         if (left <= 0) break;
       }
-      const rows = [...weights].sort((a, b) => b[1] - a[1] || b[0] - a[0]).slice(0, count);
-      return { rows: rows.map(([row]) => row), having: known };
+      const rows = [...weights].sort((a, b) => b[1] - a[1] || b[0] - a[0]);
+      return { rows: mixed(rows, count), having: known, forms };
     },
     tidy(first) {
       // A negative number begins a full rewrite; a merge that changed less than two rows had nothing to do.
@@ -84,6 +99,26 @@ export function wordStore(db: Database): WordStore {
       return changes.get()!.n - before >= 2;
     },
   };
+}
+
+/**
+ * The first `count` rows, but of those that hold the very same terms at most half until all others had
+ * their turn: a question that was asked a hundred times must not keep out what it asks for.
+ */
+function mixed(rows: readonly (readonly [number, number])[], count: number): readonly number[] {
+  if (rows.length <= count) return rows.map(([row]) => row);
+  const first: number[] = [];
+  const rest: number[] = [];
+  let worth = Number.NaN;
+  let same = 0;
+  for (const [row, weight] of rows) {
+    if (first.length >= count) break;
+    same = weight === worth ? same + 1 : 1;
+    worth = weight;
+    if (same <= count / 2) first.push(row);
+    else if (rest.length < count) rest.push(row);
+  }
+  return [...first, ...rest].slice(0, count);
 }
 
 /** Of a long query those that say most: pairs and words before single characters, the last ones first. */

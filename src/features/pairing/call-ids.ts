@@ -1,5 +1,7 @@
 /** Ids of calls as the target takes them: accepted ones stay, the others are made from what they were. */
 
+import { carryCallId } from '../../conversation/call-ids.ts';
+import { isObject } from '../../lib/json.ts';
 import type { Call, Table } from './index-calls.ts';
 import type { Rules } from './rules.ts';
 
@@ -27,7 +29,7 @@ export function newIds(
     const free =
       earlier === undefined || (rules.unique === 'open' && answeredBefore(earlier, call));
     const serverId = renamed.has(call.block) && SERVER_ID.test(id);
-    if (free && rules.legalId(id) && !serverId) {
+    if (free && (rules.legalId(id) || isCarried(call, rules)) && !serverId) {
       named.set(id, call);
       continue;
     }
@@ -47,4 +49,11 @@ function answeredBefore(earlier: Call, call: Call): boolean {
   if (earlier.run === call.run) return false;
   const { result } = earlier;
   return result === undefined || result.position < call.position;
+}
+
+/** The client has it under an id that the target takes, and gives back what was made of the vendor's own. */
+function isCarried({ block }: Call, rules: Rules): boolean {
+  const from = rules.own ? (block.wire ?? block.residue)?.value : undefined;
+  if (!isObject(from) || typeof from.id !== 'string' || from.id === block.id) return false;
+  return rules.legalId(from.id) && carryCallId(block.id) === from.id;
 }

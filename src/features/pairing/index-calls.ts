@@ -92,7 +92,7 @@ interface Group {
  * Calls and results of one id. A call takes the first free result of the input that follows it, else
  * one inside its own turn, else a later one, else an earlier one. Where an id names several calls,
  * a later result before the next of them comes first: ids that every round begins anew mean the
- * nearest call.
+ * nearest call. Each preference is one walk through both lists, however many share the id.
  */
 function pair({ calls, results }: Group): void {
   if (calls.length === 0 || results.length === 0) return;
@@ -100,21 +100,69 @@ function pair({ calls, results }: Group): void {
     join(calls[0]!, results[0]!);
     return;
   }
-  const preferences: readonly ((call: Call, result: Result, next: number) => boolean)[] = [
-    (call, result) => !result.inline && result.run === call.run + 1,
-    (call, result) => result.inline && result.run === call.run,
-    (call, result, next) => result.position > call.position && result.position < next,
-    (call, result) => result.position > call.position,
-    () => true,
-  ];
-  for (const fits of preferences) {
-    for (let i = 0; i < calls.length; i++) {
-      const call = calls[i]!;
-      if (call.result !== undefined) continue;
-      const next = calls[i + 1]?.position ?? Number.POSITIVE_INFINITY;
-      const found = results.find((r) => r.call === undefined && fits(call, r, next));
-      if (found !== undefined) join(call, found);
+  const following = byRun(results, false);
+  takeFrom(calls, (call) => following.get(call.run + 1));
+  const inside = byRun(results, true);
+  takeFrom(calls, (call) => inside.get(call.run));
+  takeBehind(calls, results, (at) => calls[at + 1]?.position ?? Number.POSITIVE_INFINITY);
+  takeBehind(calls, results, () => Number.POSITIVE_INFINITY);
+  const rest = new Queue(results);
+  takeFrom(calls, () => rest);
+}
+
+/** Results in their order; those that a call has taken are skipped. */
+class Queue {
+  readonly #results: readonly Result[];
+  #at = 0;
+
+  constructor(results: readonly Result[]) {
+    this.#results = results;
+  }
+
+  next(): Result | undefined {
+    while (this.#results[this.#at]?.call !== undefined) this.#at++;
+    return this.#results[this.#at];
+  }
+}
+
+function byRun(results: readonly Result[], inline: boolean): ReadonlyMap<number, Queue> {
+  const lists = new Map<number, Result[]>();
+  for (const result of results) {
+    if (result.inline !== inline) continue;
+    const list = lists.get(result.run);
+    if (list === undefined) lists.set(result.run, [result]);
+    else list.push(result);
+  }
+  return new Map([...lists].map(([run, list]) => [run, new Queue(list)]));
+}
+
+/** Each call without a result takes the next one of its queue. */
+function takeFrom(calls: readonly Call[], queueOf: (call: Call) => Queue | undefined): void {
+  for (const call of calls) {
+    if (call.result !== undefined) continue;
+    const found = queueOf(call)?.next();
+    if (found !== undefined) join(call, found);
+  }
+}
+
+/** Each call without a result takes the first free one behind it and before `limit`. */
+function takeBehind(
+  calls: readonly Call[],
+  results: readonly Result[],
+  limit: (at: number) => number,
+): void {
+  let at = 0;
+  for (let i = 0; i < calls.length; i++) {
+    const call = calls[i]!;
+    if (call.result !== undefined) continue;
+    // What stands before this call stands before the next one, too.
+    while (at < results.length) {
+      const { position, call: taken } = results[at]!;
+      if (taken === undefined && position > call.position) break;
+      at++;
     }
+    const found = results[at];
+    if (found !== undefined && found.position < limit(i)) join(call, found);
   }
 }
 

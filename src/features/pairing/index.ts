@@ -1,7 +1,9 @@
 /** Tool pairing: histories that the target would refuse are made valid; valid ones go out untouched. */
 
-import { withParts } from '../../conversation/edit.ts';
+import { mapSame, withParts } from '../../conversation/edit.ts';
+import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Notes } from '../../conversation/notes.ts';
+import { toldBy } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
   Conversation,
@@ -13,6 +15,7 @@ import { isObject } from '../../lib/json.ts';
 import type { Feature } from '../feature.ts';
 import { limitCacheMarks } from './cache-marks.ts';
 import { newIds } from './call-ids.ts';
+import { parsableInputs } from './call-inputs.ts';
 import { cleanChat } from './chat-messages.ts';
 import { fillEmpty, trimPrefill } from './ends.ts';
 import { indexCalls } from './index-calls.ts';
@@ -37,9 +40,10 @@ export { sanityPass } from './sanity.ts';
  */
 export const pairing: Feature = {
   name: 'pairing',
-  looksAt: (body, { client, target }) =>
-    client !== target.protocol || mayNeedRepair(body, target.protocol),
-  request: (conversation, { target, notes }) => repair(conversation, target, notes),
+  looksAt: (body, { client, target, refusal }) =>
+    client !== target.protocol || refusal !== undefined || mayNeedRepair(body, target.protocol),
+  request: (conversation, { target, notes, refusal }) =>
+    repair(conversation, toldBy(target, refusal), notes),
 };
 
 /**
@@ -57,7 +61,8 @@ export function repair(
   const unchecked = target.profile.anySignature === true;
   const seals = { provider: target.provider, madeBy, unchecked };
   const cleaned = clean(conversation, rules, seals, notes, tally);
-  const paired = pairUp(cleaned, conversation, rules, notes, tally);
+  // Behind the pairing, which makes the client's calls of some that came as the vendor's.
+  const paired = readable(pairUp(cleaned, conversation, rules, notes, tally), rules, notes);
   const finished = finish(paired, rules, unchecked, notes, tally);
   addTally(tally, notes);
   const silent = rules.own ? finished.turns.length === 0 : finished.turns.every(isSilent);
@@ -78,11 +83,15 @@ function clean(
 ): Conversation {
   if (!rules.own) return conversation;
   switch (rules.protocol) {
-    case 'anthropic-messages':
+    case 'anthropic-messages': {
+      // Before calls and results are paired: the user's words part them, asides do not.
+      const { turns } = conversation;
+      const spoken = rules.asides ? turns : instructionsAsUser(turns, notes);
       return changed(conversation, {
         system: cleanSystem(conversation.system, tally),
-        turns: same(conversation.turns, (turn) => cleanTurn(turn, seals, tally)),
+        turns: same(spoken, (turn) => cleanTurn(turn, seals, tally)),
       });
+    }
     case 'openai-chat': {
       const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
       return changed(conversation, { turns: cleanChat(conversation.turns, note) });
@@ -90,6 +99,12 @@ function clean(
     case 'openai-responses':
       return changed(conversation, { turns: cleanItems(conversation, conversation.turns, notes) });
   }
+}
+
+/** With arguments that every server can parse; the codec of Messages writes objects itself. */
+function readable(conversation: Conversation, rules: Rules, notes: Notes): Conversation {
+  if (rules.protocol === 'anthropic-messages') return conversation;
+  return changed(conversation, { turns: parsableInputs(conversation.turns, rules.where, notes) });
 }
 
 /** The two passes, and the last layer behind them. */
@@ -201,6 +216,5 @@ function changed(
 }
 
 function same(list: readonly Turn[], change: (turn: Turn) => Turn): readonly Turn[] {
-  const out = list.map(change);
-  return out.every((turn, i) => turn === list[i]) ? list : out;
+  return mapSame(list, change);
 }

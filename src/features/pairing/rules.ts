@@ -1,5 +1,6 @@
 /** What each protocol demands of a tool history, as data. */
 
+import { MESSAGES_CALL_ID } from '../../conversation/call-ids.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 
@@ -28,9 +29,6 @@ export interface Rules {
   /** Where the history stands in the body, as a JSON pointer. */
   readonly where: '/messages' | '/input';
 }
-
-// messages.N.content.M.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'
-const MESSAGES_ID = /^[a-zA-Z0-9_-]+$/;
 
 // "string too long. Expected a string with maximum length 64": Chat's tool_calls[].id and Responses' call_id.
 const OPENAI_ID_LIMIT = 64;
@@ -64,10 +62,10 @@ function ofProtocol(conversation: Conversation, target: Target): Rules {
         results: 'lead',
         joins: true,
         shared: true,
-        asides: own,
+        asides: own && target.profile.systemTurns !== false,
         callsLast: true,
         unique: 'request',
-        legalId: (id) => MESSAGES_ID.test(id),
+        legalId: (id) => MESSAGES_CALL_ID.test(id),
         makeId: hashed('toolu_'),
         where: '/messages',
       };

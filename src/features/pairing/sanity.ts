@@ -21,6 +21,7 @@ export function sanityPass(
 ): readonly Turn[] {
   const runs = runsOf(turns, rules);
   const lacking = new Map<number, Block[]>();
+  const last = rules.results === 'after' ? lastAnswers(turns) : undefined;
   for (const run of runs) {
     if (run.side !== 'assistant') continue;
     const calls = turns
@@ -31,8 +32,10 @@ export function sanityPass(
         ),
       );
     if (calls.length === 0) continue;
-    const answered = answers(turns, runs, run, rules);
-    const open = calls.filter((call) => !answered.has(call.id));
+    const answered = last === undefined ? answers(turns, runs, run, rules) : undefined;
+    const open = calls.filter(({ id }) =>
+      answered === undefined ? (last?.get(id) ?? -1) < run.to : !answered.has(id),
+    );
     if (open.length === 0) continue;
     for (const call of open) {
       notes.add('pairing_sanity_repaired', `${rules.where}/${run.to}`, call.id);
@@ -45,7 +48,16 @@ export function sanityPass(
   return lacking.size === 0 ? turns : inserted(turns, lacking, rules);
 }
 
-/** Ids answered where the target looks for answers: at the front of the next input, or anywhere behind. */
+/** Responses looks for an answer anywhere behind its call: the last turn with one, by id. */
+function lastAnswers(turns: readonly Turn[]): ReadonlyMap<string, number> {
+  const last = new Map<string, number>();
+  turns.forEach((turn, at) => {
+    for (const block of turn.blocks) if (block.type === 'tool-result') last.set(block.callId, at);
+  });
+  return last;
+}
+
+/** Ids answered at the front of the next input, where the others look for them. */
 function answers(
   turns: readonly Turn[],
   runs: readonly Run[],
@@ -54,13 +66,12 @@ function answers(
 ): ReadonlySet<string> {
   const ids = new Set<string>();
   const next = runs[run.index + 1];
-  if (rules.results === 'lead' && next?.side !== 'input') return ids;
-  const to = rules.results === 'lead' ? next!.to : turns.length;
-  for (let i = run.to; i < to; i++) {
+  if (next?.side !== 'input') return ids;
+  for (let i = run.to; i < next.to; i++) {
     if (isAside(turns[i]!, rules)) continue;
     for (const block of turns[i]!.blocks) {
       if (block.type === 'tool-result') ids.add(block.callId);
-      else if (rules.results === 'lead' && rules.own) return ids;
+      else if (rules.own) return ids;
     }
   }
   return ids;

@@ -70,25 +70,21 @@ export function settleServerTools(
   if (calls.length === 0 && results.length === 0) return { turns, renamed: new Set() };
   const declared = new Set(tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name));
   const edges = runEdges(turns);
+  const waiting = new Answers(turns, edges, results);
+  const isLast = lastTurns(turns, edges);
   const answers = new Map<Block, ToolResultBlock>();
   const spent = new Set<Block>();
   const genuine = new Set<Block>();
   for (const call of calls) {
     const { id } = call.block;
     const sound = !taken.has(id) && isSound(call.block);
-    const answer = results.find(
-      ({ block, turn }) =>
-        block.callId === id &&
-        !spent.has(block) &&
-        reaches(turns, edges, call.turn, turn) &&
-        answersTo(call.block, typeOf(block)),
-    );
+    const answer = waiting.find(call);
     const servers =
       !clientResults.has(id) &&
       !declared.has(call.block.name) &&
       (Object.hasOwn(ANSWERS, call.block.name) || typeOf(call.block) === 'mcp_tool_use') &&
-      !results.some(({ block }) => block.callId === id);
-    const awaited = servers && isLast(turns, edges, call.turn);
+      !waiting.has(id);
+    const awaited = servers && isLast(call.turn);
     if (!sound || (answer === undefined && !awaited)) {
       // While its turn was the last it may have gone out as what it says it is.
       if (sound && servers) notes.add('sent_prefix_changed', `/messages/${call.turn}`, id);
@@ -97,6 +93,7 @@ export function settleServerTools(
     taken.add(id);
     genuine.add(call.block);
     if (answer === undefined) continue;
+    waiting.take(call, answer);
     spent.add(answer.block);
     if (answer.position < call.position) {
       answers.set(call.block, answer.block);
@@ -174,10 +171,85 @@ function isSound(call: ToolCallBlock): boolean {
   return typeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
 }
 
-function answersTo(call: ToolCallBlock, type: string): boolean {
-  if (typeOf(call) === 'mcp_tool_use') return type === 'mcp_tool_result';
-  return type === memberOf(ANSWERS, call.name) || type === `${call.name}_tool_result`;
+/** The types of block that answer a call. */
+function answerTypes(call: ToolCallBlock): readonly string[] {
+  if (typeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
+  const own = `${call.name}_tool_result`;
+  const known = memberOf(ANSWERS, call.name);
+  return known === undefined || known === own ? [own] : [known, own];
 }
+
+/** Results of server tools that no call has taken, to be found by what a call wants. */
+class Answers {
+  readonly #edges: readonly number[];
+  readonly #ids = new Set<string>();
+  /** By run, id and type, in order. */
+  readonly #lists = new Map<string, { at: number; readonly items: Hosted<ToolResultBlock>[] }>();
+  /** For each turn the first one from there on that is not merely results of the other side. */
+  readonly #stops: readonly number[];
+
+  constructor(
+    turns: readonly Turn[],
+    edges: readonly number[],
+    results: readonly Hosted<ToolResultBlock>[],
+  ) {
+    this.#edges = edges;
+    const stops = new Array<number>(turns.length + 1).fill(turns.length);
+    for (let i = turns.length - 1; i >= 0; i--) {
+      const { role, blocks } = turns[i]!;
+      const passes = role !== 'assistant' && blocks.every(({ type }) => type === 'tool-result');
+      stops[i] = passes ? stops[i + 1]! : i;
+    }
+    // A run's own turns are passed over: what counts is what stands behind it.
+    const ends = stops.slice();
+    for (let i = turns.length - 1; i >= 0; i--) {
+      ends[i] = edges[i + 1] === edges[i] ? ends[i + 1]! : stops[i + 1]!;
+    }
+    this.#stops = ends;
+    for (const result of results) {
+      const { callId } = result.block;
+      this.#ids.add(callId);
+      const key = keyOf(edges[result.turn]!, callId, typeOf(result.block));
+      const list = this.#lists.get(key);
+      if (list === undefined) this.#lists.set(key, { at: 0, items: [result] });
+      else list.items.push(result);
+    }
+  }
+
+  /** Is there a result of this id at all? */
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /**
+   * The first that answers a call: in its turn, or opening the turn behind. A search that ran beside
+   * the client's tools goes on once their results are there.
+   */
+  find(call: Hosted<ToolCallBlock>): Hosted<ToolResultBlock> | undefined {
+    const edge = this.#edges[call.turn]!;
+    return this.#first(edge, call.block) ?? this.#first(this.#stops[call.turn]!, call.block);
+  }
+
+  /** It is taken: the next call of its id gets the next one. */
+  take(call: Hosted<ToolCallBlock>, answer: Hosted<ToolResultBlock>): void {
+    const key = keyOf(this.#edges[answer.turn]!, call.block.id, typeOf(answer.block));
+    this.#lists.get(key)!.at++;
+  }
+
+  #first(edge: number, call: ToolCallBlock): Hosted<ToolResultBlock> | undefined {
+    let found: Hosted<ToolResultBlock> | undefined;
+    for (const type of answerTypes(call)) {
+      const list = this.#lists.get(keyOf(edge, call.id, type));
+      const next = list?.items[list.at];
+      if (next !== undefined && (found === undefined || next.position < found.position)) {
+        found = next;
+      }
+    }
+    return found;
+  }
+}
+
+const keyOf = (edge: number, id: string, type: string) => `${edge}\0${type}\0${id}`;
 
 /** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */
 function runEdges(turns: readonly Turn[]): readonly number[] {
@@ -191,26 +263,11 @@ function runEdges(turns: readonly Turn[]): readonly number[] {
 }
 
 /**
- * An answer stands in its call's turn, or opens the turn behind: a search that ran beside the
- * client's tools goes on once their results are there.
- */
-function reaches(turns: readonly Turn[], edges: readonly number[], call: number, answer: number) {
-  if (edges[call] === edges[answer]) return true;
-  if (answer < call) return false;
-  for (let i = call + 1; i < edges[answer]!; i++) {
-    if (edges[i] === edges[call]) continue;
-    if (turns[i]!.role === 'assistant') return false;
-    if (turns[i]!.blocks.some((block) => block.type !== 'tool-result')) return false;
-  }
-  return turns[answer]!.role === 'assistant';
-}
-
-/**
  * In flight: behind the last assistant turn stands nothing, or nothing but results of its calls. A
  * result that is to become text, or that parts the turn, would end the wait; so does a turn of nothing,
  * which gets some words.
  */
-function isLast(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
+function endsWith(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
   const due = new Set<string>();
   for (let i = edges[at]!; i < turns.length; i++) {
     const { role, blocks } = turns[i]!;
@@ -224,4 +281,15 @@ function isLast(turns: readonly Turn[], edges: readonly number[], at: number): b
     }
   }
   return true;
+}
+
+/** {@link endsWith}, found out once a run. */
+function lastTurns(turns: readonly Turn[], edges: readonly number[]): (at: number) => boolean {
+  const known = new Map<number, boolean>();
+  return (at) => {
+    const edge = edges[at]!;
+    const found = known.get(edge) ?? endsWith(turns, edges, at);
+    known.set(edge, found);
+    return found;
+  };
 }

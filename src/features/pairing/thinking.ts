@@ -28,7 +28,7 @@ const LEAST = 32;
  */
 export function isPlausibleSeal(value: string): boolean {
   if (value.length < LEAST || !BASE64.test(value) || HEX.test(value)) return false;
-  const bare = value.replace(/=+$/, '').length;
+  const bare = value.replace(/={1,2}$/, '').length;
   if (bare % 4 === 1) return false;
   return !PRINTABLE.test(Buffer.from(value.slice(0, 64), 'base64').toString('latin1'));
 }

@@ -62,13 +62,8 @@ export function wordsOf(block: Block): string {
   }
 }
 
-/** Do two results say the same? */
-export function sameResult(a: ToolResultBlock, b: ToolResultBlock): boolean {
-  if (a.isError !== b.isError) return false;
-  return Bun.deepEquals(plain(a), plain(b));
-}
-
-const plain = (result: ToolResultBlock) =>
+/** What a result says, to be compared. */
+export const saidBy = (result: ToolResultBlock): readonly unknown[] =>
   result.content.map((block) =>
     block.type === 'media' ? [block.media, block.source] : wordsOf(block),
   );

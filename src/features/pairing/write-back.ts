@@ -16,7 +16,7 @@ import {
 import type { Rules } from './rules.ts';
 import { isAside, type Run } from './runs.ts';
 import { madeTurn } from './split-roles.ts';
-import { missingResult, sameResult, strayAsText } from './words.ts';
+import { missingResult, saidBy, strayAsText } from './words.ts';
 
 /** Everything that one write-back needs. */
 export interface Plan {
@@ -59,10 +59,12 @@ class Writer {
   assistant(run: Run): void {
     const { turns, table, rules } = this.#plan;
     let pieces: Piece[] = [];
-    let calls: Call[] = [];
+    let calls = new Set<Call>();
     /** The model has read a result: what it says now belongs to its next turn. */
     let read = false;
+    /** Calls whose result stands before them, and whether one of the open ones is such. */
     const early = new Set<Call>();
+    let ahead = false;
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
       if (isAside(turn, rules)) {
@@ -77,23 +79,27 @@ class Writer {
           const { call } = result;
           if (call === undefined) this.#loose.push(...this.#stray(result));
           else if (call.run === run.index) {
-            if (calls.includes(call)) read = true;
+            if (calls.has(call)) read = true;
             else early.add(call);
           }
           continue;
         }
         const call = table.callOf.get(block);
-        const continues = read || (call === undefined && calls.some((open) => early.has(open)));
+        const continues = read || (call === undefined && ahead);
         if (continues) {
           this.#close(pieces, calls);
           this.answer();
           pieces = [];
-          calls = [];
+          calls = new Set();
           read = false;
+          ahead = false;
           piece = { host: turn, role: 'assistant', blocks: [], rest: true };
           pieces.push(piece);
         }
-        if (call !== undefined) calls.push(call);
+        if (call !== undefined) {
+          calls.add(call);
+          ahead ||= early.has(call);
+        }
         piece.blocks.push(call === undefined ? block : this.#named(call));
       }
     }
@@ -111,7 +117,7 @@ class Writer {
       this.#emitAll(rules.shared && rules.own ? this.#joined(pieces) : pieces);
       return;
     }
-    const placed = new Set(rules.results === 'lead' ? this.#ahead(pieces) : []);
+    const placed = new Set(rules.results === 'lead' ? this.#inPlace(this.#ahead(pieces)) : []);
     const results = leads ? [] : this.#results(wanted, run, placed);
     const moved = new Set<Block>(leads ? [] : wanted.flatMap((c) => c.result?.block ?? []));
     for (const piece of pieces) {
@@ -154,7 +160,7 @@ class Writer {
     return this.#plan.rules.own ? this.#plan.turns[0] : undefined;
   }
 
-  #close(pieces: Piece[], calls: readonly Call[]): void {
+  #close(pieces: Piece[], calls: ReadonlySet<Call>): void {
     this.#open = [...calls];
     if (!this.#plan.rules.callsLast) {
       this.#emitAll(pieces);
@@ -238,6 +244,8 @@ class Writer {
     const { rules } = this.#plan;
     const { resultOf } = this.#plan.table;
     const due = new Set(this.#open);
+    // Chat templates that know no ids pair by order.
+    const ordered = rules.protocol === 'openai-chat';
     let before = due.size;
     for (const piece of pieces) {
       if (piece.host !== undefined && isAside(piece.host, rules)) continue;
@@ -247,7 +255,11 @@ class Writer {
         const call = resultOf.get(sourceOf(this.#origin, block))?.call;
         if (call === undefined) {
           if (before > 0) return false;
-        } else if (due.delete(call)) before--;
+        } else if (due.has(call)) {
+          if (ordered && call !== this.#open[this.#open.length - before]) return false;
+          due.delete(call);
+          before--;
+        }
       }
     }
     return before === 0;
@@ -255,11 +267,12 @@ class Writer {
 
   /** Once anything in them changes, neighbours become one message: older deployments want that. */
   #joined(pieces: Piece[]): Piece[] {
-    const own = pieces.filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules));
+    const isOwn = ({ host }: Piece) => host === undefined || !isAside(host, this.#plan.rules);
+    const own = pieces.filter(isOwn);
     const [first] = own;
     if (first === undefined || own.length < 2 || own.every(isSame)) return pieces;
     first.blocks = own.flatMap((piece) => piece.blocks);
-    return pieces.filter((piece) => piece === first || !own.includes(piece));
+    return pieces.filter((piece) => piece === first || !isOwn(piece));
   }
 
   /** Calls whose results already open the input. */
@@ -271,6 +284,13 @@ class Writer {
     return blocks
       .slice(0, resultsAhead(blocks))
       .flatMap((block) => resultOf.get(sourceOf(this.#origin, block))?.call ?? []);
+  }
+
+  /** Of the calls whose results open the input those that stand where they will: all but in Chat, which wants their order. */
+  #inPlace(ahead: readonly Call[]): readonly Call[] {
+    return this.#plan.rules.protocol === 'openai-chat'
+      ? ahead.filter((call, at) => call === this.#open[at])
+      : ahead;
   }
 
   /** The results of these calls in their order, with notes for those that come from elsewhere. */
@@ -297,22 +317,45 @@ class Writer {
   }
 
   #stray(result: Result): readonly Block[] {
-    const { table, notes } = this.#plan;
+    const { notes } = this.#plan;
     const { block } = result;
-    const twin = table.results.find(
-      // Not one that came later: this one has been sent as text by then.
-      (other) =>
-        other.call !== undefined &&
-        other.block.callId === block.callId &&
-        other.run <= result.run + 1,
-    );
+    const twin = this.#twins().get(block.callId);
     const at = `${this.#plan.rules.where}/${this.out.length}`;
-    if (twin !== undefined && sameResult(twin.block, block)) {
+    // Not one that came later: this one has been sent as text by then.
+    if (twin !== undefined && twin.run <= result.run + 1 && this.#same(twin.block, block)) {
       notes.add('duplicate_tool_result_removed', at, block.callId);
       return [];
     }
     notes.add('stray_tool_result_as_text', at, block.callId);
     return strayAsText(block);
+  }
+
+  #twinOf: Map<string, Result> | undefined;
+  readonly #said = new Map<ToolResultBlock, readonly unknown[]>();
+
+  /** The first result that its call took, by id. */
+  #twins(): ReadonlyMap<string, Result> {
+    if (this.#twinOf === undefined) {
+      this.#twinOf = new Map();
+      for (const result of this.#plan.table.results) {
+        const { callId } = result.block;
+        if (result.call !== undefined && !this.#twinOf.has(callId))
+          this.#twinOf.set(callId, result);
+      }
+    }
+    return this.#twinOf;
+  }
+
+  /** Do two results say the same? What the first says is kept: many may be compared with it. */
+  #same(twin: ToolResultBlock, block: ToolResultBlock): boolean {
+    if (twin.isError !== block.isError || twin.content.length !== block.content.length)
+      return false;
+    let said = this.#said.get(twin);
+    if (said === undefined) {
+      said = saidBy(twin);
+      this.#said.set(twin, said);
+    }
+    return Bun.deepEquals(said, saidBy(block));
   }
 
   /** Results as turns of their own. */

@@ -2,6 +2,7 @@
 
 import { blankText } from './blank-text.ts';
 import { dataLines, eachString, type StringPlace, type Visit } from './json-strings.ts';
+import { atOnce, type Steps } from './steps.ts';
 
 /** Members whose strings are words of people or models, wherever they stand. */
 const TEXTS = new Set([
@@ -45,15 +46,22 @@ const MEDIA = new Set([
 export type Blanked = 'texts' | 'images';
 
 /** Bytes as long as they were; JSON, or the data lines of an event stream. */
-export function blankBody(
+export const blankBody = (
   bytes: Uint8Array,
   sse: boolean,
   what: readonly Blanked[] = ['texts', 'images'],
-): Uint8Array {
-  const out = Buffer.from(bytes);
+): Uint8Array => atOnce(blanking(Buffer.from(bytes), sse, what));
+
+/** The same in steps and in place. */
+export function* blanking(out: Buffer, sse: boolean, what: readonly Blanked[]): Steps<Buffer> {
   const visit: Visit = (from, to, place) => blankString(out, from, to, place, what);
-  if (sse) for (const [from, to] of dataLines(out)) eachString(out, from, to, visit);
-  else eachString(out, 0, out.length, visit);
+  if (!sse) yield* eachString(out, 0, out.length, visit);
+  else {
+    for (const [from, to] of dataLines(out)) {
+      yield* eachString(out, from, to, visit);
+      yield;
+    }
+  }
   return out;
 }
 
@@ -63,12 +71,11 @@ function blankString(
   to: number,
   { key, tree, schema }: StringPlace,
   what: readonly Blanked[],
-): void {
-  if (schema && key !== 'description') return;
-  if (MEDIA.has(key)) {
-    if (what.includes('images')) blankMedia(bytes, from, to);
-  } else if (!what.includes('texts')) return;
-  else if (tree || TEXTS.has(key)) blankText(bytes, from, to);
+): Steps<void> | undefined {
+  if (schema && key !== 'description') return undefined;
+  if (MEDIA.has(key)) return what.includes('images') ? blankMedia(bytes, from, to) : undefined;
+  const texts = what.includes('texts') && (tree || TEXTS.has(key));
+  return texts ? blankText(bytes, from, to) : undefined;
 }
 
 /** A picture of one pixel, so that whoever decodes the body finds a picture. */
@@ -76,16 +83,17 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJg';
 
 /** Base64 becomes the base64 of something small with nothing behind it; of an address the host is lost. */
-function blankMedia(bytes: Buffer, from: number, to: number): void {
+function blankMedia(bytes: Buffer, from: number, to: number): Steps<void> | undefined {
   const head = bytes.toString('latin1', from, Math.min(to, from + 100));
   const prefix = /^data:[^,]*,/.exec(head)?.[0].length ?? 0;
   const start = from + prefix;
   if (prefix === 0 && /^https?:/.test(head)) {
-    blankText(bytes, from + head.indexOf(':') + 3, to);
-    return;
+    return blankText(bytes, from + head.indexOf(':') + 3, to);
   }
   let end = to;
   while (end > start && bytes[end - 1] === 0x3d) end--;
   const png = head.startsWith('iVBOR', prefix) ? PNG.slice(0, end - start) : '';
-  for (let i = start; i < end; i++) bytes[i] = png.charCodeAt(i - start) || 0x41;
+  bytes.fill(0x41, start, end);
+  bytes.write(png, start, 'latin1');
+  return undefined;
 }

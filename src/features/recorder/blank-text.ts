@@ -1,5 +1,10 @@
 /** Blanks one string of a JSON text in place, so that it stays a string, and JSON within it JSON. */
 
+import type { Steps } from './steps.ts';
+
+/** Bytes between two looks at the clock. */
+const STRIDE = 65_536;
+
 const BACKSLASH = 0x5c;
 const QUOTE = 0x22;
 const X = 0x78;
@@ -14,10 +19,17 @@ const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
  * @param from first byte behind the opening quote
  * @param to the closing quote
  */
-export function blankText(bytes: Buffer, from: number, to: number): void {
+export function* blankText(bytes: Buffer, from: number, to: number): Steps<void> {
   const json = looksLikeJson(bytes, from, to);
   let inner = !json;
+  // Where the strings of the JSON within end is looked up once for each byte, however broken they are.
+  let known = from;
+  let rest = from + STRIDE;
   for (let i = from; i < to; i++) {
+    if (i >= rest) {
+      rest = i + STRIDE;
+      yield;
+    }
     const byte = bytes[i]!;
     if (byte === BACKSLASH) {
       if (bytes[i + 1] === 0x75) {
@@ -29,7 +41,8 @@ export function blankText(bytes: Buffer, from: number, to: number): void {
       // \" opens or closes a string of the JSON within; \\\" stands inside one.
       if (json && bytes[i + 1] === QUOTE) {
         inner = !inner;
-        const end = inner ? innerEnd(bytes, i + 2, to) : -1;
+        const end = inner && i >= known ? innerEnd(bytes, i + 2, to) : -1;
+        if (inner && i >= known) known = end < 0 ? to : end;
         if (end >= 0 && isKey(bytes, end + 2, to)) {
           i = end + 1;
           inner = false;

@@ -12,7 +12,8 @@ import { rowOf } from './meta.ts';
 import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
 import { removeFiles } from './retention.ts';
-import { ENTRIES, isId, listEntry } from './sample-files.ts';
+import { ENTRIES, filesOf, isId } from './sample-files.ts';
+import { atOnce } from './steps.ts';
 
 /**
  * Opens the samples of a folder; one that is not there yet is empty. Never throws.
@@ -27,13 +28,14 @@ export function openSampleBook(root: string, kept = false): SampleBook {
     // A folder that nothing was recorded in is not made by looking into it.
     if (!existsSync(root)) return memoryIndex();
     try {
-      index = openIndex(root);
-      if (!kept) reconcile(index, root);
+      const fill = (made: SampleIndex) => void atOnce(reconcile(made, root));
+      index = openIndex(root, kept ? undefined : fill);
+      if (!kept) fill(index);
     } catch (cause) {
       if (kept) throw new GatewayError('overloaded', 'The index of samples is busy.', { cause });
       // Read-only, or busy for long: the files tell the same, only slower.
       index = memoryIndex();
-      reconcile(index, root);
+      atOnce(reconcile(index, root));
     }
     return index;
   };
@@ -41,8 +43,8 @@ export function openSampleBook(root: string, kept = false): SampleBook {
   const meta = (entry: ProtocolName, id: string): SampleMeta | undefined => {
     const whole = readWhole(root, entry, id);
     if (whole !== undefined) return whole;
-    const files = listEntry(root, entry).get(id);
-    return files === undefined ? undefined : readMeta(root, entry, id, files);
+    const files = filesOf(root, entry, id);
+    return files.length === 0 ? undefined : readMeta(root, entry, id, files);
   };
 
   const edgeOf = (of: SampleMeta, stage: string) => of.edges.find((edge) => edge.stage === stage);
@@ -63,15 +65,10 @@ export function openSampleBook(root: string, kept = false): SampleBook {
         }
       }
       // A piece of an id is enough where it fits only one.
-      const fits =
-        id === ''
-          ? []
-          : ready()
-              .list({})
-              .filter((row) => row.id.includes(id));
-      const [only] = fits;
-      return fits.length === 1 && only !== undefined ? meta(only.entry, only.id) : undefined;
+      const [only, other] = book.matching(id, 2);
+      return only === undefined || other !== undefined ? undefined : meta(only.entry, only.id);
     },
+    matching: (part, limit) => (part === '' ? [] : ready().matching(part, limit)),
     read(of, stage) {
       if (edgeOf(of, stage) === undefined) return undefined;
       try {
@@ -95,8 +92,8 @@ export function openSampleBook(root: string, kept = false): SampleBook {
     },
     eraseSpace(space) {
       const files = ready();
-      reconcile(files, root);
-      return eraseSpace(files, root, space, Date.now()).length;
+      atOnce(reconcile(files, root));
+      return atOnce(eraseSpace(files, root, space, Date.now())).length;
     },
     close() {
       index?.close();

@@ -72,6 +72,7 @@ export class Capture implements Recording, Hidden {
   readonly #since = performance.now();
   #asked: RecordedExchange | undefined;
   #client: Edge | undefined;
+  #model: string | undefined;
   #running: { readonly hop: number; readonly attempt: number; readonly edges: Edge[] } | undefined;
 
   constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
@@ -89,8 +90,14 @@ export class Capture implements Recording, Hidden {
     this.#close(request);
   }
 
+  /** The model that the client asked for; undefined until it is known. */
+  get model(): string | undefined {
+    return this.told?.model ?? this.#model;
+  }
+
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording {
     if (this.#over) return IGNORED;
+    this.#model = sent.model;
     this.#hooks.routed(this, sent.route);
     const prefix = hop > 1 ? `hop${hop}-` : '';
     const before = this.#running;

@@ -3,10 +3,11 @@
 import type { SampleError } from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
-import { type Blanked, blankBody } from './blank-body.ts';
+import { type Blanked, blanking } from './blank-body.ts';
 import { BodyMask } from './body-mask.ts';
 import { Pace } from './pace.ts';
 import { fileName } from './sample-files.ts';
+import { inSlices } from './steps.ts';
 
 /** What is known of an edge beside its bytes; ends up in the meta file. */
 export interface EdgeFacts {
@@ -42,6 +43,8 @@ export interface Hidden {
 
 /** Bytes masked at a time: a slice of the event loop of some hundred microseconds. */
 const SLICE = 65_536;
+/** Bytes copied at a time. */
+const COPIED = 2 ** 20;
 
 export class Edge {
   /** May change until the exchange is over: the try that counts is known only then. */
@@ -110,16 +113,21 @@ export class Edge {
     if (blanked.length > 0) {
       if (!this.over) return { pieces, taken };
       if (this.#waiting.length > 0) {
-        this.#waiting = [blankBody(Buffer.concat(this.#waiting), this.sse, blanked)];
+        const whole = await wholeOf(this.#waiting);
+        this.#waiting = [(await inSlices(blanking(whole, this.sse, blanked))) ?? whole];
       }
     }
     while (this.#waiting.length > 0) {
-      const chunk = joined(this.#waiting);
-      taken += chunk.length;
-      for (let at = 0; at < chunk.length; at += SLICE) {
-        if (at > 0) await new Promise((resolve) => setImmediate(resolve));
-        const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
-        if (piece.length > 0) pieces.push(piece);
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const chunk of joined(waiting)) {
+        taken += chunk.length;
+        for (let at = 0; at < chunk.length; at += SLICE) {
+          if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+          const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
+          if (piece.length > 0) pieces.push(piece);
+        }
+        await new Promise((resolve) => setImmediate(resolve));
       }
     }
     if (this.over) {
@@ -130,13 +138,33 @@ export class Edge {
   }
 }
 
-/** Small chunks as one, up to a slice; they leave the list. */
-function joined(waiting: Uint8Array[]): Uint8Array {
-  let count = 0;
-  let bytes = 0;
-  while (count < waiting.length && (count === 0 || bytes + waiting[count]!.length <= SLICE)) {
-    bytes += waiting[count++]!.length;
+/** A copy of all of them as one: a megabyte at a time. */
+async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {
+  const whole = Buffer.allocUnsafe(chunks.reduce((sum, { length }) => sum + length, 0));
+  let to = 0;
+  let rest = COPIED;
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += COPIED) {
+      const part = chunk.subarray(at, at + COPIED);
+      whole.set(part, to);
+      to += part.length;
+      rest -= part.length;
+      if (rest > 0) continue;
+      rest = COPIED;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
-  const taken = waiting.splice(0, count);
-  return taken.length === 1 ? taken[0]! : Buffer.concat(taken);
+  return whole;
+}
+
+/** Small chunks as one each, up to a slice. */
+function* joined(waiting: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (let at = 0; at < waiting.length; ) {
+    const from = at;
+    let bytes = 0;
+    while (at < waiting.length && (at === from || bytes + waiting[at]!.length <= SLICE)) {
+      bytes += waiting[at++]!.length;
+    }
+    yield at === from + 1 ? waiting[from]! : Buffer.concat(waiting.slice(from, at));
+  }
 }

@@ -3,16 +3,26 @@
 import type { SampleRow } from '../../conversation/sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { removeFiles } from './retention.ts';
+import type { Steps } from './steps.ts';
 
-/** Removes all samples of a space that the index knows; their ids. */
-export function eraseSpace(
+/** Samples whose files go between two looks at the clock. */
+const PAGE = 10;
+
+/** Removes all samples of a space that the index knows; returns their ids. */
+export function* eraseSpace(
   index: SampleIndex,
   root: string,
   space: string,
   now: number,
-): readonly string[] {
+): Steps<readonly string[]> {
   index.noteErasure(space, now);
-  const ids = removeAll(index, root, index.ofSpace(space));
+  const ids: string[] = [];
+  for (;;) {
+    const rows = index.ofSpace(space, PAGE);
+    if (rows.length === 0) break;
+    ids.push(...removeAll(index, root, rows));
+    yield;
+  }
   index.scrub();
   return ids;
 }

@@ -21,9 +21,11 @@ function statusCondition(wanted: string): Conditions {
     const part = word.trim();
     if (part === 'ok') parts.push(`(status BETWEEN 200 AND 399 AND error = '' AND state = 'done')`);
     else if (part === 'failed') parts.push('failed = 1');
-    else if (part === 'cut' || part === 'open') {
+    else if (part === 'cut') {
+      parts.push(`(state = 'cut' OR (stream = 1 AND status < 400 AND error != ''))`);
+    } else if (part === 'unfinished' || part === 'open') {
       parts.push('state = ?');
-      values.push(part);
+      values.push(part === 'open' ? 'open' : 'cut');
     } else if (/^[1-5]xx$/.test(part)) {
       parts.push('status BETWEEN ? AND ?');
       values.push(Number(part[0]) * 100, Number(part[0]) * 100 + 99);

@@ -3,13 +3,19 @@
 import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleBook, SampleFilter, SampleRow } from '../../conversation/sample.ts';
+import type {
+  SampleBook,
+  SampleFilter,
+  SampleRow,
+  SampleStatistics,
+} from '../../conversation/sample.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { openPrivate } from '../../lib/versioned-store.ts';
+import { fileAt, isDamage, openPrivate } from '../../lib/versioned-store.ts';
 import { conditionsOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
+import { hiddenSpace } from './meta-mask.ts';
 
-const VERSION = 3;
+const VERSION = 4;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   id TEXT PRIMARY KEY, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
@@ -25,6 +31,14 @@ CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
 CREATE INDEX IF NOT EXISTS samples_session ON samples (session, time);
 CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_space != '';
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS totals (failed INTEGER PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT OR IGNORE INTO totals VALUES (0, 0, 0), (1, 0, 0);
+CREATE TRIGGER IF NOT EXISTS sample_counted AFTER INSERT ON samples BEGIN
+  UPDATE totals SET count = count + 1, bytes = bytes + new.bytes WHERE failed = new.failed;
+END;
+CREATE TRIGGER IF NOT EXISTS sample_uncounted AFTER DELETE ON samples BEGIN
+  UPDATE totals SET count = count - 1, bytes = bytes - old.bytes WHERE failed = old.failed;
+END;
 PRAGMA user_version = ${VERSION};
 `;
 const COLUMNS = [
@@ -66,14 +80,21 @@ export interface SampleIndex {
   remove(ids: readonly string[]): void;
   /** Newest first. */
   list(filter: SampleFilter): readonly SampleRow[];
+  /** Those in whose ids this text stands, newest first. */
+  matching(part: string, limit: number): readonly SampleRow[];
   statistics: SampleBook['statistics'];
-  /** Ids of an entry with their state. */
-  ids(entry: ProtocolName): ReadonlyMap<string, string>;
+  /** Ids of an entry behind this one with their state, in order: a page of what may be thousands. */
+  idsAfter(
+    entry: ProtocolName,
+    id: string,
+    limit: number,
+  ): readonly { readonly id: string; readonly state: string }[];
+  /** Kept by the file itself: asking costs the same however many there are. */
   totals(failed: boolean): Totals;
   /** The oldest ones, oldest first. */
   oldest(failed: boolean, limit: number): readonly SampleRow[];
   /** Samples of a memory space. */
-  ofSpace(space: string): readonly SampleRow[];
+  ofSpace(space: string, limit: number): readonly SampleRow[];
   /** The space was erased at this time, in ms since 1970; its name is kept as a hash. */
   noteErasure(space: string, at: number): void;
   /** Those whose space was erased after they began. */
@@ -83,27 +104,113 @@ export interface SampleIndex {
   close(): void;
 }
 
+/** An index on disk, and how often its file was made anew since it was opened. */
+export interface SampleIndexFile extends SampleIndex {
+  readonly renewals: number;
+}
+
+const renewed = new Map<string, Set<(cause: unknown) => void>>();
+
+/**
+ * Told when an index of this process was found damaged or gone and is empty now: whoever keeps it in line
+ * with the files fills it again. Call what comes back to be left alone.
+ */
+export function onRenewedIndex(root: string, keeper: (cause: unknown) => void): () => void {
+  const keepers = renewed.get(root) ?? new Set();
+  renewed.set(root, keepers.add(keeper));
+  return () => {
+    keepers.delete(keeper);
+    if (keepers.size === 0) renewed.delete(root);
+  };
+}
+
+const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
+
 /**
  * Opens `<root>/index.db`, made (0600 in a folder 0700) when it is not there. A file that is no index
- * of this version is thrown away: it holds nothing that the samples do not.
+ * of this version, or turns out to be damaged later, is thrown away: it holds nothing that the samples
+ * do not. The question that found it damaged is asked again of the new one.
+ * @param fill fills one that was made anew; by default the keepers of {@link onRenewedIndex} do
  * @throws SQLiteError when neither works
  */
-export function openIndex(root: string): SampleIndex {
+export function openIndex(root: string, fill?: (index: SampleIndex) => void): SampleIndexFile {
+  const path = join(root, 'index.db');
+  let renewals = 0;
+  const tell = (cause: unknown) => {
+    for (const keeper of renewed.get(root) ?? []) keeper(cause);
+  };
+  let index = openFile(root, tell);
+  let file = fileAt(path);
+  const renew = (cause: unknown) => {
+    index.close();
+    // Unless another connection was first.
+    if (fileAt(path) === file) removeFile(path);
+    index = openFile(root, tell);
+    file = fileAt(path);
+    renewals++;
+    if (fill !== undefined) fill(index);
+    else tell(cause);
+  };
+  const ask = <T>(question: (of: SampleIndex) => T): T => {
+    if (fileAt(path) !== file) renew(new Error('the file is gone'));
+    try {
+      return question(index);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      renew(error);
+      return question(index);
+    }
+  };
+  return {
+    get renewals() {
+      return renewals;
+    },
+    put: (rows) => ask((of) => of.put(rows)),
+    remove: (ids) => ask((of) => of.remove(ids)),
+    list: (filter) => ask((of) => of.list(filter)),
+    matching: (part, limit) => ask((of) => of.matching(part, limit)),
+    statistics: (filter, bucketMs) => {
+      const now = <T>(question: (of: SampleStatistics) => T) =>
+        ask((of) => question(of.statistics(filter, bucketMs)));
+      return {
+        sums: () => now((of) => of.sums()),
+        counts: (what) => now((of) => of.counts(what)),
+        percentiles: (what, by) => now((of) => of.percentiles(what, by)),
+      };
+    },
+    idsAfter: (entry, id, limit) => ask((of) => of.idsAfter(entry, id, limit)),
+    totals: (failed) => ask((of) => of.totals(failed)),
+    oldest: (failed, limit) => ask((of) => of.oldest(failed, limit)),
+    ofSpace: (space, limit) => ask((of) => of.ofSpace(space, limit)),
+    noteErasure: (space, at) => ask((of) => of.noteErasure(space, at)),
+    erased: (rows) => ask((of) => of.erased(rows)),
+    scrub: () => ask((of) => of.scrub()),
+    close: () => index.close(),
+  };
+}
+
+/** @param onDamage told of a file that was thrown away because it is damaged */
+function openFile(root: string, onDamage: (cause: unknown) => void): SampleIndex {
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const path = join(root, 'index.db');
   try {
     return indexOf(open(path));
   } catch (error) {
-    if (/BUSY|LOCKED|READONLY|CANTOPEN/.test(String((error as { code?: unknown }).code)))
-      throw error;
-    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+    if (/BUSY|LOCKED|READONLY|CANTOPEN/.test(codeOf(error))) throw error;
+    removeFile(path);
+    if (isDamage(error)) onDamage(error);
     return indexOf(open(path));
   }
+}
+
+function removeFile(path: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
 /** An index that is forgotten again, for folders that cannot be written. */
 export function memoryIndex(): SampleIndex {
   const db = new Database(':memory:', { strict: true });
+  db.run('PRAGMA recursive_triggers = ON');
   db.run(SCHEMA);
   return indexOf(db);
 }
@@ -118,6 +225,8 @@ function open(path: string): Database {
     db.run('PRAGMA journal_mode = WAL');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
+    // A row that is replaced is counted as one that goes and one that comes.
+    db.run('PRAGMA recursive_triggers = ON');
     db.transaction(() => db.run(SCHEMA)).immediate();
     return db;
   } catch (error) {
@@ -136,7 +245,10 @@ const rowOf = (row: StoredRow): SampleRow => ({
 
 /** Longer than an exchange lasts that began before. */
 const ERASURES_KEPT = 86_400_000;
-const hashOf = (space: string) => new Bun.CryptoHasher('sha256').update(space).digest('hex');
+const hashOf = (space: string) => hiddenSpace(space).slice('sha256:'.length);
+/** The same of a row, whose space may be named by its hash already. */
+const hashIn = (space: string) =>
+  space.startsWith('sha256:') ? space.slice('sha256:'.length) : hashOf(space);
 
 function indexOf(db: Database): SampleIndex {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
@@ -145,16 +257,19 @@ function indexOf(db: Database): SampleIndex {
     `INSERT OR REPLACE INTO samples (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
   );
   const remove = of<unknown, [string]>('DELETE FROM samples WHERE id = ?');
-  const ids = of<{ id: string; state: string }, [string]>(
-    'SELECT id, state FROM samples WHERE entry = ?',
+  const idsAfter = of<{ id: string; state: string }, [string, string, number]>(
+    'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
   );
-  const totals = of<Totals, [number]>(
-    'SELECT count(*) AS count, total(bytes) AS bytes FROM samples WHERE failed = ?',
+  const matching = of<StoredRow, [string, number]>(
+    'SELECT * FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?',
   );
+  const totals = of<Totals, [number]>('SELECT count, bytes FROM totals WHERE failed = ?');
   const oldest = of<StoredRow, [number, number]>(
     `SELECT * FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
-  const ofSpace = of<StoredRow, [string]>('SELECT * FROM samples WHERE memory_space = ?');
+  const ofSpace = of<StoredRow, [string, string, number]>(
+    `SELECT * FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) LIMIT ?`,
+  );
   const noteErasure = of<unknown, [string, number]>(
     'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
   );
@@ -189,17 +304,19 @@ function indexOf(db: Database): SampleIndex {
         filter,
         bucketMs,
       ),
-    ids: (entry) => new Map(ids.all(entry).map(({ id, state }) => [id, state])),
+    matching: (part, limit) => matching.all(part, limit).map(rowOf),
+    idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
     totals: (failed) => totals.get(failed ? 1 : 0)!,
     oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
-    ofSpace: (space) => (space === '' ? [] : ofSpace.all(space).map(rowOf)),
+    ofSpace: (space, limit) =>
+      space === '' ? [] : ofSpace.all(space, hiddenSpace(space), limit).map(rowOf),
     noteErasure: (space, at) => {
       forgetErasures.run(at - ERASURES_KEPT);
       noteErasure.run(hashOf(space), at);
     },
     erased: (rows) =>
       rows.filter(({ memory_space: space = '', time }) => {
-        const gone = space === '' ? null : erasure.get(hashOf(space));
+        const gone = space === '' ? null : erasure.get(hashIn(space));
         return gone !== null && time <= gone.at;
       }),
     scrub: () => void of<unknown, []>('PRAGMA wal_checkpoint(TRUNCATE)').get(),

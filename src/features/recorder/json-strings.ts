@@ -1,7 +1,11 @@
 /** The strings of a JSON text and the members they stand in, found in its bytes without a parse. */
 
+import type { Steps } from './steps.ts';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+/** No name that anybody asks for is longer. */
+const LONGEST_KEY = 64;
 
 /** Members that hold words in all their strings, however deep: arguments of calls. */
 const TREES = new Set(['input', 'arguments']);
@@ -17,27 +21,48 @@ export interface StringPlace {
   readonly schema: boolean;
 }
 
-/** Told where the string is: behind its opening quote, and its closing quote. */
-export type Visit = (from: number, to: number, place: StringPlace) => void;
+/**
+ * Told where the string is: behind its opening quote, and its closing quote. What it gives back is work
+ * with that string, done before the walk goes on.
+ */
+export type Visit = (from: number, to: number, place: StringPlace) => Steps<void> | undefined;
 
 interface Level extends StringPlace {
   readonly list: boolean;
   key: string;
 }
 
+/** Bytes between two looks at the clock. */
+const STRIDE = 65_536;
+
 /** Calls `visit` for every string that is no name of a member. Broken JSON is walked as far as it goes. */
-export function eachString(bytes: Buffer, from: number, to: number, visit: Visit): void {
+export function* eachString(bytes: Buffer, from: number, to: number, visit: Visit): Steps<void> {
   const levels: Level[] = [];
   let expectsKey = false;
+  let rest = from + STRIDE;
   for (let i = from; i < to; i++) {
+    if (i >= rest) {
+      rest = i + STRIDE;
+      yield;
+    }
     const byte = bytes[i]!;
     const level = levels.at(-1);
     if (byte === QUOTE) {
-      const end = closingQuote(bytes, i, to);
+      let end = i + 1;
+      for (; end < to && bytes[end] !== QUOTE; end++) {
+        if (bytes[end] === BACKSLASH) end++;
+        if (end < rest) continue;
+        rest = end + STRIDE;
+        yield;
+      }
+      end = Math.min(end, to);
       if (level !== undefined && !level.list && expectsKey) {
-        level.key = bytes.toString('latin1', i + 1, end);
+        level.key = bytes.toString('latin1', i + 1, Math.min(end, i + 1 + LONGEST_KEY));
         expectsKey = false;
-      } else if (level !== undefined) visit(i + 1, end, level);
+      } else if (level !== undefined) {
+        const work = visit(i + 1, end, level);
+        if (work !== undefined) yield* work;
+      }
       i = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       const key = level?.key ?? '';
@@ -55,14 +80,6 @@ export function eachString(bytes: Buffer, from: number, to: number, visit: Visit
       expectsKey = false;
     } else if (byte === 0x2c) expectsKey = level !== undefined && !level.list;
   }
-}
-
-function closingQuote(bytes: Buffer, open: number, to: number): number {
-  for (let i = open + 1; i < to; i++) {
-    if (bytes[i] === BACKSLASH) i++;
-    else if (bytes[i] === QUOTE) return i;
-  }
-  return to;
 }
 
 /** Where the data of each event of a stream stands. */

@@ -2,28 +2,49 @@
 
 import type { HeaderFields } from '../../lib/header-list.ts';
 import { isSecretHeader, redactHeaders, redactText } from '../../lib/redact.ts';
-import { maskText, spellings } from './body-mask.ts';
+import { spellings } from './body-mask.ts';
 
 /** Query parameters that are no secrets: everything else in an upstream's URL may be a key. */
 const PUBLIC_QUERY = new Set(['beta', 'api-version', 'alt', 'stream', 'version']);
 
 const SCHEME = /^(?:Bearer|Basic|Token)\s+/i;
 
+/** So many values of one exchange are looked for in its bodies: each costs a search through all of them. */
+const MOST_LEARNED = 64;
+
 /** Values to be masked wherever they turn up: in bodies, error texts, notes. */
 export class KnownSecrets {
-  readonly #literals: Set<string>;
+  readonly #known: Set<string>;
+  readonly #learned = new Set<string>();
+  #literals: readonly string[] | undefined;
 
-  /** @param literals what is known from the start, as of {@link spellings} */
-  constructor(literals: readonly string[] = []) {
-    this.#literals = new Set(literals);
+  /** @param known what is known from the start, as of {@link spellings} */
+  constructor(known: readonly string[] = []) {
+    this.#known = new Set(known);
   }
 
+  /** Longer ones first: a part that was masked would hide the rest. */
   get literals(): readonly string[] {
-    return [...this.#literals];
+    this.#literals ??= [...this.#known].toSorted((a, b) => b.length - a.length);
+    return this.#literals;
   }
 
+  /** A stranger may have chosen it: it must not pass for the structure of a JSON text. */
   learn(secret: string): void {
-    for (const spelling of spellings(secret)) this.#literals.add(spelling);
+    if (this.#learned.has(secret) || this.#learned.size >= MOST_LEARNED) return;
+    this.#learned.add(secret);
+    for (const spelling of spellings(secret, false)) this.#known.add(spelling);
+    this.#literals = undefined;
+  }
+
+  /** The value of a credential header, and of `Basic` what its base64 holds. */
+  #learnHeader(value: string): void {
+    const credential = value.replace(SCHEME, '');
+    this.learn(credential);
+    if (!/^basic\s/i.test(value)) return;
+    const pair = Buffer.from(credential, 'base64').toString();
+    this.learn(pair);
+    this.learn(pair.slice(pair.indexOf(':') + 1));
   }
 
   /** The headers with credentials masked, which are remembered; names in lower case. */
@@ -33,7 +54,7 @@ export class KnownSecrets {
   } {
     const pairs: [string, string][] = [];
     for (const [name, value] of headers) {
-      if (isSecretHeader(name)) this.learn(value.replace(SCHEME, ''));
+      if (isSecretHeader(name)) this.#learnHeader(value);
       pairs.push([name, value]);
     }
     const redacted = redactHeaders(pairs);
@@ -58,13 +79,6 @@ export class KnownSecrets {
         return `${name}=${'*'.repeat(value.length)}`;
       });
     return `${base}?${query.join('&')}`;
-  }
-
-  /** Words of ours that may quote a vendor. */
-  text(text: string): string {
-    const latin1 = Buffer.from(text, 'utf8').toString('latin1');
-    const masked = maskText(latin1, this.literals);
-    return masked === latin1 ? text : Buffer.from(masked, 'latin1').toString('utf8');
   }
 }
 

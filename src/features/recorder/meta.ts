@@ -12,15 +12,25 @@ import type {
 } from '../../conversation/sample.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
-import { countMasked, maskText } from './body-mask.ts';
+import { cutWords } from '../../lib/shown-text.ts';
 import type { Capture } from './capture.ts';
 import type { Edge } from './edge.ts';
+import { MetaMask } from './meta-mask.ts';
 
 export const round = (ms: number) => Math.round(ms * 100) / 100;
 
+// The whole of it is in the body that said it.
+const MOST_OF_ERROR = 16_384;
+
 export function sampleError(error: GatewayError): SampleError {
-  const { kind, message, status, code } = error;
-  return { kind, message, status, ...(code !== undefined && { code }) };
+  const { kind, status, code } = error;
+  const message = cutWords(error.message, MOST_OF_ERROR);
+  return {
+    kind,
+    message,
+    status,
+    ...(code !== undefined && { code: cutWords(code, MOST_OF_ERROR) }),
+  };
 }
 
 function edgeOf(id: string, edge: Edge): SampleEdge {
@@ -58,7 +68,7 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     state,
     ...(state === 'open' && { run }),
     time: capture.time,
-    model: told?.model,
+    model: capture.model,
     target: target === undefined ? counted?.facts.target : targetName(target),
     provider_protocol: target?.protocol ?? counted?.facts.protocol,
     route: told?.route,
@@ -83,16 +93,17 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
   return meta;
 }
 
-/** The meta as the text of its file, credentials masked and counted, and as a value again. */
+/**
+ * The meta as the text of its file, credentials masked and counted, and as a value again. Each text is
+ * masked by itself: no mask reaches from one into the next, whatever a client or vendor wrote in them.
+ */
 export function metaText(
   meta: SampleMeta,
   literals: readonly string[],
 ): { readonly text: string; readonly meta: SampleMeta } {
-  const raw = Buffer.from(JSON.stringify(meta, null, 1), 'utf8').toString('latin1');
-  const masked = maskText(raw, literals);
-  if (masked === raw) return { text: JSON.stringify(meta, null, 1), meta };
-  const value = JSON.parse(Buffer.from(masked, 'latin1').toString('utf8')) as SampleMeta;
-  const whole = { ...value, masked: meta.masked + countMasked(raw, masked) };
+  const mask = new MetaMask(literals);
+  const shown = mask.whole(meta);
+  const whole = mask.count === 0 ? shown : { ...shown, masked: meta.masked + mask.count };
   return { text: JSON.stringify(whole, null, 1), meta: whole };
 }
 

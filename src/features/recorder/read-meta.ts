@@ -27,9 +27,8 @@ export function readMeta(
   const known = new Map((meta?.edges ?? []).map((edge) => [edge.file, edge]));
   // The order of the meta, then whatever else is there.
   const bodies = files.filter(({ stage }) => stage !== 'meta');
-  const order = [...known.keys()];
-  const rank = ({ name, stage }: SampleFile) =>
-    order.includes(name) ? order.indexOf(name) : order.length + stageRank(stage);
+  const order = new Map([...known.keys()].map((name, at) => [name, at]));
+  const rank = ({ name, stage }: SampleFile) => order.get(name) ?? order.size + stageRank(stage);
   const edges = bodies
     .toSorted((a, b) => rank(a) - rank(b))
     .map(({ stage, name }): SampleEdge => {

@@ -1,18 +1,16 @@
 /** The recorder: decides what is kept, writes it behind the exchanges' backs, and never stands in their way. */
 
-import { existsSync } from 'node:fs';
 import type { SampleMeta, SampleWatcher } from '../../conversation/sample.ts';
 import type { RecordedExchange, Recording } from '../feature.ts';
 import type { Blanked } from './blank-body.ts';
 import { spellings } from './body-mask.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
-import { eraseSpace, putUnerased } from './erase-space.ts';
-import { openIndex, type SampleIndex } from './index-store.ts';
 import { metaOf, metaText, rowOf } from './meta.ts';
-import { markCut, reconcile } from './reconcile.ts';
-import { DEFAULT_RETENTION, type Retention, retain } from './retention.ts';
+import { markCut } from './reconcile.ts';
+import { DEFAULT_RETENTION, type Retention } from './retention.ts';
 import { runName } from './run-name.ts';
 import { save, unsave } from './save.ts';
+import { Upkeep } from './upkeep.ts';
 import { visitQueue } from './visit-queue.ts';
 
 export type SampleMode = 'off' | 'errors' | 'all';
@@ -99,8 +97,8 @@ const LIMITS: RecorderLimits = {
 const TIDY_AFTER = 500;
 /** Samples that go into the index together when there is never a moment of rest. */
 const INDEX_BATCH = 100;
-/** Retention is looked after this often, in milliseconds. */
-const TIDY_EVERY = 30_000;
+/** The same for their size, as a part of what may be kept at all. */
+const INDEX_SHARE = 0.02;
 
 /** Opens the recorder. Costs nothing until the first exchange. Never throws. */
 export function openRecorder(options: RecorderOptions): Recorder {
@@ -108,22 +106,32 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const limits = { ...LIMITS, ...options.limits };
   const run = runName();
   let { mode, routes = {}, redact = [] } = options;
-  let literals = (options.secrets ?? []).flatMap(spellings);
+  let literals = (options.secrets ?? []).flatMap((secret) => spellings(secret));
   let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
-  let index: SampleIndex | undefined;
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
   const open = new Set<Capture>();
   const watchers = new Set<SampleWatcher>();
   let unwritten: SampleMeta[] = [];
   let tick: ReturnType<typeof setTimeout> | undefined;
-  let tidied = 0;
+  let unwrittenBytes = 0;
   let closed = false;
   let troubled = '';
 
   const tellGone = (ids: readonly string[]) => {
     if (ids.length > 0) for (const watcher of watchers) watcher.gone(ids);
   };
+  const upkeep = new Upkeep({
+    root,
+    own: run,
+    retention: () => retention,
+    now,
+    gone: (ids, purged) => {
+      if (purged) count.purged += ids.length;
+      tellGone(ids);
+    },
+    trouble: (what, cause) => trouble(what, cause),
+  });
   const tellRow = (meta: () => SampleMeta) => {
     if (watchers.size === 0) return;
     const row = rowOf(meta());
@@ -203,6 +211,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   /** One visit: writes what a capture has, or removes it. */
   const visit = async (capture: Capture): Promise<void> => {
+    // Asked for once more while its last visit was under way.
+    if (!open.has(capture)) return;
     try {
       if (capture.dropped) {
         open.delete(capture);
@@ -210,6 +220,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         if (capture.announced) tellGone([capture.id]);
         return;
       }
+      await upkeep.room();
       const announced = capture.announced;
       const meta = await save(capture, { root, run, free });
       if (meta === undefined) {
@@ -222,7 +233,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
       count.written++;
       troubled = '';
       unwritten.push(meta);
-      if (unwritten.length >= INDEX_BATCH) writeIndex();
+      unwrittenBytes += meta.edges.reduce((sum, edge) => sum + edge.bytes, 0);
+      const many = retention.maxBytes > 0 && unwrittenBytes > retention.maxBytes * INDEX_SHARE;
+      if (many || unwritten.length >= INDEX_BATCH) writeIndex();
     } catch (error) {
       trouble(`cannot write to ${root}`, error);
       open.delete(capture);
@@ -252,37 +265,20 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   const writeIndex = () => {
     if (unwritten.length === 0) return;
-    const rows = unwritten.map((meta) => rowOf(meta));
+    const metas = unwritten;
     unwritten = [];
-    try {
-      index ??= openIndex(root);
-      tellGone(putUnerased(index, root, rows));
-      if (now() - tidied < TIDY_EVERY && count.written % 500 !== 0) return;
-      tidied = now();
-      const purged = retain(index, root, retention, now());
-      count.purged += purged.length;
-      tellGone(purged);
-    } catch (error) {
-      // The files are there; whoever opens the index next finds them.
-      trouble('the index cannot be written', error);
-    }
+    unwrittenBytes = 0;
+    upkeep.put(metas);
   };
 
   /** What earlier processes left is looked through once this one has started. */
-  const tidyUp = setTimeout(() => {
-    if (closed || !existsSync(root)) return;
-    try {
-      index ??= openIndex(root);
-      reconcile(index, root, { own: run, mark: true });
-    } catch (error) {
-      trouble('the index cannot be opened', error);
-    }
-  }, TIDY_AFTER);
+  const tidyUp = setTimeout(() => upkeep.match(), TIDY_AFTER);
   tidyUp.unref();
 
   const flush = async () => {
     await queue.idle();
     writeIndex();
+    await upkeep.idle();
   };
 
   return {
@@ -300,7 +296,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     configure(settings) {
       ({ mode, routes = {}, redact = [] } = settings);
-      literals = (settings.secrets ?? []).flatMap(spellings);
+      literals = (settings.secrets ?? []).flatMap((secret) => spellings(secret));
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
       idle = isIdle();
     },
@@ -313,12 +309,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         count++;
       }
       await flush();
-      if (!existsSync(root)) return count;
-      index ??= openIndex(root);
-      reconcile(index, root, { own: run });
-      const gone = eraseSpace(index, root, space, now());
-      tellGone(gone);
-      return count + gone.length;
+      return count + (await upkeep.eraseSpace(space)).length;
     },
     watch(watcher) {
       watchers.add(watcher);
@@ -340,8 +331,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         markCut(root, metaText(meta, capture.secrets.literals).meta);
       }
       open.clear();
-      index?.close();
-      index = undefined;
+      await upkeep.close();
     },
     counters: () => ({ ...count, held, open: open.size }),
   };

@@ -3,8 +3,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SampleRow } from '../../conversation/sample.ts';
+import { isObject } from '../../lib/json.ts';
 import type { SampleIndex } from './index-store.ts';
-import { fileName, listEntry, type SampleFile } from './sample-files.ts';
+import { readJson } from './read-meta.ts';
+import { besideOf, fileName, filesOf, parseName } from './sample-files.ts';
 
 /** 0 = no limit, everywhere. */
 export interface Retention {
@@ -57,22 +59,47 @@ export function overdue(
   return out;
 }
 
+/** How much goes in one step. */
+export interface RetentionStep {
+  /** Samples. */
+  readonly limit: number;
+  /** Milliseconds; one sample at least goes. */
+  readonly ms: number;
+}
+
 /** Removes a step's worth of what has to go; the ids of what went. */
 export function retain(
   index: SampleIndex,
   root: string,
   retention: Retention,
   now: number,
+  step: RetentionStep = { limit: STEP, ms: Number.POSITIVE_INFINITY },
 ): readonly string[] {
-  const ids = overdue(index, retention, now).map((row) => {
+  const until = performance.now() + step.ms;
+  const ids: string[] = [];
+  for (const row of overdue(index, retention, now, step.limit)) {
     removeFiles(root, row);
-    return row.id;
-  });
+    ids.push(row.id);
+    if (performance.now() > until) break;
+  }
   index.remove(ids);
   return ids;
 }
 
-// The usual names are tried first, so that a folder of thousands need not be listed for each of them.
+/** Limits may be passed by so much before the recorder waits for what has to go. */
+const SLACK = 0.1;
+const SLACK_COUNT = 100;
+
+/** There is so much more than the limits say that nothing may be added. */
+export function isFull(index: SampleIndex, { maxBytes, maxCount }: Retention): boolean {
+  const [fine, failed] = [index.totals(false), index.totals(true)];
+  const most = maxCount * (1 + SLACK) + SLACK_COUNT;
+  return (
+    (maxBytes > 0 && fine.bytes + failed.bytes > maxBytes * (1 + SLACK)) ||
+    (maxCount > 0 && (fine.count > most || failed.count > most))
+  );
+}
+
 const STAGES = [
   'client-request',
   'provider-request',
@@ -81,17 +108,34 @@ const STAGES = [
   'client-response',
 ];
 
-/** Removes the files of a sample, the meta file last: a removal that is cut short can be seen and ended. */
+/**
+ * Removes the files of a sample, the meta file last: a removal that is cut short can be seen and ended.
+ * Their names are known from it; the folder is listed only where it cannot be read, and hops or tries
+ * stand between.
+ */
 export function removeFiles(root: string, { id, entry, tries, hops }: SampleRow): void {
   const folder = join(root, entry);
-  const plain = hops <= 1 && tries <= 1;
-  const files: readonly SampleFile[] = plain ? [] : (listEntry(root, entry).get(id) ?? []);
-  const names = new Set(files.map(({ name }) => name));
+  const meta = fileName(id, 'meta', false);
+  const names = new Set<string>();
   for (const stage of STAGES) {
     names.add(fileName(id, stage, false));
     names.add(fileName(id, stage, true));
   }
-  const meta = fileName(id, 'meta', false);
-  for (const name of names) if (name !== meta) rmSync(join(folder, name), { force: true });
+  const told = readJson(join(folder, meta));
+  const edges = isObject(told) && Array.isArray(told.edges) ? told.edges : undefined;
+  for (const edge of edges ?? []) {
+    const name = isObject(edge) ? String(edge.file) : '';
+    if (parseName(name)?.id === id) names.add(name);
+  }
+  if (edges === undefined && (hops > 1 || tries > 1)) {
+    for (const { name } of filesOf(root, entry, id)) names.add(name);
+  }
+  for (const name of names) {
+    if (name === meta) continue;
+    rmSync(join(folder, name), { force: true });
+    // Beside it, where a process died as it was put in place.
+    if (edges === undefined) rmSync(join(folder, besideOf(name)), { force: true });
+  }
+  rmSync(join(folder, besideOf(meta)), { force: true });
   rmSync(join(folder, meta), { force: true });
 }

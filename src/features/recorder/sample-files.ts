@@ -43,24 +43,22 @@ export function entryFolder(root: string, entry: ProtocolName): string {
   return folder;
 }
 
-/** Every sample of an entry: id → its files. An entry without a folder has none. */
-export function listEntry(root: string, entry: ProtocolName): Map<string, SampleFile[]> {
-  const found = new Map<string, SampleFile[]>();
-  let names: string[];
+/** Names of all files of an entry, other files' too. An entry without a folder has none. */
+export function namesOf(root: string, entry: ProtocolName): readonly string[] {
   try {
-    names = readdirSync(join(root, entry));
+    return readdirSync(join(root, entry));
   } catch {
-    return found;
+    return [];
   }
-  for (const name of names) {
+}
+
+/** Files of one sample, found by going through all of them. */
+export function filesOf(root: string, entry: ProtocolName, id: string): readonly SampleFile[] {
+  return namesOf(root, entry).flatMap((name) => {
+    if (!name.startsWith(id)) return [];
     const parsed = parseName(name);
-    if (parsed === undefined) continue;
-    const files = found.get(parsed.id);
-    const file = { stage: parsed.stage, name };
-    if (files === undefined) found.set(parsed.id, [file]);
-    else files.push(file);
-  }
-  return found;
+    return parsed?.id === id ? [{ stage: parsed.stage, name }] : [];
+  });
 }
 
 /** Bytes of a file; 0 when it is gone. */
@@ -81,9 +79,17 @@ export function changedAt(path: string): number {
   }
 }
 
+/** Where a file is written before it is moved into place. */
+export const besideOf = (path: string) => `${path}.tmp`;
+
+/** The id of a sample in whose folder such a file was left, by a process that died as it wrote it. */
+export function leftBeside(name: string): string | undefined {
+  return name.endsWith('.tmp') ? parseName(name.slice(0, -'.tmp'.length))?.id : undefined;
+}
+
 /** Written beside and moved into place: whoever reads sees the old content or the new, never half. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
-  const beside = `${path}.tmp`;
+  const beside = besideOf(path);
   writeFileSync(beside, content, { mode: 0o600 });
   renameSync(beside, path);
 }

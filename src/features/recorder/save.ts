@@ -1,12 +1,12 @@
 /** Writes a capture to its files: whatever waits is masked and appended, the meta file last. */
 
-import { appendFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SampleMeta } from '../../conversation/sample.ts';
 import type { Capture } from './capture.ts';
 import type { Edge } from './edge.ts';
 import { metaOf, metaText } from './meta.ts';
-import { entryFolder, metaPath } from './sample-files.ts';
+import { besideOf, entryFolder, metaPath } from './sample-files.ts';
 import { maskSplit } from './split-secrets.ts';
 
 export interface SaveOptions {
@@ -18,6 +18,8 @@ export interface SaveOptions {
 }
 
 const PRIVATE = { mode: 0o600 } as const;
+/** Bytes written at a time. */
+const BATCH = 2 ** 20;
 
 /**
  * Writes what there is. Resolves with the meta when the exchange is over and complete on disk.
@@ -53,8 +55,9 @@ export async function save(
  * exchange that was cut, and write that into the index.
  */
 async function replace(path: string, content: string | Uint8Array): Promise<void> {
-  await writeFile(`${path}.tmp`, content, PRIVATE);
-  await rename(`${path}.tmp`, path);
+  const beside = besideOf(path);
+  await writeFile(beside, content, PRIVATE);
+  await rename(beside, path);
 }
 
 async function renameEdge(capture: Capture, edge: Edge, folder: string): Promise<void> {
@@ -73,16 +76,32 @@ async function saveEdge(
   if (!edge.dirty) return;
   const name = edge.name(capture.id);
   const { pieces, taken } = await edge.drain();
-  const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-  if (capture.dropped || (bytes.length === 0 && edge.file !== undefined)) return;
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (capture.dropped || (length === 0 && edge.file !== undefined)) return;
   const path = join(folder, edge.file ?? name);
-  if (edge.file === undefined) await writeFile(path, bytes, PRIVATE);
-  else await appendFile(path, bytes);
+  await write(path, edge.file === undefined, pieces);
   edge.file ??= name;
-  edge.written += bytes.length;
+  edge.written += length;
   // Who was dropped meanwhile has given back all there was.
   if (capture.dropped) return;
   free(capture, taken);
+}
+
+/** Most bodies are one write; a large one is several, and never in memory once more as a whole. */
+async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]): Promise<void> {
+  const file = await open(path, fresh ? 'w' : 'a', PRIVATE.mode);
+  try {
+    for (let at = 0; at < pieces.length; ) {
+      const batch: Uint8Array[] = [];
+      for (let bytes = 0; at < pieces.length && bytes < BATCH; at++) {
+        batch.push(pieces[at]!);
+        bytes += pieces[at]!.length;
+      }
+      await file.writeFile(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
+    }
+  } finally {
+    await file.close();
+  }
 }
 
 /** A key that a model says word by word stands in no single event: the finished stream is looked at once more. */

@@ -1,7 +1,8 @@
 /** Credentials that a stream spells out in pieces, one event after the other: masked in each of its events. */
 
-import { countMasked, maskText } from './body-mask.ts';
+import { BodyMask } from './body-mask.ts';
 import { dataLines, eachString } from './json-strings.ts';
+import { inSlices, type Steps } from './steps.ts';
 
 /** Members in which streams send texts and arguments bit by bit. */
 const BITS = new Set([
@@ -17,13 +18,68 @@ const BITS = new Set([
   'refusal',
 ]);
 
-/** Between two looks at the event loop. */
+/** Bytes masked between two turns of the event loop. */
 const SLICE = 65_536;
 
-interface Said {
-  text: string;
-  /** Where the bits stand: first byte in the stream, first character in `text`. */
-  readonly bits: { readonly at: number; readonly from: number; readonly length: number }[];
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** All bits of one member, and where they stand in the stream: a text of its own, but never a copy of it. */
+class Said {
+  readonly #places: number[] = [];
+  readonly #lengths: number[] = [];
+
+  add(from: number, to: number): void {
+    this.#places.push(from);
+    this.#lengths.push(to - from);
+  }
+
+  /** Masks them in the stream; how many credentials it were. */
+  async mask(bytes: Buffer, literals: readonly string[]): Promise<number> {
+    const mask = new BodyMask(() => literals);
+    const read = new Cursor(this.#places, this.#lengths);
+    // What comes out of the mask went into it before: it is written behind the place of reading.
+    const write = new Cursor(this.#places, this.#lengths);
+    for (;;) {
+      const slice = Buffer.allocUnsafe(SLICE);
+      const length = read.walk(SLICE, (from, to, at) => bytes.copy(slice, at, from, to));
+      const out = length === 0 ? mask.end() : mask.push(slice.subarray(0, length));
+      write.walk(out.length, (from, to, at) => {
+        bytes.set(out.subarray(at, at + to - from), from);
+      });
+      if (length === 0) return mask.count;
+      await turn();
+    }
+  }
+}
+
+/** Goes through bits of a stream as if they were one text. */
+class Cursor {
+  readonly #places: readonly number[];
+  readonly #lengths: readonly number[];
+  #bit = 0;
+  #within = 0;
+
+  constructor(places: readonly number[], lengths: readonly number[]) {
+    this.#places = places;
+    this.#lengths = lengths;
+  }
+
+  /** The next so many bytes, bit by bit; `at` counts them. How many there were. */
+  walk(most: number, visit: (from: number, to: number, at: number) => void): number {
+    let at = 0;
+    while (at < most && this.#bit < this.#places.length) {
+      const from = this.#places[this.#bit]! + this.#within;
+      const left = this.#lengths[this.#bit]! - this.#within;
+      const length = Math.min(left, most - at);
+      visit(from, from + length, at);
+      at += length;
+      this.#within += length;
+      if (length < left) continue;
+      this.#bit++;
+      this.#within = 0;
+    }
+    return at;
+  }
 }
 
 /**
@@ -32,28 +88,21 @@ interface Said {
  */
 export async function maskSplit(bytes: Buffer, literals: readonly string[]): Promise<number> {
   const channels = new Map<string, Said>();
-  let next = SLICE;
-  for (const [from, to] of dataLines(bytes)) {
-    if (from > next) {
-      next = from + SLICE;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    eachString(bytes, from, to, (start, end, { key }) => {
-      if (!BITS.has(key) || start === end) return;
-      const said = channels.get(key) ?? { text: '', bits: [] };
-      channels.set(key, said);
-      said.bits.push({ at: start, from: said.text.length, length: end - start });
-      said.text += bytes.toString('latin1', start, end);
-    });
-  }
+  await inSlices(collect(bytes, channels));
   let count = 0;
-  for (const { text, bits } of channels.values()) {
-    const masked = maskText(text, literals);
-    if (masked === text) continue;
-    count += countMasked(text, masked);
-    for (const { at, from, length } of bits) {
-      bytes.write(masked.slice(from, from + length), at, 'latin1');
-    }
-  }
+  for (const said of channels.values()) count += await said.mask(bytes, literals);
   return count;
+}
+
+function* collect(bytes: Buffer, channels: Map<string, Said>): Steps<void> {
+  for (const [from, to] of dataLines(bytes)) {
+    yield* eachString(bytes, from, to, (start, end, { key }) => {
+      if (!BITS.has(key) || start === end) return undefined;
+      const said = channels.get(key) ?? new Said();
+      channels.set(key, said);
+      said.add(start, end);
+      return undefined;
+    });
+    yield;
+  }
 }

@@ -3,16 +3,31 @@
 import type { JsonObject } from '../../lib/json.ts';
 import type { Link } from './row.ts';
 
+/** An item of a chain, and which provider knows it by its id. */
+export interface ChainItem {
+  readonly item: JsonObject;
+  readonly keeper: string | undefined;
+}
+
 /** All items oldest first, or the id of the link that is not there. */
 export type Chain =
-  | { readonly items: readonly JsonObject[]; readonly links: number }
+  | {
+      readonly items: readonly JsonObject[];
+      readonly links: number;
+      /** Those that a provider keeps which is not this one, and that say nothing without it. */
+      itemsFor(provider: string | undefined): readonly JsonObject[];
+    }
   | { readonly missing: string };
 
 /**
  * Input and output items of every link up to and with `id`, oldest first. A link that comes twice (a
- * damaged file) counts as missing, so the walk always ends.
+ * damaged file) counts as missing, so the walk always ends. Yields after every link, so that a long
+ * chain can be walked in steps.
  */
-export function walkChain(id: string, read: (id: string) => Link | undefined): Chain {
+export function* chainSteps(
+  id: string,
+  read: (id: string) => Link | undefined,
+): Generator<void, Chain> {
   const links: Link[] = [];
   const seen = new Set<string>();
   for (let at: string | undefined = id; at !== undefined; ) {
@@ -21,12 +36,38 @@ export function walkChain(id: string, read: (id: string) => Link | undefined): C
     seen.add(at);
     links.push(link);
     at = link.previous;
+    yield;
   }
-  const items: JsonObject[] = [];
+  const all: ChainItem[] = [];
   for (let i = links.length - 1; i >= 0; i--) {
-    const link = links[i]!;
-    for (const item of link.input) items.push(item);
-    for (const item of link.output) items.push(item);
+    const { input, output, keeper } = links[i]!;
+    for (const item of input) all.push({ item, keeper: undefined });
+    for (const item of output) all.push({ item, keeper });
   }
-  return { items, links: links.length };
+  return {
+    items: all.map(({ item }) => item),
+    links: links.length,
+    itemsFor: (provider) =>
+      all
+        .filter(({ item, keeper }) => !isHollow(item) || (keeper ?? '') === provider)
+        .map(({ item }) => item),
+  };
 }
+
+/** Walks it at one go. */
+export function walkChain(id: string, read: (id: string) => Link | undefined): Chain {
+  const steps = chainSteps(id, read);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does this item only name what the vendor that made it keeps? */
+export const isHollow = ({ type, id, encrypted_content, content, result }: JsonObject): boolean =>
+  typeof id === 'string' &&
+  ((type === 'reasoning' && !filled(encrypted_content) && !filled(content)) ||
+    (type === 'image_generation_call' && !filled(result)));
+
+const filled = (value: unknown) =>
+  typeof value === 'string' ? value !== '' : Array.isArray(value) && value.length > 0;

@@ -1,8 +1,9 @@
-/** Response state for upstreams that keep none: continue, record, retrieve, list and delete responses. */
+/** Response state: continue, record, retrieve, list and delete responses; who made them, and for whom. */
 
 import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { type Chain, isHollow } from './chain.ts';
 import { type PageQuery, pageOf } from './items.ts';
 import type { ResponseStore } from './response-store.ts';
 import { spaceMark } from './row.ts';
@@ -21,6 +22,14 @@ export function previousNotFound(id: string): GatewayError {
   return new GatewayError('invalid_request', `Previous response with id '${id}' not found.`, {
     param: 'previous_response_id',
     code: 'previous_response_not_found',
+    retryable: false,
+  });
+}
+
+/** OpenAI's answer to a `conversation` it does not know: a 404. */
+export function conversationNotFound(id: string): GatewayError {
+  return new GatewayError('not_found', `Conversation with id '${id}' not found.`, {
+    param: 'conversation',
     retryable: false,
   });
 }
@@ -53,9 +62,17 @@ export function expand(
       'previous_response_id',
     );
   }
-  const chain = store.chain(id, owner);
+  return chainItems(store.chain(id, owner));
+}
+
+/**
+ * The items of a chain, for whoever is to be given them.
+ * @param provider the one that is asked, where it keeps what it makes; left out: it keeps nothing
+ * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
+ */
+export function chainItems(chain: Chain, provider?: string): readonly JsonObject[] {
   if ('missing' in chain) throw previousNotFound(chain.missing);
-  return chain.items;
+  return provider === undefined ? chain.items : chain.itemsFor(provider);
 }
 
 const isReference = (item: Json): item is JsonObject =>
@@ -64,29 +81,75 @@ const isReference = (item: Json): item is JsonObject =>
   (item.type === 'item_reference' || item.type === undefined || item.type === null) &&
   item.role === undefined;
 
+/** Who is asked with a body that refers to items. */
+export interface Asked {
+  /** The provider, where it keeps what it makes. */
+  readonly keeper?: string;
+  /** It may know what the store does not: that goes on as it stands. */
+  readonly mayKnow?: boolean;
+  /** Others use the vendor with the same account: items that only name what it keeps must be known, too. */
+  readonly guarded?: boolean;
+}
+
+/** OpenAI's answer to an item that it does not know: a 404. */
+function itemNotFound(id: string, param: string): GatewayError {
+  return new GatewayError('not_found', `Item with id '${id}' not found.`, {
+    param,
+    retryable: false,
+  });
+}
+
+/** What of an input names an item and does not say it, with its place. */
+function named(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  if (!Array.isArray(input)) return found;
+  input.forEach((item: Json, i) => {
+    if (isReference(item) || (guarded && isObject(item) && isHollow(item))) {
+      found.set(i, String((item as JsonObject).id));
+    }
+  });
+  return found;
+}
+
 /**
  * The body with every `item_reference` of its input replaced by the output item it names: clients that
- * rely on stored responses (the AI SDK does by default) send those instead of what the model said.
- * The same reference comes back where there is none.
+ * rely on stored responses (the AI SDK does by default) send those instead of what the model said. What
+ * the asked provider itself made and keeps stays a reference. The same body comes back where nothing is
+ * replaced.
  * @throws GatewayError not_found naming the item that is not known
  */
 export function resolveReferences(
   body: JsonObject,
   store: ResponseStore,
   owner: string,
+  { keeper, mayKnow = false, guarded = false }: Asked = {},
 ): JsonObject {
-  if (!Array.isArray(body.input) || !body.input.some(isReference)) return body;
-  const input = (body.input as readonly Json[]).map((item, i) => {
-    if (!isReference(item)) return item;
-    const found = store.item(String(item.id), owner);
-    if (found) return found;
-    throw new GatewayError('not_found', `Item with id '${item.id}' not found.`, {
-      param: `input[${i}]`,
-      retryable: false,
-    });
+  const references = named(body.input, guarded);
+  if (references.size === 0) return body;
+  const known = store.items(new Set(references.values()), owner);
+  let replaced = false;
+  const input = (body.input as readonly Json[]).flatMap((item, i) => {
+    const id = references.get(i);
+    if (id === undefined) return [item];
+    const found = known.get(id);
+    if (found === undefined) {
+      if (mayKnow) return [item];
+      // Reasoning that only the vendor could know says nothing to anybody else.
+      if (isObject(item) && item.type === 'reasoning') {
+        replaced = true;
+        return [];
+      }
+      throw itemNotFound(id, `input[${i}]`);
+    }
+    if (!isReference(item) || (keeper !== undefined && found.keeper === keeper)) return [item];
+    replaced = true;
+    return [found.item];
   });
-  return { ...body, input };
+  return replaced ? { ...body, input } : body;
 }
+
+/** Does the input name items, so that a store has to be asked? */
+export const hasReferences = (body: JsonObject): boolean => named(body.input, false).size > 0;
 
 /** One finished exchange. The two functions are the Responses codec's. */
 export interface Recorded {
@@ -97,6 +160,10 @@ export interface Recorded {
   readonly owner: string;
   /** The memory space that the conversation used. */
   readonly space?: string;
+  /** The provider that made the answer and keeps it, too. */
+  readonly keeper?: string;
+  /** When its request came, as of `instant`. */
+  readonly began?: number;
   /** The request's own input as a list of items (a string is one user message). */
   readonly inputItems: (body: JsonObject) => readonly JsonObject[];
   /** The response's output items as a later request may send them. */
@@ -104,14 +171,15 @@ export interface Recorded {
 }
 
 /**
- * Keeps the exchange unless the client said `store: false`, the answer has no id, or it is not over.
+ * Keeps the exchange unless the client said `store: false`, the answer has no id, or it is not over
+ * (one that a vendor keeps counts all the same: it is asked for until it is over).
  * Costs microseconds: the writing comes later.
  * @returns whether it is kept
  */
 export function record(store: ResponseStore, exchange: Recorded): boolean {
-  const { body, response, owner } = exchange;
+  const { body, response, owner, keeper } = exchange;
   if (body.store === false || typeof response.id !== 'string' || response.id === '') return false;
-  if (response.status === 'in_progress' || response.status === 'queued') return false;
+  if (keeper === undefined && isUnderWay(response)) return false;
   const previous = body.previous_response_id;
   const created = response.created_at;
   store.put({
@@ -124,8 +192,27 @@ export function record(store: ResponseStore, exchange: Recorded): boolean {
     output: exchange.outputItems(response),
     response,
     ...(exchange.space !== undefined && { space: spaceMark(exchange.space) }),
+    ...(keeper !== undefined && { keeper }),
+    ...(exchange.began !== undefined && { began: exchange.began }),
   });
   return true;
+}
+
+/** Is this response object of a background job that is still running? */
+export const isUnderWay = ({ status }: JsonObject): boolean =>
+  status === 'in_progress' || status === 'queued';
+
+/** A vendor was asked again for a response that it keeps: what it is by now. */
+export function update(
+  store: ResponseStore,
+  id: string,
+  owner: string,
+  response: JsonObject,
+  outputItems: Recorded['outputItems'],
+): void {
+  const row = store.get(id, owner);
+  if (row === undefined || response.id !== id || !isUnderWay(row.response)) return;
+  if (!isUnderWay(response)) store.put({ ...row, output: outputItems(response), response });
 }
 
 /** `GET /v1/responses/{id}`. @throws GatewayError not_found */
@@ -144,6 +231,7 @@ export function remove(store: ResponseStore, id: string, owner: string): JsonObj
 /**
  * `GET /v1/responses/{id}/input_items`: all that the model was given for this response, the items of
  * the chain before it included, a page at a time.
+ * @param earlier the chain of what it continues, where it is known already
  * @throws GatewayError not_found, or invalid_request for the query
  */
 export function listInputItems(
@@ -151,11 +239,12 @@ export function listInputItems(
   id: string,
   owner: string,
   query: PageQuery = {},
+  earlier?: Chain,
 ): JsonObject {
   const row = store.get(id, owner);
   if (!row) throw responseNotFound(id);
   if (row.previous === undefined) return pageOf(row.input, id, query);
-  const before = store.chain(row.previous, owner);
+  const before = earlier ?? store.chain(row.previous, owner);
   // Where an earlier link is gone, what is left is told.
   return pageOf('missing' in before ? row.input : [...before.items, ...row.input], id, query);
 }

@@ -1,9 +1,12 @@
 /** The bounded, persistent store of responses: writes wait in memory and go to the file in batches. */
 
+import { instant } from '../../lib/instant.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { type Chain, walkChain } from './chain.ts';
+import { type Chain, chainSteps, walkChain } from './chain.ts';
 import {
   DEFAULT_LIMITS,
+  itemIdsOf,
+  itemsById,
   type Limits,
   type Link,
   type PackedRow,
@@ -12,7 +15,13 @@ import {
   spaceMark,
   unpack,
 } from './row.ts';
-import { type Change, openResponseFile, type ResponseFile } from './sqlite-store.ts';
+import {
+  type Change,
+  ERASURES_KEPT,
+  type Kept,
+  openResponseFile,
+  type ResponseFile,
+} from './sqlite-store.ts';
 
 export interface ResponseStore {
   /** Queues the row; reads see it at once. The same owner's row of the same id is replaced. */
@@ -21,10 +30,14 @@ export interface ResponseStore {
   get(id: string, owner: string): StoredResponse | undefined;
   /** Deletes one link; false where `get` would have found nothing. */
   delete(id: string, owner: string): boolean;
+  /** That the response is there, without reading it; undefined where `get` would find nothing. */
+  kept(id: string, owner: string): Kept | undefined;
   /** Everything said up to and with `id`, oldest first, or the id of the link that is missing. */
   chain(id: string, owner: string): Chain;
-  /** An output item of any response of this owner, as a later request may refer to it. */
-  item(id: string, owner: string): JsonObject | undefined;
+  /** The same in steps, between which others have their turn. */
+  chainInSteps(id: string, owner: string): Promise<Chain>;
+  /** The output items of any responses of this owner that have these ids; those not known are left out. */
+  items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem>;
   /** Forgets every response that was made with this memory space, now and once what other processes hold is written. */
   eraseSpace(space: string): void;
   /** Writes all that waits; what cannot be written stays queued. Never throws. */
@@ -35,12 +48,19 @@ export interface ResponseStore {
   readonly persistent: boolean;
 }
 
+/** An output item as a later request may refer to it, and the provider that knows it by its id. */
+export interface KnownItem extends Kept {
+  readonly item: JsonObject;
+}
+
 export interface StoreOptions {
   /** The database file; left out: memory only. */
   readonly path?: string;
   readonly limits?: Partial<Limits>;
   /** Milliseconds between a write and its way to the file. */
   readonly flushAfter?: number;
+  /** Other processes use the file at the same time: what is kept goes there at once. */
+  readonly shared?: boolean;
   /** Told once per trouble: the file is unusable, busy for long, or rows had to go. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
@@ -54,6 +74,8 @@ const PRUNE_STEP = 200;
 const RETRY_AFTER = 2_000;
 // By then another process has written what it had when the space was erased.
 const ERASE_AGAIN = 2_000;
+// A long chain lets others have their turn this often, in milliseconds.
+const STEP_MS = 5;
 
 /** A change that waits. `row` turns into `packed` when its turn comes, off the request's path. */
 interface Waiting {
@@ -61,6 +83,7 @@ interface Waiting {
   readonly id: string;
   row?: StoredResponse;
   packed?: PackedRow;
+  readonly itemIds: readonly string[];
 }
 
 const keyOf = (owner: string, id: string) => `${owner}\n${id}`;
@@ -73,7 +96,12 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
   const now = options.now ?? Date.now;
   const warn = options.warn ?? (() => {});
   const waiting = new Map<string, Waiting>();
+  /** Which of them has an item: the key of the row by that of the item. */
+  const waitingItems = new Map<string, string>();
+  const flushAfter = options.shared === true ? 0 : (options.flushAfter ?? 200);
   const touched = new Map<string, { owner: string; id: string }>();
+  /** When spaces were erased, by their marks. */
+  const erased = new Map<string, number>();
   let memoryBytes = 0;
   let file: ResponseFile | undefined;
   let path = options.path;
@@ -138,6 +166,10 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     if (waiting.get(key) !== entry) return;
     waiting.delete(key);
     memoryBytes -= entry.packed?.bytes ?? 0;
+    for (const item of entry.itemIds) {
+      const at = keyOf(entry.owner, item);
+      if (waitingItems.get(at) === entry.id) waitingItems.delete(at);
+    }
   };
 
   /** Memory has bounds of its own: oldest first. */
@@ -206,60 +238,100 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     const key = keyOf(owner, id);
     const old = waiting.get(key);
     if (old) forget(key, old);
-    waiting.set(key, { owner, id, row });
-    schedule(waiting.size >= BATCH ? 0 : (options.flushAfter ?? 200));
+    const itemIds = row === undefined ? [] : itemIdsOf(row);
+    waiting.set(key, { owner, id, row, itemIds });
+    for (const item of itemIds) waitingItems.set(keyOf(owner, item), id);
+    schedule(waiting.size >= BATCH ? 0 : flushAfter);
+  };
+
+  const keptOf = (owner: string, id: string): Kept | undefined => {
+    const entry = waiting.get(keyOf(owner, id));
+    if (!entry) return ask((f) => f.kept(owner, id));
+    const row = entry.row ?? entry.packed;
+    return row && { keeper: row.keeper ?? undefined };
+  };
+
+  const get = (owner: string, id: string): StoredResponse | undefined => {
+    const entry = waiting.get(keyOf(owner, id));
+    if (!entry) return ask((f) => f.read(owner, id));
+    return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
+  };
+
+  /** The conversation goes on from here: it is the last that may be pruned. */
+  const continued = (chain: Chain, id: string, owner: string): Chain => {
+    if ('missing' in chain || !file) return chain;
+    touched.set(keyOf(owner, id), { owner, id });
+    schedule(options.flushAfter ?? 200);
+    return chain;
   };
 
   open();
 
   return {
     put(row) {
-      if (!closed) enqueue(row.owner, row.id, row);
+      const { space = '', began = Number.POSITIVE_INFINITY } = row;
+      if (!closed && (erased.get(space) ?? 0) < began) enqueue(row.owner, row.id, row);
     },
-    get(id, owner) {
-      const entry = waiting.get(keyOf(owner, id));
-      if (!entry) return ask((f) => f.read(owner, id));
-      return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
-    },
+    get: (id, owner) => get(owner, id),
+    kept: (id, owner) => keptOf(owner, id),
     delete(id, owner) {
       const key = keyOf(owner, id);
       const entry = waiting.get(key);
-      const known = entry
-        ? entry.row !== undefined || entry.packed !== undefined
-        : ask((f) => f.has(owner, id)) === true;
-      if (!known) return false;
+      if (keptOf(owner, id) === undefined) return false;
       // Without a file there is nothing that could bring it back.
       if (path === undefined && entry) forget(key, entry);
       else enqueue(owner, id);
       return true;
     },
     chain(id, owner) {
-      const chain = walkChain(id, (at) => linkOf(owner, at));
-      if (!('missing' in chain) && file) {
-        touched.set(keyOf(owner, id), { owner, id });
-        schedule(options.flushAfter ?? 200);
-      }
-      return chain;
+      return continued(
+        walkChain(id, (at) => linkOf(owner, at)),
+        id,
+        owner,
+      );
     },
-    item(id, owner) {
-      const within = (link: Link | undefined) => link?.output.find((item) => item.id === id);
-      const quoted = JSON.stringify(id);
-      for (const entry of waiting.values()) {
-        // The text is searched first: most rows need no parse.
-        if (entry.owner !== owner || entry.packed?.output.includes(quoted) === false) continue;
-        const found = within(linkOf(owner, entry.id));
-        if (found) return found;
+    async chainInSteps(id, owner) {
+      const steps = chainSteps(id, (at) => linkOf(owner, at));
+      let began = performance.now();
+      for (;;) {
+        const step = steps.next();
+        if (step.done === true) return continued(step.value, id, owner);
+        if (performance.now() - began < STEP_MS) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        began = performance.now();
       }
-      const response = ask((f) => f.responseOf(owner, id));
-      return response === undefined ? undefined : within(linkOf(owner, response));
+    },
+    items(ids, owner) {
+      const wanted = new Map<string, string[]>();
+      for (const id of ids) {
+        const response = waitingItems.get(keyOf(owner, id)) ?? ask((f) => f.responseOf(owner, id));
+        if (response === undefined) continue;
+        const list = wanted.get(response);
+        if (list) list.push(id);
+        else wanted.set(response, [id]);
+      }
+      const found = new Map<string, KnownItem>();
+      for (const [response, list] of wanted) {
+        const row = get(owner, response);
+        if (row === undefined) continue;
+        const known = itemsById(row);
+        for (const id of list) {
+          const item = known.get(id);
+          if (item !== undefined) found.set(id, { item, keeper: row.keeper });
+        }
+      }
+      return found;
     },
     eraseSpace(space) {
       const mark = spaceMark(space);
+      const at = instant();
+      for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
+      erased.set(mark, at);
       const erase = () => {
         for (const [key, entry] of waiting) {
           if ((entry.row ?? entry.packed)?.space === mark) forget(key, entry);
         }
-        ask((f) => f.eraseSpace(mark));
+        ask((f) => f.eraseSpace(mark, at));
       };
       erase();
       const again = setTimeout(() => {

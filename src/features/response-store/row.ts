@@ -1,6 +1,6 @@
 /** What is kept of one response, its bounds, and its form on disk. */
 
-import { type JsonObject, parseJson } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
 
 /** One link of a chain: what one request brought and what it was answered. */
 export interface StoredResponse {
@@ -20,10 +20,14 @@ export interface StoredResponse {
   readonly response: JsonObject;
   /** A hash of the memory space that it was made with (`spaceMark`): it is erased with the space. */
   readonly space?: string;
+  /** The provider that made it and keeps it, too: it knows the response by its id. */
+  readonly keeper?: string;
+  /** When its request came, as of `instant`: where its space was erased since, it is not kept. Not on disk. */
+  readonly began?: number;
 }
 
 /** What a chain needs of a link. */
-export type Link = Pick<StoredResponse, 'previous' | 'input' | 'output'>;
+export type Link = Pick<StoredResponse, 'previous' | 'input' | 'output' | 'keeper'>;
 
 /** A row as it is written: JSON columns as text. */
 export interface PackedRow {
@@ -33,6 +37,8 @@ export interface PackedRow {
   readonly previous: string | null;
   readonly model: string;
   readonly space: string | null;
+  readonly keeper: string | null;
+  readonly began?: number | undefined;
   readonly input: string;
   readonly output: string;
   readonly response: string;
@@ -76,11 +82,13 @@ export function pack(row: StoredResponse): PackedRow {
     previous: row.previous ?? null,
     model: row.model,
     space: row.space ?? null,
+    keeper: row.keeper ?? null,
+    began: row.began,
     input,
     output,
     response,
     bytes: input.length + output.length + response.length,
-    itemIds: row.output.flatMap(({ id }) => (typeof id === 'string' && id !== '' ? [id] : [])),
+    itemIds: itemIdsOf(row),
   };
 }
 
@@ -93,6 +101,7 @@ export function unpack(row: Omit<PackedRow, 'bytes' | 'itemIds'>): StoredRespons
     previous: row.previous ?? undefined,
     model: row.model,
     space: row.space ?? undefined,
+    keeper: row.keeper ?? undefined,
     response: parseJson(row.response) as JsonObject,
     ...unpackItems(row),
   };
@@ -107,3 +116,23 @@ export function unpackItems(
     output: parseJson(row.output) as readonly JsonObject[],
   };
 }
+
+/**
+ * The items that a later request may refer to, by id. A stream that had to be changed halfway has told
+ * its first items under the vendor's ids, and named all of them anew at its end: both are known.
+ */
+export function itemsById({
+  output,
+  response,
+}: Pick<StoredResponse, 'output' | 'response'>): Map<string, JsonObject> {
+  const found = new Map<string, JsonObject>();
+  const told = Array.isArray(response.output) ? response.output : [];
+  for (const item of [...told.filter(isObject), ...output]) {
+    if (typeof item.id === 'string' && item.id !== '') found.set(item.id, item);
+  }
+  return found;
+}
+
+export const itemIdsOf = (row: Pick<StoredResponse, 'output' | 'response'>): readonly string[] => [
+  ...itemsById(row).keys(),
+];

@@ -45,24 +45,40 @@ ALTER TABLE responses ADD COLUMN space TEXT;
 CREATE INDEX responses_space ON responses (space) WHERE space IS NOT NULL;
 `;
 
+// Erasures of late: what another process was about to write is not kept.
+const KEEPERS = `
+ALTER TABLE responses ADD COLUMN keeper TEXT;
+CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+`;
+
 // Each leads to the next version of the file; what was released is not changed any more.
-const MIGRATIONS = [SCHEMA, SPACES];
+const MIGRATIONS = [SCHEMA, SPACES, KEEPERS];
+
+/** How long erasures are remembered, in milliseconds: longer than any turn takes. */
+export const ERASURES_KEPT = 3_600_000;
 
 /** One queued change. `touch`: the conversation was continued from here. */
 export type Change =
   | { readonly kind: 'put'; readonly row: PackedRow }
   | { readonly kind: 'delete' | 'touch'; readonly owner: string; readonly id: string };
 
+/** That a response is known, and to whom else. */
+export type Kept = Pick<StoredResponse, 'keeper'>;
+
 export interface ResponseFile {
   read(owner: string, id: string): StoredResponse | undefined;
   link(owner: string, id: string): Link | undefined;
-  has(owner: string, id: string): boolean;
+  /** Undefined where the response is not there. */
+  kept(owner: string, id: string): Kept | undefined;
   /** The id of the response that has this item in its output. */
   responseOf(owner: string, item: string): string | undefined;
   /** All of them or none, in order. `now` is in milliseconds. */
   apply(changes: readonly Change[], now: number): void;
-  /** Removes all that was made with this memory space, its pages blanked; how many rows. */
-  eraseSpace(space: string): number;
+  /**
+   * Removes all that was made with this memory space, its pages blanked; how many rows.
+   * @param at as of `instant`: what began before is not taken in any more
+   */
+  eraseSpace(space: string, at: number): number;
   /** Removes at most `step` rows that are past the limits; how many it removed. */
   prune(limits: Limits, now: number, step: number): number;
   close(): void;
@@ -88,10 +104,13 @@ function fileOf(db: Database): ResponseFile {
   const of = <Row, Args extends (string | number | null)[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
   const read = of<Omit<PackedRow, 'bytes' | 'itemIds'>, [string, string]>(
-    'SELECT id, owner, created, previous, model, space, input, output, response FROM responses WHERE owner = ? AND id = ?',
+    'SELECT id, owner, created, previous, model, space, keeper, input, output, response FROM responses WHERE owner = ? AND id = ?',
   );
-  const link = of<Pick<PackedRow, 'previous' | 'input' | 'output'>, [string, string]>(
-    'SELECT previous, input, output FROM responses WHERE owner = ? AND id = ?',
+  const link = of<Pick<PackedRow, 'previous' | 'keeper' | 'input' | 'output'>, [string, string]>(
+    'SELECT previous, keeper, input, output FROM responses WHERE owner = ? AND id = ?',
+  );
+  const keeperOf = of<Pick<PackedRow, 'keeper'>, [string, string]>(
+    'SELECT keeper FROM responses WHERE owner = ? AND id = ?',
   );
   const threadOf = of<{ thread: number }, [string, string]>(
     'SELECT thread FROM responses WHERE owner = ? AND id = ?',
@@ -104,8 +123,8 @@ function fileOf(db: Database): ResponseFile {
   );
   const remove = of<unknown, [string, string]>('DELETE FROM responses WHERE owner = ? AND id = ?');
   const insert = of<unknown, (string | number | null)[]>(
-    `INSERT INTO responses (owner, id, thread, created, previous, model, space, input, output, response, bytes)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO responses (owner, id, thread, created, previous, model, space, keeper, input, output, response, bytes)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const removeSpace = of<unknown, [string]>('DELETE FROM responses WHERE space = ?');
   const insertItem = of<unknown, [string, string, string]>(
@@ -123,6 +142,15 @@ function fileOf(db: Database): ResponseFile {
   const removeOldest = of<unknown, [number, number]>(
     'DELETE FROM responses WHERE rowid IN (SELECT rowid FROM responses WHERE thread = ? ORDER BY rowid LIMIT ?)',
   );
+
+  const noteErasure = of<unknown, [string, number]>(
+    `INSERT INTO erasures VALUES (?, ?)
+     ON CONFLICT (space) DO UPDATE SET at = max(at, excluded.at)`,
+  );
+  const dropErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
+  const erasedAt = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
+  const isErased = ({ space, began }: PackedRow): boolean =>
+    space !== null && began !== undefined && (erasedAt.get(space)?.at ?? 0) >= began;
 
   // Milliseconds, with thousandths to tell apart what was used in the same one.
   let last = 0;
@@ -144,6 +172,7 @@ function fileOf(db: Database): ResponseFile {
       row.previous,
       row.model,
       row.space,
+      row.keeper,
       row.input,
       row.output,
       row.response,
@@ -154,8 +183,9 @@ function fileOf(db: Database): ResponseFile {
 
   const applyAll = db.transaction((changes: readonly Change[], now: number) => {
     for (const change of changes) {
-      if (change.kind === 'put') put(change.row, tick(now));
-      else if (change.kind === 'delete') remove.run(change.owner, change.id);
+      if (change.kind === 'put') {
+        if (!isErased(change.row)) put(change.row, tick(now));
+      } else if (change.kind === 'delete') remove.run(change.owner, change.id);
       else {
         const thread = threadOf.get(change.owner, change.id);
         if (thread) useThread.run(tick(now), thread.thread);
@@ -187,12 +217,19 @@ function fileOf(db: Database): ResponseFile {
     },
     link: (owner, id) => {
       const row = link.get(owner, id);
-      return row ? { previous: row.previous ?? undefined, ...unpackItems(row) } : undefined;
+      if (!row) return undefined;
+      const { previous, keeper } = row;
+      return { previous: previous ?? undefined, keeper: keeper ?? undefined, ...unpackItems(row) };
     },
-    has: (owner, id) => threadOf.get(owner, id) !== null,
+    kept: (owner, id) => {
+      const row = keeperOf.get(owner, id);
+      return row ? { keeper: row.keeper ?? undefined } : undefined;
+    },
     responseOf: (owner, item) => itemOf.get(owner, item)?.response,
     apply: (changes, now) => applyAll.immediate(changes, now),
-    eraseSpace(space) {
+    eraseSpace(space, at) {
+      dropErasures.run(at - ERASURES_KEPT);
+      noteErasure.run(space, at);
       db.run('PRAGMA secure_delete = ON');
       const { changes } = removeSpace.run(space);
       db.run('PRAGMA secure_delete = OFF');

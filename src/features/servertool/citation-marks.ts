@@ -19,6 +19,10 @@ export interface CitePiece {
 const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)】)/;
 const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
 const NEXT = /[[【`\n]/g;
+/** Characters; a longer list of numbers is no citation. */
+const LONGEST_MARK = 64;
+/** Blanks and backticks that wait for what follows them; longer runs are told as they come. */
+const MOST_HELD = 64;
 /** Blanks before a mark go with it where what follows needs none. */
 const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】[【]|$)/;
 
@@ -71,7 +75,7 @@ export class CitationMarks {
       if (found[0] === '`') {
         let end = at;
         while (text[end] === '`') end++;
-        if (end === text.length && !ended) {
+        if (end === text.length && !ended && end - at < MOST_HELD) {
           tell(at);
           return text.slice(at);
         }
@@ -85,7 +89,7 @@ export class CitationMarks {
         at++;
         continue;
       }
-      const rest = text.slice(at);
+      const rest = text.slice(at, at + LONGEST_MARK);
       const blanks = blanksBefore(text, from, at);
       const mark = MARK.exec(rest);
       if (mark === null) {
@@ -96,7 +100,7 @@ export class CitationMarks {
         at++;
         continue;
       }
-      const after = rest[mark[0].length];
+      const after = text[at + mark[0].length];
       if (after === undefined && !ended) {
         tell(at - blanks);
         return text.slice(from);
@@ -132,7 +136,12 @@ export class CitationMarks {
 
 function blanksBefore(text: string, from: number, at: number): number {
   let start = at;
-  while (start > from && (text[start - 1] === ' ' || text[start - 1] === '\t')) start--;
+  while (
+    start > from &&
+    at - start < MOST_HELD &&
+    (text[start - 1] === ' ' || text[start - 1] === '\t')
+  )
+    start--;
   return at - start;
 }
 

@@ -1,8 +1,8 @@
 /** Calls that are made for the model before it is asked, and where they stand in the conversation. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import type { Offer } from './offer.ts';
 import { runAll } from './round.ts';
 import type { ServerCall } from './run-calls.ts';
 import type { Session } from './session.ts';
@@ -24,12 +24,12 @@ const PATIENCE = 10_000;
 export async function makeForced(
   session: Session,
   asked: Conversation,
-  target: Target,
+  offered: () => Offer,
   signal: AbortSignal,
 ): Promise<readonly StreamEvent[] | undefined> {
   const { forced = [] } = session.options;
   if (forced.length === 0 || session.preface.length > 0) return undefined;
-  const offer = session.offer(asked, target);
+  const offer = offered();
   const calls = forced.flatMap(({ name, input }): readonly ServerCall[] => {
     const offered = offer.list.find((one) => one.tool.name === name);
     const args = offered === undefined ? undefined : input(asked);

@@ -85,14 +85,13 @@ export function expandShown(turn: Turn, context: ShownContext): Turn | readonly 
 /** The blocks that are taken out of the turn: calls that something is made of, and their results. */
 function pairsOf(turn: Turn, { registry, target }: ShownContext): ReadonlyMap<Block, Pair> {
   const pairs = new Map<Block, Pair>();
+  let results: Map<string, ToolResultBlock> | undefined;
   for (const call of turn.blocks) {
     if (call.type !== 'tool-call' || call.by !== 'provider') continue;
     const tool = registry.standIn(call.name);
     if (tool === undefined) continue;
-    const result = turn.blocks.find(
-      (block): block is ToolResultBlock =>
-        block.type === 'tool-result' && block.by === 'provider' && block.callId === call.id,
-    );
+    results ??= resultsOf(turn);
+    const result = results.get(call.id);
     const native = isNative(call.name, target);
     const ours = isShownId(call.id) || (result !== undefined && holdsMint(result));
     if (native && !ours) continue;
@@ -103,6 +102,16 @@ function pairsOf(turn: Turn, { registry, target }: ShownContext): ReadonlyMap<Bl
     if (result !== undefined) pairs.set(result, pair);
   }
   return pairs;
+}
+
+/** The first result of each call. */
+function resultsOf({ blocks }: Turn): Map<string, ToolResultBlock> {
+  const results = new Map<string, ToolResultBlock>();
+  for (const block of blocks) {
+    if (block.type !== 'tool-result' || block.by !== 'provider') continue;
+    if (!results.has(block.callId)) results.set(block.callId, block);
+  }
+  return results;
 }
 
 const wires = (result: ToolResultBlock): readonly JsonObject[] =>

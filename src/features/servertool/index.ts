@@ -2,7 +2,6 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { holdsAny, marks } from '../../lib/bytes.ts';
 import { prefixedId } from '../../lib/ids.ts';
@@ -12,7 +11,7 @@ import { restoreHistory } from './history.ts';
 import { hopInterceptor } from './hop.ts';
 import { inject } from './inject.ts';
 import { nestedSearch } from './nested-search.ts';
-import { isNative, NOTHING, type Offered } from './offer.ts';
+import { isNative, latestUserText, NOTHING, type Offered } from './offer.ts';
 import { runRound } from './round.ts';
 import { type ServerToolOptions, Session } from './session.ts';
 import { MINT } from './sources.ts';
@@ -25,9 +24,9 @@ export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
 const ANSWERED = marks('"assistant"', '_call"');
-// Searches, fetches and code, as all protocols' declarations of them begin. Two looks through each body, and
+// Searches, fetches and code, as all protocols' declarations of them begin (Kimi's is `$web_search`). Two looks through each body, and
 // no more: those of large ones take long.
-const HOSTED = marks('"web_', '"code_');
+const HOSTED = marks('web_', '"code_');
 
 /**
  * May this body declare a tool that the vendor runs itself? It may pause its turn in the middle of one, and
@@ -74,8 +73,12 @@ export function serverTools(options: ServerToolOptions): Feature {
     return restored;
   }
 
-  const offerOn = (asked: Conversation, target: Target) =>
-    options.limits.rounds > 0 || lead.length > 0 ? session.offer(asked, target) : NOTHING;
+  const offerOf = (asked: Conversation, context: FeatureContext) => {
+    const turns = (session.base ?? asked).turns;
+    return session.offer(asked, context.target, () => historyOf(turns, context));
+  };
+  const offerOn = (asked: Conversation, context: FeatureContext) =>
+    options.limits.rounds > 0 || lead.length > 0 ? offerOf(asked, context) : NOTHING;
 
   function request(conversation: Conversation, context: FeatureContext): Conversation {
     if (made.includes(conversation)) return conversation;
@@ -87,7 +90,7 @@ export function serverTools(options: ServerToolOptions): Feature {
         context.notes.add('tool_call_forced', '/messages', block.name);
     }
     const whole = turns === conversation.turns ? conversation : withParts(conversation, { turns });
-    const offer = offerOn(base, context.target);
+    const offer = offerOn(base, context);
     const changed = inject(whole, offer, {
       last: session.isLast(context.hop),
       followUp: session.delta.length > 0,
@@ -120,12 +123,16 @@ export function serverTools(options: ServerToolOptions): Feature {
   }
 
   /** A search that the request itself spells out is made at once, whatever the model would do. */
-  async function prefetch(asked: Conversation, target: Target, signal: AbortSignal): Promise<void> {
+  async function prefetch(
+    asked: Conversation,
+    context: FeatureContext,
+    signal: AbortSignal,
+  ): Promise<void> {
     const found = nestedSearch(asked);
     if (found === undefined) return;
-    const offered = session
-      .offer(asked, target)
-      .list.find(({ declared }) => declared?.name === 'web_search');
+    const offered = offerOf(asked, context).list.find(
+      ({ declared }) => declared?.name === 'web_search',
+    );
     if (offered === undefined || session.delta.length > 0) return;
     session.base = asked;
     const call = callFor(offered, found);
@@ -154,22 +161,24 @@ export function serverTools(options: ServerToolOptions): Feature {
       if (mayDeclareHosted(body) || body.includes(MINTED)) return true;
       return !ledger.empty && holdsAny(body, ANSWERED);
     },
-    async before(conversation, { target, hop }, signal) {
-      if (hop > 1) return;
-      lead.push(...((await makeForced(session, conversation, target, signal)) ?? []));
+    async before(conversation, context, signal) {
+      if (context.hop > 1) return;
+      const offer = () => offerOf(conversation, context);
+      lead.push(...((await makeForced(session, conversation, offer, signal)) ?? []));
       if (options.limits.rounds === 0) return;
-      await registry.ready?.(signal);
-      await prefetch(conversation, target, signal);
+      await registry.ready?.(signal, () => latestUserText(conversation.turns));
+      await prefetch(conversation, context, signal);
     },
     request,
-    intercept(sent, { target, hop }) {
+    intercept(sent, context) {
+      const { target, hop } = context;
       let base = session.base ?? input;
       if (base === undefined) {
         // No pass has seen the original: what was sent is all there is to go on from.
         base = sent;
         options.log('chat.process.hop3.fallback', { reason: 'missing_chat_process_raw' });
       }
-      const offer = offerOn(base, target);
+      const offer = offerOn(base, context);
       const paused = sent.tools.some(
         (tool) => tool.type === 'hosted' && isNative(tool.name, target),
       );

@@ -64,7 +64,8 @@ function functionOf({ tool, name, options }: Offered): FunctionTool {
       ? { ttl: mark.ttl }
       : {}
     : undefined;
-  return { type: 'function', name, description, schema, ...(cache ? { cache } : {}) };
+  const runsHere = [name, tool.name, ...(tool.aliases ?? [])];
+  return { type: 'function', name, description, schema, runsHere, ...(cache ? { cache } : {}) };
 }
 
 function injectChoice(

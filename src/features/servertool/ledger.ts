@@ -33,15 +33,24 @@ const sha = (text: string) =>
 /** White space is what clients trim, join and re-wrap. */
 const bare = (text: string) => text.replace(/\s+/g, '');
 
-// What only chance can have made: 16 letters and digits in a row, both among them, or many digits.
-const RANDOM = /(?=[0-9a-z]*\d)(?=[0-9a-z]*[a-z])[0-9a-z]{16,}|\d{12,}/i;
+const RUN = /[0-9a-z]{12,}/gi;
+const MANY_DIGITS = /\d{12}/;
+
+/** What only chance can have made: 16 letters and digits in a row, both among them, or 12 digits. */
+function isRandom(id: string): boolean {
+  for (const [run] of id.matchAll(RUN)) {
+    if (MANY_DIGITS.test(run)) return true;
+    if (run.length >= 16 && /\d/.test(run) && /[a-z]/i.test(run)) return true;
+  }
+  return false;
+}
 
 /**
  * The key of a call that the client saw, its own or a shown one. Some vendors count (`call_0`,
  * `functions.Bash:0`): such an id says which call it is only together with the words around it.
  */
 export function callKey(owner: string, id: string, said: string, before: string): string {
-  const around = RANDOM.test(id) ? '' : `\0${bare(said)}\0${bare(before)}`;
+  const around = isRandom(id) ? '' : `\0${bare(said)}\0${bare(before)}`;
   return sha(`call\0${owner}\0${id}${around}`);
 }
 

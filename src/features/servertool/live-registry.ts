@@ -9,7 +9,8 @@ export interface ToolSource {
   readonly tools: readonly ServerTool[];
   /** It was not started yet, so its tools are not known. */
   readonly starting: boolean;
-  ready(signal: AbortSignal): Promise<void>;
+  /** As {@link ToolRegistry.ready}. */
+  ready(signal: AbortSignal, said?: () => string): Promise<void>;
 }
 
 /**
@@ -37,7 +38,7 @@ export function liveRegistry(fixed: readonly ServerTool[], source: ToolSource): 
     get starting() {
       return source.starting;
     },
-    ready: (signal) => source.ready(signal),
+    ready: (signal, said) => source.ready(signal, said),
   };
 }
 

@@ -3,7 +3,7 @@
 import type { Conversation } from '../../conversation/types.ts';
 import { latestUserText } from './offer.ts';
 
-const ORDER = /^\s*Perform a web search for the query:\s*([\s\S]+?)\s*$/;
+const ORDER = 'Perform a web search for the query:';
 
 /**
  * The query, where the request offers nothing but web search and its only words of the user say what
@@ -15,5 +15,7 @@ export function nestedSearch(asked: Conversation): string | undefined {
     return undefined;
   }
   if (asked.turns.some((turn) => turn.role === 'assistant')) return undefined;
-  return ORDER.exec(latestUserText(asked.turns))?.[1];
+  const words = latestUserText(asked.turns).trim();
+  const query = words.startsWith(ORDER) ? words.slice(ORDER.length).trim() : '';
+  return query === '' ? undefined : query;
 }

@@ -36,8 +36,14 @@ export const isNative = (hosted: string, target: Target): boolean =>
  * The offer for a conversation as the client asked it. Pure: the same for every hop on one target. A
  * hosted tool that the target serves stays its own; a function of the client's own keeps its name,
  * and a stand-in for a declared tool then goes by another.
+ * @param history the turns as the upstream gets them, hidden calls and all; asked for where it matters
  */
-export function offerFor(asked: Conversation, target: Target, registry: ToolRegistry): Offer {
+export function offerFor(
+  asked: Conversation,
+  target: Target,
+  registry: ToolRegistry,
+  history: () => readonly Turn[] = () => asked.turns,
+): Offer {
   const taken = new Set<string>();
   const hosted = new Map<string, HostedTool>();
   for (const tool of asked.tools) {
@@ -45,12 +51,17 @@ export function offerFor(asked: Conversation, target: Target, registry: ToolRegi
       if (tool.namespace === undefined) taken.add(tool.name);
     } else if (!hosted.has(tool.name)) hosted.set(tool.name, tool);
   }
+  let called: ReadonlySet<string> | undefined;
+  const isCalled = ({ name, aliases = [] }: ServerTool) => {
+    called ??= calledIn(history());
+    return called.size > 0 && [name, ...aliases].some((one) => called!.has(one));
+  };
   const list: Offered[] = [];
   const names = new Map<string, Offered>();
   for (const tool of registry.tools) {
     const declared = tool.hosted === undefined ? undefined : hosted.get(tool.hosted);
     if (declared !== undefined && isNative(declared.name, target)) continue;
-    if (declared === undefined && !isWanted(tool, asked)) continue;
+    if (declared === undefined && !isWanted(tool, asked, isCalled)) continue;
     const name = freeName(tool.name, taken, declared !== undefined);
     if (name === undefined) continue;
     const offered = offeredAs(tool, name, declared);
@@ -76,12 +87,32 @@ function offeredAs(tool: ServerTool, name: string, declared: HostedTool | undefi
   return { tool, name, declared, options, maxUses };
 }
 
-/** Undeclared tools: always, or where the latest words of the user (or the history) call for them. */
-function isWanted(tool: ServerTool, asked: Conversation): boolean {
+/**
+ * Undeclared tools: always, or where the latest words of the user call for them. One that was called before
+ * stays: a model that sees calls of a tool it does not have writes them as text, and another list of tools
+ * costs the prompt cache.
+ */
+function isWanted(
+  tool: ServerTool,
+  asked: Conversation,
+  isCalled: (tool: ServerTool) => boolean,
+): boolean {
   if (asked.settings.toolChoice?.type === 'none') return tool.pinned === true;
   if (tool.inject === 'force') return true;
   if (tool.inject !== 'selective' || tool.wanted === undefined) return false;
-  return tool.wanted(latestUserText(asked.turns));
+  return tool.wanted(latestUserText(asked.turns)) || isCalled(tool);
+}
+
+/** Names of the functions that are called in a history. */
+function calledIn(turns: readonly Turn[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { role, blocks } of turns) {
+    if (role !== 'assistant') continue;
+    for (const block of blocks) {
+      if (block.type === 'tool-call' && block.by !== 'provider') names.add(block.name);
+    }
+  }
+  return names;
 }
 
 /** The text of the last turn in which the user said something; results of tools are no words of theirs. */

@@ -10,8 +10,11 @@ export interface ToolRegistry {
   standIn(hosted: string): ServerTool | undefined;
   /** Some of the tools are not known yet; `ready` finds out. Left out: all are. */
   readonly starting?: boolean;
-  /** Has the sources of tools started, as far as one may wait for that. Rejects only with the signal. */
-  ready?(signal: AbortSignal): Promise<void>;
+  /**
+   * Has the sources of tools started, as far as one may wait for that. Rejects only with the signal.
+   * @param said the latest words of the user: for tools that these do not call for nobody waits
+   */
+  ready?(signal: AbortSignal, said?: () => string): Promise<void>;
 }
 
 const LEGAL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;

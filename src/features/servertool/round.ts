@@ -79,6 +79,7 @@ export async function runAll(
   const outcomes = runCalls(calls, {
     parallel: options.limits.parallel ?? 4,
     uses: session.uses,
+    declared: session.declared(asked),
     signal,
     leftMs,
     conversation: asked,

@@ -21,11 +21,19 @@ export interface Ran {
   readonly ms: number;
 }
 
+/** A client's bound on calls of all the hosted tools that it declared (Responses: `max_tool_calls`). */
+export interface DeclaredCalls {
+  readonly most: number;
+  made: number;
+}
+
 export interface RunOptions {
   /** Calls at the same time. */
   readonly parallel: number;
   /** How often each tool was called before; counted up here. */
   readonly uses: Map<Offered['tool'], number>;
+  /** Calls of tools that the client declared: how many may be, and were; counted up here. */
+  readonly declared: DeclaredCalls;
   readonly signal: AbortSignal;
   /** Milliseconds that are left for all of it. */
   readonly leftMs: number;
@@ -58,7 +66,7 @@ export function runCalls(
     waiting.shift()?.();
   };
   return calls.map(async (call) => {
-    const refused = refusal(call, options.uses);
+    const refused = refusal(call, options);
     if (refused !== undefined) return told(call, refused, performance.now(), options);
     await slot();
     const started = performance.now();
@@ -73,7 +81,7 @@ export function runCalls(
 /** Counts the call, or says why it is not run. */
 function refusal(
   { offered, input }: ServerCall,
-  uses: Map<Offered['tool'], number>,
+  { uses, declared }: RunOptions,
 ): ToolOutcome | undefined {
   const { tool, maxUses } = offered;
   const before = uses.get(tool) ?? 0;
@@ -81,10 +89,27 @@ function refusal(
     const message = `${tool.name} may be used ${maxUses} times, and has been. Answer with what you have.`;
     return failedOutcome(tool.name, message, { code: 'max_uses_exceeded' });
   }
+  if (offered.declared !== undefined) {
+    if (declared.made >= declared.most) {
+      const message = `No more than ${declared.most} tool calls are allowed, and they have been made. Answer with what you have.`;
+      return failedOutcome(tool.name, message, { code: 'max_uses_exceeded' });
+    }
+    declared.made++;
+  }
   uses.set(tool, before + 1);
   if (argumentsOf(input) !== undefined) return undefined;
-  const message = 'The arguments are not a JSON object.';
+  const message = `The arguments are not a JSON object: ${why(input)} Call ${tool.name} again with a JSON object.`;
   return failedOutcome(tool.name, message, { code: 'invalid_tool_input', retryable: true });
+}
+
+/** What is wrong with them, in the parser's own words. */
+function why(input: string): string {
+  try {
+    JSON.parse(input);
+    return 'they are JSON of another kind.';
+  } catch (thrown) {
+    return `${thrown instanceof Error ? thrown.message.slice(0, 200) : 'they cannot be read'}.`;
+  }
 }
 
 /** No arguments at all mean an empty object. */

@@ -8,6 +8,7 @@ import type { ToolRun } from '../feature.ts';
 import type { HopLedger } from './ledger.ts';
 import { type Offer, offerFor } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
+import type { DeclaredCalls } from './run-calls.ts';
 import { Sources } from './sources.ts';
 import type { ServerTool, ToolLog } from './tool.ts';
 
@@ -73,6 +74,7 @@ export class Session {
   exhausted = false;
   /** The log has been told that an exchange goes on from its original. */
   cloned = false;
+  #declared: DeclaredCalls | undefined;
   #offers = new Map<string, Offer>();
   #began: number | undefined;
 
@@ -80,14 +82,24 @@ export class Session {
     this.options = options;
   }
 
-  /** The tools for a target; the same answer in every hop of this exchange. */
-  offer(asked: Conversation, target: Target): Offer {
+  /**
+   * The tools for a target; the same answer in every hop of this exchange.
+   * @param history as in {@link offerFor}
+   */
+  offer(asked: Conversation, target: Target, history?: () => readonly Turn[]): Offer {
     const key = `${target.provider}\n${target.model}`;
     const known = this.#offers.get(key);
     if (known !== undefined) return known;
-    const offer = offerFor(this.base ?? asked, target, this.options.registry);
+    const offer = offerFor(this.base ?? asked, target, this.options.registry, history);
     this.#offers.set(key, offer);
     return offer;
+  }
+
+  /** The bound on calls of declared tools, read once from what the client asked. */
+  declared(asked: Conversation | undefined): DeclaredCalls {
+    const most = asked?.settings.rest?.max_tool_calls;
+    this.#declared ??= { most: typeof most === 'number' && most >= 0 ? most : Infinity, made: 0 };
+    return this.#declared;
   }
 
   /** Milliseconds left for tools; the clock starts with the first one. */

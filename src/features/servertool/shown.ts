@@ -8,7 +8,7 @@ import type {
   ToolResultBlock,
 } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/ids.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { ServerCall } from './run-calls.ts';
 import { mintSource, type NumberedSource } from './sources.ts';
 import type { ToolOutcome } from './tool.ts';
@@ -34,7 +34,8 @@ export function shownCall(call: ServerCall, id: string, index: number): readonly
       index,
       head: { type: 'tool-call', id, name, kind: 'function', by: 'gateway' },
     },
-    { type: 'delta', index, text: input.trim() === '' ? '{}' : input },
+    // Arguments that cannot be read are the model's trouble: the client is shown a call that it can.
+    { type: 'delta', index, text: isObject(tryParse(input)) ? input : '{}' },
     { type: 'block-stop', index },
   ];
 }

@@ -20,15 +20,47 @@ const sha = (text: string) =>
 /** White space is what clients trim, join and re-wrap. */
 const bare = (text: string) => text.replace(/\s+/g, '');
 
-// What only chance can have made: many letters and digits in a row, both among them, or many digits.
-const RANDOM = /(?=[0-9a-z]*\d)(?=[0-9a-z]*[a-z])[0-9a-z]{16,}|\d{12,}/i;
+/** Characters of an id that are looked at: vendors' ids are shorter, and a client's may be megabytes. */
+const LONGEST_ID = 512;
+/** What only chance can have made: so many letters and digits in a row, both among them. */
+const RANDOM_RUN = 16;
+/** Or so many digits. */
+const RANDOM_DIGITS = 12;
+
+/** Does the id say by itself which call it is? One pass over its beginning. */
+function isRandom(id: string): boolean {
+  let run = 0;
+  let digits = 0;
+  let hasDigit = false;
+  let hasLetter = false;
+  const end = Math.min(id.length, LONGEST_ID);
+  for (let at = 0; at < end; at++) {
+    const code = id.charCodeAt(at);
+    const lower = code | 0x20;
+    if (code >= 0x30 && code <= 0x39) {
+      hasDigit = true;
+      if (++digits === RANDOM_DIGITS) return true;
+    } else if (lower >= 0x61 && lower <= 0x7a) {
+      hasLetter = true;
+      digits = 0;
+    } else {
+      run = 0;
+      digits = 0;
+      hasDigit = false;
+      hasLetter = false;
+      continue;
+    }
+    if (++run >= RANDOM_RUN && hasDigit && hasLetter) return true;
+  }
+  return false;
+}
 
 /**
  * The key of a call. Some vendors count (`call_0`, `functions.Bash:0`): such an id says which call it
  * is only together with the words before the answer.
  */
 export function callKey({ owner, provider }: Scope, id: string, before: () => string): string {
-  const around = RANDOM.test(id) ? '' : `\0${before()}`;
+  const around = isRandom(id) ? '' : `\0${before()}`;
   return sha(`call\0${owner}\0${provider}\0${id}${around}`);
 }
 

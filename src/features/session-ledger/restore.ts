@@ -7,6 +7,7 @@ import type {
   Block,
   Conversation,
   ReasoningBlock,
+  Sealed,
   ToolCallBlock,
   Turn,
 } from '../../conversation/types.ts';
@@ -27,7 +28,12 @@ interface Work extends RestoreContext {
   readonly mixed: boolean;
   /** Pieces that have their place: an answer's calls may stand in several runs of items. */
   readonly placed: Set<string>;
+  /** Pieces of entries that may still be looked at: a history could name one long answer in every turn. */
+  left: number;
 }
+
+/** Pieces that are looked at beyond as many as the history has turns. */
+const SPARE = 100_000;
 
 /**
  * The history with what its clients left out; itself where nothing is known or wanted. The same
@@ -41,6 +47,7 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     wanted: wantedBy(context.target),
     mixed: chat && context.target.protocol !== 'openai-chat',
     placed: new Set(),
+    left: SPARE + turns.length,
   };
   // Responses spreads an answer over items, each a turn of its own.
   const items = origin?.protocol === 'openai-responses';
@@ -54,7 +61,7 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     // What nothing follows is a prefill, which no vendor lets begin with reasoning.
     const whole = isAnswer && end < turns.length ? completed(run, turns, at, items, work) : run;
     if (whole !== run) count++;
-    out.push(...whole);
+    for (const turn of whole) out.push(turn);
     at = end;
   }
   if (count === 0) return conversation;
@@ -78,7 +85,10 @@ function completed(
   const entry = find(run, calls, turns, at, work);
   if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
   if (entry.protocol !== work.target.protocol) return run;
-  const signed = mapSame(run, (turn) => withCallSeals(turn, entry, work.target));
+  work.left -= entry.pieces.length;
+  if (work.left < 0) return run;
+  const seals = callSeals(entry);
+  const signed = mapSame(run, (turn) => withCallSeals(turn, seals, work.target));
   const reasoning = entry.pieces.flatMap((piece) =>
     piece.type === 'reasoning' && isWanted(piece.block, work.target, work.wanted, calls.length > 0)
       ? [piece.block]
@@ -101,19 +111,30 @@ function completed(
  */
 function inPlace(turn: Turn, entry: Entry, reasoning: readonly ReasoningBlock[], work: Work): Turn {
   const held = turn.blocks.filter((block) => block.type === 'reasoning');
-  const known = held.every((block) => reasoning.some((own) => isPiece(block, own)));
+  const own = piecesOf(reasoning);
   const bare = withoutReasoning(turn);
-  if (held.length === 0 || !known || bare === undefined) return turn;
+  if (held.length === 0 || bare === undefined || !held.every((block) => own.has(keyOf(block)))) {
+    return turn;
+  }
   const whole = asBlocks(bare, entry, reasoning, work);
-  const kept = held.every((block) => whole.blocks.some((one) => isPiece(block, one)));
+  const there = piecesOf(whole.blocks);
+  const kept = held.every((block) => there.has(keyOf(block)));
   return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
 }
 
-/** Is what the client holds this piece of the answer, or its words without the seal? */
-function isPiece({ sealed, text }: ReasoningBlock, own: Block): boolean {
-  if (own.type !== 'reasoning') return false;
-  if (sealed === undefined) return own.text.trim() === text.trim();
-  return own.sealed?.value === sealed.value && own.sealed.protocol === sealed.protocol;
+/** By what a client's block is known as a piece of an answer: its seal, or its words without one. */
+const keyOf = ({ sealed, text }: ReasoningBlock): string =>
+  sealed === undefined ? `text ${text.trim()}` : `${sealed.protocol} ${sealed.value}`;
+
+/** The keys under which a client may hold these pieces. */
+function piecesOf(blocks: readonly Block[]): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const block of blocks) {
+    if (block.type !== 'reasoning') continue;
+    keys.add(`text ${block.text.trim()}`);
+    if (block.sealed !== undefined) keys.add(keyOf(block));
+  }
+  return keys;
 }
 
 const sameOrder = (a: readonly Block[], b: readonly Block[]): boolean =>
@@ -159,11 +180,23 @@ function lacks(
   );
 }
 
-function withCallSeals(turn: Turn, entry: Entry, { protocol }: Target): Turn {
+/** The seals of an answer's calls, by their ids. */
+function callSeals({ pieces }: Entry): ReadonlyMap<string, Sealed> {
+  const seals = new Map<string, Sealed>();
+  const seen = new Set<string>();
+  for (const piece of pieces) {
+    if (piece.type !== 'call' || seen.has(piece.id)) continue;
+    seen.add(piece.id);
+    if (piece.sealed !== undefined) seals.set(piece.id, piece.sealed);
+  }
+  return seals;
+}
+
+function withCallSeals(turn: Turn, seals: ReadonlyMap<string, Sealed>, { protocol }: Target): Turn {
+  if (seals.size === 0) return turn;
   const blocks = mapSame(turn.blocks, (block): Block => {
     if (!isCall(block) || block.sealed !== undefined) return block;
-    const piece = entry.pieces.find((one) => one.type === 'call' && one.id === block.id);
-    const sealed = piece?.type === 'call' ? piece.sealed : undefined;
+    const sealed = seals.get(block.id);
     return sealed?.protocol === protocol ? edited(block, { sealed }) : block;
   });
   return blocks === turn.blocks ? turn : edited(turn, { blocks });
@@ -183,25 +216,30 @@ function places(
   { placed, target }: Work,
 ): ReadonlyMap<Block, readonly ReasoningBlock[]> {
   const text = blocks.find((block) => block.type === 'text');
+  const calls = new Map<string, Block>();
+  for (const block of blocks) {
+    if (isCall(block) && !calls.has(block.id)) calls.set(block.id, block);
+  }
+  const wanted = new Set<Block>(reasoning);
   const out = new Map<Block, ReasoningBlock[]>();
-  entry.pieces.forEach((piece, i) => {
-    if (piece.type !== 'reasoning' || !reasoning.includes(piece.block)) return;
-    const name = `${entry.id}#${i}`;
-    if (placed.has(name)) return;
-    let anchor: Block | undefined;
-    for (const later of entry.pieces.slice(i + 1)) {
-      if (later.type === 'text') anchor = text;
-      else if (later.type === 'call') {
-        anchor = blocks.find((block) => isCall(block) && block.id === later.id);
-      }
-      if (anchor !== undefined) break;
+  // From the end: the nearest block behind a piece that the client still has is where it stood.
+  let behind: Block | undefined;
+  for (let i = entry.pieces.length - 1; i >= 0; i--) {
+    const piece = entry.pieces[i]!;
+    if (piece.type === 'text') behind = text ?? behind;
+    else if (piece.type === 'call') behind = calls.get(piece.id) ?? behind;
+    else if (wanted.has(piece.block)) {
+      const name = `${entry.id}#${i}`;
+      // On Chat reasoning is a field of its message, wherever it was said.
+      const anchor = behind ?? (target.protocol === 'openai-chat' ? blocks[0] : undefined);
+      if (anchor === undefined || placed.has(name)) continue;
+      placed.add(name);
+      const before = out.get(anchor);
+      if (before === undefined) out.set(anchor, [piece.block]);
+      else before.push(piece.block);
     }
-    // On Chat reasoning is a field of its message, wherever it was said.
-    if (target.protocol === 'openai-chat') anchor ??= blocks[0];
-    if (anchor === undefined) return;
-    placed.add(name);
-    out.set(anchor, [...(out.get(anchor) ?? []), piece.block]);
-  });
+  }
+  for (const pieces of out.values()) pieces.reverse();
   return out;
 }
 

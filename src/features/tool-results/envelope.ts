@@ -129,7 +129,7 @@ function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefi
 /** Text as it is without the blank lines around it, an error object by its message, other values as JSON. */
 function words(value: Json | undefined): string {
   if (value === undefined || value === null || value === false) return '';
-  if (typeof value === 'string') return value.replace(/^\s*\n|\s+$/g, '');
+  if (typeof value === 'string') return withoutBlankLines(value);
   if (isObject(value)) {
     if (typeof value.message === 'string') return value.message.trimEnd();
     if (Object.keys(value).length === 0) return '';
@@ -138,7 +138,22 @@ function words(value: Json | undefined): string {
   return JSON.stringify(value);
 }
 
+/** The text without the blank lines before it and the white space behind it. */
+function withoutBlankLines(text: string): string {
+  const end = text.trimEnd();
+  const lead = end.length - end.trimStart().length;
+  const line = lead === 0 ? -1 : end.lastIndexOf('\n', lead - 1);
+  return end.slice(line + 1);
+}
+
+/** The first lines that say something; what stands behind them is not read. */
 function firstLines(text: string): string {
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  return lines.slice(0, REASON_LINES).join('\n');
+  const lines: string[] = [];
+  for (let from = 0; from < text.length && lines.length < REASON_LINES; ) {
+    const end = text.indexOf('\n', from);
+    const line = text.slice(from, end < 0 ? text.length : end);
+    if (line.trim() !== '') lines.push(line.endsWith('\r') ? line.slice(0, -1) : line);
+    from = end < 0 ? text.length : end + 1;
+  }
+  return lines.join('\n');
 }

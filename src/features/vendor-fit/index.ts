@@ -1,5 +1,8 @@
 /** Fits a conversation to what is known of the vendor that will read it; every change is a note. */
 
+import type { Notes } from '../../conversation/notes.ts';
+import { toldBy } from '../../conversation/refusal.ts';
+import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { fitCallIds } from './call-ids.ts';
@@ -10,6 +13,7 @@ import { fitMedia } from './media.ts';
 import { fitParameters } from './parameters.ts';
 import { fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
+import { fitNeighbours, fitShapes } from './shapes.ts';
 import { fitSpelling } from './spelling.ts';
 import { fitTools } from './tools.ts';
 import { fitTurns } from './turns.ts';
@@ -24,7 +28,9 @@ const RULES: readonly Rule[] = [
   fitFormat,
   fitTools,
   fitMedia,
+  fitShapes,
   fitTurns,
+  fitNeighbours,
   fitReplay,
   fitCallIds,
   fitSpelling,
@@ -37,15 +43,31 @@ const RULES: readonly Rule[] = [
 export function vendorFit(): Feature {
   return {
     name: 'vendor-fit',
-    looksAt: (body, { target }) => concerns(body, target),
-    request(conversation: Conversation, { target, notes }) {
-      const fit: Fit = {
-        profile: target.profile,
-        notes,
-        protocol: target.protocol,
-        own: conversation.origin?.protocol === target.protocol,
-      };
-      return RULES.reduce((current, rule) => rule(current, fit), conversation);
-    },
+    looksAt: (body, { client, target, refusal }) =>
+      refusal !== undefined || concerns(body, target, client),
+    request: (conversation, { target, notes, refusal }) =>
+      fitAll(conversation, toldBy(target, refusal), notes, RULES),
   };
 }
+
+function fitAll(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  rules: readonly Rule[],
+): Conversation {
+  const fit: Fit = {
+    profile: target.profile,
+    notes,
+    protocol: target.protocol,
+    own: conversation.origin?.protocol === target.protocol,
+  };
+  return rules.reduce((current, rule) => rule(current, fit), conversation);
+}
+
+/** Only what concerns the order of turns, for who repairs a history offline. */
+export const fitTurnShapes = (
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+): Conversation => fitAll(conversation, target, notes, [fitShapes, fitTurns, fitNeighbours]);

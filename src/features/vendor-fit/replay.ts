@@ -18,7 +18,7 @@ export const fitReplay: Rule = (conversation, fit) => {
   const out: Turn[] = [];
   for (let at = 0; at < turns.length; ) {
     const run = answerAt(turns, at, fit);
-    out.push(...(lacks(run, fit) ? withPlaceholder(run, fit) : run));
+    for (const turn of lacks(run, fit) ? withPlaceholder(run, fit) : run) out.push(turn);
     at += run.length;
   }
   return out.every((turn, i) => turn === turns[i])

@@ -1,15 +1,27 @@
 /** Declarations of tools in the target's own protocol with what the vendor refuses left out of them. */
 
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { plainRoot } from '../../conversation/root-schema.ts';
 import type { Rule } from './fit.ts';
 
 /**
  * `strict` and the wish for one call at a time, where Messages and Responses bodies would go out as
- * they came; the Chat codec fits a body of its own whenever it writes it (see spelling.ts).
+ * they came; the Chat codec fits a body of its own whenever it writes it (see spelling.ts). A schema with
+ * a union at its root is made plain in every protocol: codecs leave untouched declarations as they are.
  */
 export const fitTools: Rule = (conversation, { profile, protocol, own, notes }) => {
-  if (!own || protocol === 'openai-chat') return conversation;
+  if (!own) return conversation;
   let { tools, settings } = conversation;
+  if (profile.rootUnions === false) {
+    tools = mapSame(tools, (tool) => {
+      if (tool.type !== 'function') return tool;
+      const schema = plainRoot(tool.schema, profile, notes, `/tools/${tool.name}`);
+      return schema === tool.schema ? tool : edited(tool, { schema });
+    });
+  }
+  if (protocol === 'openai-chat') {
+    return tools === conversation.tools ? conversation : withParts(conversation, { tools });
+  }
   if (profile.strictTools === false) {
     tools = mapSame(tools, (tool) => {
       if (tool.type !== 'function' || tool.strict === undefined) return tool;

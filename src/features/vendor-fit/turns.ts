@@ -1,8 +1,8 @@
 /** Orders of turns that a vendor refuses: a user behind tool messages, no user at all, system in the middle. */
 
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
-import { isObject } from '../../lib/json.ts';
 import type { Fit, Rule } from './fit.ts';
 
 const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
@@ -14,24 +14,12 @@ export const fitTurns: Rule = (conversation, fit) => {
   const { profile, protocol, own, notes } = fit;
   let { turns } = conversation;
   if (protocol === 'anthropic-messages' && own && profile.systemTurns === false) {
-    turns = mapSame(turns, (turn) => {
-      if (!isInstruction(turn)) return turn;
-      notes.add('content_bridged', '/messages', `${turn.role} turn as user text`);
-      // Only a system message may carry settings (an effort from there on).
-      for (const key of settingsOf(turn)) notes.add('parameter_dropped', `/messages/${key}`);
-      return { role: 'user', blocks: turn.blocks };
-    });
+    turns = instructionsAsUser(turns, notes);
   }
   if (profile.userAfterTool === false && protocol === 'openai-chat') turns = answered(turns, fit);
   if (profile.needsUserTurn === true && !turns.some(speaks)) turns = asked(turns, fit);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
-
-/** Members of the wire's message beside role and content. */
-function settingsOf(turn: Turn): readonly string[] {
-  const value = (turn.wire ?? turn.residue)?.value;
-  return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
-}
 
 /** Mistral: behind tool messages the next one must be the assistant's. */
 function answered(turns: readonly Turn[], { notes }: Fit): readonly Turn[] {

@@ -1,18 +1,29 @@
 /** Has images described: each once, a few at a time, and a failure is no description. */
 
 import type { Conversation, MediaSource } from '../../conversation/types.ts';
+import type { Usage } from '../../conversation/usage.ts';
 import { parseExceptions } from '../../lib/public-address.ts';
 import { publicFetch, type Resolve } from '../../lib/public-fetch.ts';
+import type { ToolRun } from '../feature.ts';
 import type { DescriptionStore } from './description-store.ts';
 import { imageKey, type SeenImage } from './images.ts';
 import { questionAbout, readDescription, sniffImage } from './question.ts';
 
-/** Asks a model (`provider/model`) and gives back the text of its answer. May reject. */
+/** What a model said, and the tokens that it took where the vendor told. */
+export interface VisionAnswer {
+  readonly text: string;
+  readonly usage?: Pick<Usage, 'input' | 'output'> | undefined;
+}
+
+/** Asks a model (`provider/model`) and gives back its answer, or the text of it alone. May reject. */
 export type AskModel = (
   target: string,
   conversation: Conversation,
   signal: AbortSignal,
-) => Promise<string>;
+) => Promise<string | VisionAnswer>;
+
+/** Told of a look at an image that an exchange waited for. */
+export type OnLook = (run: ToolRun) => void;
 
 export interface VisionSettings {
   /** The `provider/model` that looks at images. */
@@ -24,7 +35,7 @@ export interface VisionSettings {
 }
 
 export interface DescriberOptions {
-  readonly store: DescriptionStore;
+  readonly store: Pick<DescriptionStore, 'get' | 'put'>;
   readonly ask: AskModel;
   readonly log: (event: string, fields: Readonly<Record<string, string | number>>) => void;
   /** Hosts and blocks from which images are fetched although they are not public. */
@@ -46,12 +57,13 @@ export interface Describer {
     images: readonly SeenImage[],
     settings: VisionSettings,
     signal: AbortSignal,
+    onLook?: OnLook,
   ): Promise<void>;
 }
 
 export function describer(options: DescriberOptions): Describer {
   const { store, log } = options;
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<ToolRun>>();
   const failedAt = new Map<string, number>();
   const turn = slots(options.parallel ?? 4);
 
@@ -59,27 +71,33 @@ export function describer(options: DescriberOptions): Describer {
     key: string,
     { block, question }: SeenImage,
     settings: VisionSettings,
-  ): Promise<void> => {
+  ): Promise<ToolRun> => {
     const started = performance.now();
     const signal = AbortSignal.timeout(settings.timeoutMs);
     const fields = { target: settings.target, image: key.slice(0, 12) };
     const ms = () => Math.round(performance.now() - started);
+    const run = { name: 'vision', arguments: JSON.stringify(fields), started };
     try {
       const source = await bytesOf(block.source, options, signal);
       const asked = questionAbout(source, question, settings.prompt);
       const answer = await unlessAborted(options.ask(settings.target, asked, signal), signal);
-      const text = readDescription(answer);
+      const { text: said, usage } = typeof answer === 'string' ? { text: answer } : answer;
+      const text = readDescription(said);
       if (text === undefined) throw new Error('the vision model said nothing');
       store.put(key, text);
-      log('vision.described', { ...fields, ms: ms(), characters: text.length });
+      const tokens: Record<string, number> =
+        usage === undefined ? {} : { input: usage.input, output: usage.output };
+      log('vision.described', { ...fields, ms: ms(), characters: text.length, ...tokens });
+      return { ...run, result: text, ms: ms() };
     } catch (thrown) {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       failedAt.set(key, performance.now());
       log('vision.failed', { ...fields, ms: ms(), why: why.slice(0, 300) });
+      return { ...run, error: why.slice(0, 300), ms: ms() };
     }
   };
 
-  const once = (key: string, image: SeenImage, settings: VisionSettings): Promise<void> => {
+  const once = (key: string, image: SeenImage, settings: VisionSettings): Promise<ToolRun> => {
     let work = running.get(key);
     if (work === undefined) {
       // Not bound to who asked first: when that client leaves, others (or its next try) get the result.
@@ -90,17 +108,19 @@ export function describer(options: DescriberOptions): Describer {
   };
 
   return {
-    async describe(images, settings, signal) {
+    async describe(images, settings, signal, onLook) {
       for (const [key, at] of failedAt) {
         if (performance.now() - at >= LEFT_ALONE) failedAt.delete(key);
       }
-      const waits = new Map<string, Promise<void>>();
+      const waits = new Map<string, Promise<ToolRun>>();
       for (const image of images) {
         const key = imageKey(image.block);
         if (key === undefined || waits.has(key) || failedAt.has(key)) continue;
         if (store.get(key) === undefined) waits.set(key, once(key, image, settings));
       }
-      if (waits.size > 0) await unlessAborted(Promise.all(waits.values()), signal);
+      if (waits.size === 0) return;
+      const looks = await unlessAborted(Promise.all(waits.values()), signal);
+      if (onLook !== undefined) for (const look of looks) onLook(look);
     },
   };
 }
@@ -133,14 +153,14 @@ async function bytesOf(
 }
 
 /** Runs at most `count` at the same time, the others in order. */
-function slots(count: number): (work: () => Promise<void>) => Promise<void> {
+function slots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let free = count;
   return async (work) => {
     if (free > 0) free--;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
-      await work();
+      return await work();
     } finally {
       const next = waiting.shift();
       if (next === undefined) free++;

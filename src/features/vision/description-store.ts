@@ -1,6 +1,7 @@
 /** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
 
 import type { Database } from 'bun:sqlite';
+import { instant } from '../../lib/instant.ts';
 import { openStateFile } from '../../lib/versioned-store.ts';
 
 export interface DescriptionStore {
@@ -10,6 +11,10 @@ export interface DescriptionStore {
    * stood in a history must not change.
    */
   put(key: string, text: string): string;
+  /** The descriptions of one memory space: its own, so that they can be erased with it. */
+  of(space: string): Pick<DescriptionStore, 'get' | 'put'>;
+  /** Removes those of a space; what is being described for it now is not kept either. */
+  eraseSpace(space: string): void;
   close(): void;
   /** Whether a file stands behind it (false: memory only). */
   readonly persistent: boolean;
@@ -36,6 +41,16 @@ const SCHEMA = `
 CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX descriptions_used ON descriptions (used);
 `;
+// Of late, so that what another process has described meanwhile is not kept.
+const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID';
+/** How long they are remembered, in milliseconds: longer than a description takes. */
+const ERASURES_KEPT = 3_600_000;
+/** Images of spaces that are being described, at most. */
+const MOST_ASKED = 1000;
+
+/** How a space is named in keys: its own name may be a person's. */
+const markOf = (space: string): string =>
+  new Bun.CryptoHasher('sha256').update(space).digest('hex');
 
 /** Opens the store. Never throws: with an unusable file it keeps (fewer) descriptions in memory. */
 export function openDescriptionStore(options: DescriptionStoreOptions = {}): DescriptionStore {
@@ -80,7 +95,50 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     }
   }
 
+  const erased = new Map<string, number>();
+  /** When the images of spaces were first asked for that have no description yet. */
+  const asked = new Map<string, number>();
+  const limit = options.rows ?? ROWS;
+
+  /** Not kept in memory where there is a file: another process may erase the space. */
+  function ofSpace(space: string): Pick<DescriptionStore, 'get' | 'put'> {
+    const mark = markOf(space);
+    const keyOf = (key: string) => `${mark}:${key}`;
+    return {
+      get(key) {
+        const own = keyOf(key);
+        const text =
+          memory.get(own) ?? ask('cannot read', (file) => read(file, own, now())) ?? undefined;
+        if (text === undefined && !asked.has(own)) {
+          if (asked.size >= MOST_ASKED) asked.delete(asked.keys().next().value!);
+          asked.set(own, instant());
+        }
+        return text;
+      },
+      put(key, text) {
+        const own = keyOf(key);
+        const began = asked.get(own) ?? instant();
+        asked.delete(own);
+        if ((erased.get(mark) ?? 0) >= began) return text;
+        if (db === undefined) return remember(own, memory.get(own) ?? text);
+        const kept = ask('cannot write', (file) =>
+          erasedAt(file, mark) >= began ? text : write(file, own, text, now(), limit),
+        );
+        return kept ?? text;
+      },
+    };
+  }
+
   return {
+    of: ofSpace,
+    eraseSpace(space) {
+      const mark = markOf(space);
+      const at = instant();
+      for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
+      erased.set(mark, at);
+      for (const key of memory.keys()) if (key.startsWith(`${mark}:`)) memory.delete(key);
+      ask('cannot erase', (file) => erase(file, mark, at));
+    },
     get(key) {
       const known = memory.get(key);
       if (known !== undefined) return remember(key, known);
@@ -88,9 +146,7 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
       return text === undefined ? undefined : remember(key, text);
     },
     put(key, text) {
-      const kept = ask('cannot write', (file) =>
-        write(file, key, text, now(), options.rows ?? ROWS),
-      );
+      const kept = ask('cannot write', (file) => write(file, key, text, now(), limit));
       return remember(key, kept ?? memory.get(key) ?? text);
     },
     close() {
@@ -120,6 +176,22 @@ function read(db: Database, key: string, now: number): string | undefined {
   return row.text;
 }
 
+const erasedAt = (db: Database, mark: string): number =>
+  db.query<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?').get(mark)?.at ?? 0;
+
+/** The space's rows, their pages blanked, out of the file and out of its log. */
+function erase(db: Database, mark: string, at: number): void {
+  db.run('PRAGMA secure_delete = ON');
+  db.transaction(() => {
+    db.query('DELETE FROM erasures WHERE at < ?').run(at - ERASURES_KEPT);
+    db.query('INSERT OR REPLACE INTO erasures VALUES (?, ?)').run(mark, at);
+    // Keys of a space begin with its mark and a colon; a semicolon is the character behind that.
+    db.query('DELETE FROM descriptions WHERE key > ? AND key < ?').run(`${mark}:`, `${mark};`);
+  }).immediate();
+  db.run('PRAGMA secure_delete = OFF');
+  db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+}
+
 /** The text that the file holds afterwards. */
 function write(db: Database, key: string, text: string, now: number, rows: number): string {
   return db
@@ -140,4 +212,8 @@ function write(db: Database, key: string, text: string, now: number, rows: numbe
 }
 
 const openFile = (path: string): Database =>
-  openStateFile({ path, migrations: [SCHEMA], pragmas: ['journal_size_limit = 4194304'] });
+  openStateFile({
+    path,
+    migrations: [SCHEMA, ERASURES],
+    pragmas: ['journal_size_limit = 4194304'],
+  });

@@ -47,6 +47,8 @@ export interface SeenImage {
 export function imagesOf(conversation: Conversation): readonly SeenImage[] {
   const found: SeenImage[] = [];
   let asked = '';
+  /** Until somebody has said something: the words behind the images of the run of turns up to this one. */
+  let behind: { readonly until: number; readonly text: string } | undefined;
   conversation.turns.forEach((turn, index) => {
     const own = textOf(turn);
     if (own !== '' && turn.role === 'user') asked = own;
@@ -54,8 +56,10 @@ export function imagesOf(conversation: Conversation): readonly SeenImage[] {
       for (const block of blocks) {
         if (block.type === 'tool-result') collect(block.content);
         else if (isImage(block)) {
-          const question = asked === '' ? nextText(conversation.turns, index) : asked;
-          found.push({ block, question });
+          if (asked === '' && (behind === undefined || index >= behind.until)) {
+            behind = nextText(conversation.turns, index);
+          }
+          found.push({ block, question: asked === '' ? (behind?.text ?? '') : asked });
         }
       }
     };
@@ -72,14 +76,22 @@ const textOf = (turn: Turn): string =>
     .toWellFormed()
     .trim();
 
-/** Some clients send the image first and the words as an item of their own behind it. */
-function nextText(turns: readonly Turn[], from: number): string {
-  for (const turn of turns.slice(from + 1)) {
+/**
+ * Some clients send the image first and the words as an item of their own behind it. `until` is the turn
+ * before which the answer is the same.
+ */
+function nextText(
+  turns: readonly Turn[],
+  from: number,
+): { readonly until: number; readonly text: string } {
+  let at = from + 1;
+  for (; at < turns.length; at++) {
+    const turn = turns[at]!;
     if (turn.role === 'assistant') break;
     const text = turn.role === 'user' ? textOf(turn) : '';
-    if (text !== '') return text;
+    if (text !== '') return { until: at, text };
   }
-  return '';
+  return { until: at, text: '' };
 }
 
 /** The conversation with each image replaced by a text; the same reference when there is none. */

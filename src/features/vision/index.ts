@@ -1,9 +1,11 @@
 /** Eyes for text models: images a target cannot see are put into words by a model that can. */
 
-import { type Target, targetName } from '../../conversation/target.ts';
+import { refusesImages } from '../../conversation/refusal.ts';
+import { targetName } from '../../conversation/target.ts';
+import type { Conversation } from '../../conversation/types.ts';
 import { holdsAny, marks } from '../../lib/bytes.ts';
-import type { Feature } from '../feature.ts';
-import { type DescriberOptions, describer, type VisionSettings } from './describe.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { type DescriberOptions, describer, type OnLook, type VisionSettings } from './describe.ts';
 import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
 
 export type { AskModel, VisionSettings } from './describe.ts';
@@ -28,31 +30,55 @@ const MARKS = marks(
   '"item_reference"',
 );
 
+/** The feature, whose looks at images an exchange may be told of. */
+export interface VisionFeature extends Feature {
+  before(
+    conversation: Conversation,
+    context: FeatureContext,
+    signal: AbortSignal,
+    onLook?: OnLook,
+  ): Promise<void>;
+}
+
+/** The feature as one exchange has it: each look that it waits for is told. */
+export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Feature =>
+  onLook === undefined
+    ? vision
+    : {
+        ...vision,
+        before: (conversation, context, signal) =>
+          vision.before(conversation, context, signal, onLook),
+      };
+
 /**
- * The feature. It concerns only targets whose profile says `images: false`. `before` has images
+ * The feature. It concerns targets whose profile says `images: false`, and, where somebody can look, one that
+ * has just refused images. `before` has images
  * described that nobody described yet; `request` puts the descriptions (or, without one, a neutral
  * mention) in their place. The text depends on the image's description alone, so that a history stays
  * the same byte for byte on every later turn.
  */
-export function visionFeature(options: VisionOptions): Feature {
+export function visionFeature(options: VisionOptions): VisionFeature {
   const { store } = options;
   const eyes = describer({ allow: [], log: () => {}, ...options });
   return {
     name: 'vision',
-    looksAt(body, { target }) {
-      if (!isBlind(target)) return false;
+    mends: (refusal) => options.settings() !== undefined && refusesImages(refusal),
+    looksAt(body, context) {
+      if (!isBlind(context)) return false;
       return holdsAny(body, MARKS);
     },
-    async before(conversation, { target }, signal) {
+    async before(conversation, context, signal, onLook) {
+      const { target } = context;
       const settings = options.settings();
-      if (settings === undefined || !isBlind(target)) return;
+      if (settings === undefined || !isBlind(context)) return;
       // A model that is named as its own eyes sees nothing either.
       if (settings.target === targetName(target)) return;
       const images = imagesOf(conversation);
-      if (images.length > 0) await eyes.describe(images, settings, signal);
+      if (images.length > 0) await eyes.describe(images, settings, signal, onLook);
     },
-    request(conversation, { target, client, notes }) {
-      if (!isBlind(target)) return conversation;
+    request(conversation, context) {
+      if (!isBlind(context)) return conversation;
+      const { client, notes } = context;
       const where = client === 'openai-responses' ? '/input' : '/messages';
       return replaceImages(conversation, (image) => {
         const key = imageKey(image);
@@ -65,4 +91,5 @@ export function visionFeature(options: VisionOptions): Feature {
   };
 }
 
-const isBlind = ({ profile }: Target) => profile.images === false;
+const isBlind = ({ target, refusal }: FeatureContext) =>
+  target.profile.images === false || (refusal !== undefined && refusesImages(refusal));

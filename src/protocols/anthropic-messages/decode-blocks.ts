@@ -1,5 +1,6 @@
 /** Content blocks of the Messages wire, in requests and replies alike, as blocks of the conversation. */
 
+import { openCallId } from '../../conversation/call-ids.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { openSeal } from '../../conversation/seal.ts';
 import type { ToolName } from '../../conversation/tool-names.ts';
@@ -157,7 +158,10 @@ function decodeCall(type: string, value: JsonObject, path: string, reader: Block
   const whole = id !== undefined && flat !== undefined;
   return {
     type: 'tool-call',
-    id: id ?? (typeof value.id === 'number' ? String(value.id) : ''),
+    // Ids that an upstream gives out are its own, whatever they begin with.
+    id:
+      (reader.lenient ? id : openCallId(id!)) ??
+      (typeof value.id === 'number' ? String(value.id) : ''),
     name,
     ...(namespace === undefined ? {} : { namespace }),
     kind,
@@ -180,7 +184,9 @@ function decodeResult(value: JsonObject, path: string, reader: BlockReader): Blo
   const cache = decodeCache(value.cache_control);
   return {
     type: 'tool-result',
-    callId: callId ?? (typeof value.tool_use_id === 'number' ? String(value.tool_use_id) : ''),
+    callId:
+      (reader.lenient ? callId : openCallId(callId!)) ??
+      (typeof value.tool_use_id === 'number' ? String(value.tool_use_id) : ''),
     kind: 'function',
     content: decodeContent(content, `${path}.content`, reader),
     isError: value.is_error === true,

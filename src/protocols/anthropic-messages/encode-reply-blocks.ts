@@ -1,5 +1,6 @@
 /** Blocks of an answer as a Messages client gets them, shared by whole replies and streams. */
 
+import { carryCallId } from '../../conversation/call-ids.ts';
 import { carrySeal, mintSeal } from '../../conversation/seal.ts';
 import { type ToolNames, toolNames } from '../../conversation/tool-names.ts';
 import type { ExecutedBy, MediaBlock, Sealed, ToolResultBlock } from '../../conversation/types.ts';
@@ -66,7 +67,7 @@ export function callHead(
   const extras = isObject(residue) ? residue : undefined;
   if (call.by === 'client') {
     const name = view.names.flat(call.name, call.namespace);
-    const id = call.id === '' ? prefixedId('toolu_') : call.id;
+    const id = call.id === '' ? prefixedId('toolu_') : carryCallId(call.id);
     const { type: _type, id: _id, name: _name, input: _input, ...rest } = extras ?? {};
     return { block: { type: 'tool_use', id, name, input: {}, ...rest }, tells: undefined };
   }

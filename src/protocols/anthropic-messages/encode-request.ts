@@ -1,9 +1,10 @@
 /** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
 
-import { legalCallIds } from '../../conversation/call-ids.ts';
+import { carryCallId, legalCallIds, MESSAGES_CALL_ID } from '../../conversation/call-ids.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
+import { noteLostName } from '../../conversation/turn-name.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { put, putAll } from '../../lib/json-members.ts';
@@ -35,13 +36,15 @@ export function encodeRequest(
     : fromForeign(conversation, writer);
 }
 
-const LEGAL_ID = /^[a-zA-Z0-9_-]+$/;
-
-/** Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal. */
-function wireIds({ turns }: Conversation): (id: string) => string {
+/**
+ * Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal.
+ * A client of this protocol has such calls under the ids that carry theirs, and keeps them.
+ */
+function wireIds({ turns, origin }: Conversation): (id: string) => string {
+  if (origin?.protocol === PROTOCOL) return carryCallId;
   const made = legalCallIds(
     turns,
-    LEGAL_ID,
+    MESSAGES_CALL_ID,
     (seed) => `toolu_${Bun.hash.xxHash64(seed).toString(16).padStart(16, '0')}`,
   );
   return (id) => made.get(id) ?? id;
@@ -104,6 +107,7 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   const isInstruction = (turn: Turn) => turn.role === 'system' || turn.role === 'developer';
   const found = turns.findIndex((turn) => !isInstruction(turn));
   const lead = found < 0 ? turns.length : found;
+  for (let i = 0; i < lead; i++) noteLostName(turns[i]!, notes, `/messages/${i}/name`);
   const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
   const system = encodeSystem([...conversation.system, ...instructions], writer);
   const messages = encodeTurns(turns.slice(lead), lead, true, writer);

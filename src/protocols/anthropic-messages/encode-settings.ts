@@ -42,6 +42,7 @@ export function encodeSettings(
   const thinks = reasoning.thinking !== undefined && reasoning.thinking.type !== 'disabled';
   const format = encodeFormat(settings, writer);
   const config = { ...reasoning.config, ...(format === undefined ? {} : { format }) };
+  const user = settings.user ?? safetyIdentifier(settings);
   return {
     max_tokens: reasoning.maxTokens,
     ...(settings.stream ? { stream: true } : {}),
@@ -50,9 +51,15 @@ export function encodeSettings(
     ...choice,
     ...(reasoning.thinking === undefined ? {} : { thinking: reasoning.thinking }),
     ...(Object.keys(config).length > 0 ? { output_config: config } : {}),
-    ...(settings.user === undefined ? {} : { metadata: { user_id: settings.user } }),
+    ...(user === undefined ? {} : { metadata: { user_id: user } }),
     ...serviceTier(settings, notes),
   };
+}
+
+/** OpenAI's successor of `user`; where both are said, `user` goes out. */
+function safetyIdentifier({ rest }: Settings): string | undefined {
+  const value = rest?.safety_identifier;
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** The tools are there for the history: none of them may be called now, as far as that can be said. */
@@ -154,7 +161,10 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
   for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
   for (const [name, value] of Object.entries(settings.rest ?? {})) {
     // Null is how clients write a field that they do not set.
-    if (value !== null) notes.add('parameter_dropped', name);
+    if (value === null) continue;
+    if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
+      notes.add('parameter_mapped', name, 'metadata.user_id');
+    } else notes.add('parameter_dropped', name);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Turns as `messages`, shaped so that the upstream accepts them. */
 
+import { noteLostName } from '../../conversation/turn-name.ts';
 import type { Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks, textBlock } from './encode-blocks.ts';
@@ -49,6 +50,7 @@ function encodeTurn(turn: Turn, where: string, writer: BlockWriter): Draft | und
     const role = turn.role as MessageRole;
     return { role, content: listOf(own.content), own: true, value: own, verbatim: true };
   }
+  noteLostName(turn, writer.notes, `${where}/name`);
   const role = roleOf(turn, where, writer);
   const blocks =
     role === 'system' ? instructionBlocks(turn.blocks, where, writer.notes) : turn.blocks;
@@ -64,23 +66,31 @@ function encodeTurn(turn: Turn, where: string, writer: BlockWriter): Draft | und
 /** Neighbours of one role as one message, unless both came as messages of their own. */
 function join(drafts: readonly Draft[]): Draft[] {
   const out: Draft[] = [];
-  for (const draft of drafts) {
-    const last = out.at(-1);
-    const apart =
-      last === undefined ||
-      last.role !== draft.role ||
-      draft.role === 'system' ||
-      (last.own && draft.own);
-    if (apart) out.push(draft);
-    else out[out.length - 1] = joined(last, draft);
+  for (let at = 0; at < drafts.length; ) {
+    let end = at + 1;
+    let { own } = drafts[at]!;
+    while (end < drafts.length && joins(drafts[at]!, drafts[end]!, own)) {
+      own ||= drafts[end]!.own;
+      end++;
+    }
+    out.push(end === at + 1 ? drafts[at]! : joined(drafts.slice(at, end), own));
+    at = end;
   }
   return out;
 }
 
-function joined(a: Draft, b: Draft): Draft {
-  const content = [...a.content, ...b.content];
-  const value = { ...b.value, ...a.value, content };
-  return { role: a.role, content, own: a.own || b.own, value, verbatim: false };
+/** @param own something of what is joined already came as a message of its own */
+const joins = (first: Draft, draft: Draft, own: boolean): boolean =>
+  first.role === draft.role && draft.role !== 'system' && !(own && draft.own);
+
+/** At once: step by step, each one more would copy all before it. */
+function joined(drafts: readonly Draft[], own: boolean): Draft {
+  const content = drafts.flatMap((draft) => draft.content);
+  // Of what the messages have beside their content, the first to say something is heard.
+  const value: Record<string, Json | undefined> = {};
+  for (let i = drafts.length - 1; i >= 0; i--) Object.assign(value, drafts[i]!.value);
+  value.content = content;
+  return { role: drafts[0]!.role, content, own, value, verbatim: false };
 }
 
 function inOrder(draft: Draft, { notes }: BlockWriter): Draft {

@@ -1,5 +1,6 @@
 /** Errors of Messages upstreams by meaning, and any error in the words of this protocol. */
 
+import { boundedError } from '../../conversation/error-bounds.ts';
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
@@ -40,9 +41,10 @@ export function decodeError(status: number, body: string, headers: HeaderFields)
 
 /** The error in a parsed body: `{type:"error",error:{type,message}}`, or whatever a relay made of it. */
 export function decodeErrorBody(
-  body: Json | undefined,
+  said: Json | undefined,
   { status, retryAfter, retryable }: ErrorCircumstances,
 ): GatewayError {
+  const body = boundedError(said);
   const outer = isObject(body) ? body : {};
   const error = isObject(outer.error) ? outer.error : {};
   const type = string(error.type) ?? (outer.type === 'error' ? undefined : string(outer.type));

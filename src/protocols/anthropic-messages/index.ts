@@ -8,6 +8,7 @@ import { digestReply, digestStream } from './digest.ts';
 import { encodeRequest } from './encode-request.ts';
 import { encodeStream } from './encode-stream.ts';
 import { decodeError, encodeError } from './errors.ts';
+import { withoutUnknown } from './fields.ts';
 import { decodeReply, encodeReply } from './reply.ts';
 import { PROTOCOL } from './wire.ts';
 
@@ -31,6 +32,7 @@ export const anthropicMessages = {
   upstreamPath: '/v1/messages',
   decodeRequest,
   encodeRequest,
+  withoutUnknown,
   decodeReply,
   encodeReply,
   decodeStream,

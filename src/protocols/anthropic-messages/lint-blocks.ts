@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { Report } from '../lint.ts';
+import { isKnownField } from './fields.ts';
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/;
 const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
@@ -53,6 +54,7 @@ export function lintBlock(
     const words = `${path}: \`${type}\` blocks can only be in \`${whose}\` messages`;
     report(at, 'block-role', words);
   }
+  lintFields(block, at, `${path}.${type}`, report);
   switch (type) {
     case 'text':
       lintText(block, at, path, 'messages', report);
@@ -69,6 +71,13 @@ export function lintBlock(
     case 'thinking':
     case 'redacted_thinking':
       lintThinking(block, at, path, report);
+  }
+}
+
+function lintFields(block: JsonObject, at: string, path: string, report: Report): void {
+  for (const key of Object.keys(block)) {
+    if (isKnownField(String(block.type), key)) continue;
+    report(`${at}/${key}`, 'extra-input', `${path}.${key}: Extra inputs are not permitted`);
   }
 }
 
@@ -134,7 +143,10 @@ function lintResult(block: JsonObject, at: string, path: string, report: Report)
       const type = isObject(inner) ? String(inner.type) : typeof inner;
       const words = `${name}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${quoted(NESTED)}`;
       report(place, 'unknown-block', words);
-    } else if (inner.type === 'text') lintText(inner, place, name, 'messages', report);
+      return;
+    }
+    lintFields(inner, place, `${name}.${String(inner.type)}`, report);
+    if (inner.type === 'text') lintText(inner, place, name, 'messages', report);
   });
 }
 
@@ -149,10 +161,6 @@ function lintThinking(block: JsonObject, at: string, path: string, report: Repor
   if (typeof seal === 'string' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(seal)) {
     const key = type === 'thinking' ? 'signature' : 'data';
     report(`${at}/${key}`, 'signature', `${path}: Invalid \`${key}\` in \`${type}\` block`);
-  }
-  if (block.cache_control !== undefined) {
-    const words = `${path}.${type}.cache_control: Extra inputs are not permitted`;
-    report(`${at}/cache_control`, 'extra-input', words);
   }
 }
 

@@ -110,6 +110,10 @@ function unanswered(calls: readonly Placed[], report: Report): void {
 
 /** Tools that the vendor runs: a result needs its call before it, a call its result behind it. */
 function lintServerCalls(turns: readonly Turn[], report: Report): void {
+  // In flight: the vendor goes on with the last turn itself, behind nothing but results.
+  const onlyResults = (turn: Turn) =>
+    turn.blocks.every(({ block }) => block.type === 'tool_result');
+  const spoken = turns.findLastIndex((turn) => !onlyResults(turn));
   turns.forEach((turn, i) => {
     if (turn.role !== 'assistant') return;
     const open = new Map<string, Placed>();
@@ -124,9 +128,7 @@ function lintServerCalls(turns: readonly Turn[], report: Report): void {
         report(at, 'stray-server-result', words);
       }
     }
-    // In flight: the vendor goes on with the last turn itself, behind nothing but results.
-    const after = turns.slice(i + 1).flatMap(({ blocks }) => blocks);
-    if (after.every(({ block }) => block.type === 'tool_result')) return;
+    if (i >= spoken) return;
     for (const [id, { block, at, message }] of open) {
       const name = String(block.name);
       const words = `messages.${message}: \`${name}\` tool use with id \`${id}\` was found without a corresponding \`${name}_tool_result\` block`;

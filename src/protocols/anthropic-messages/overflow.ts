@@ -7,8 +7,11 @@ const OWN =
 const OVERFLOW =
   /prompt is too long|exceeds? (?:the )?(?:model'?s? )?(?:available |maximum )?context|maximum context length|context (?:length|window|size|limit)[^.]*exceed/i;
 
+/** Characters of an upstream's message that are looked at: what it says of limits stands at its beginning. */
+const READ = 2000;
+
 /** Does an upstream's message speak of a prompt that does not fit? */
-export const saysOverflow = (message: string): boolean => OVERFLOW.test(message);
+export const saysOverflow = (message: string): boolean => OVERFLOW.test(message.slice(0, READ));
 
 const count = (text: string) => Number(text.replace(/[,_]/g, ''));
 
@@ -17,8 +20,9 @@ const count = (text: string) => Number(text.replace(/[,_]/g, ''));
  * what it calls a maximum, limit or size, N the largest number above it. Without numbers the
  * upstream's words follow.
  */
-export function overflowMessage(message: string): string {
-  if (OWN.test(message)) return message;
+export function overflowMessage(words: string): string {
+  const message = words.slice(0, READ);
+  if (OWN.test(message)) return words;
   const numbers = [...message.matchAll(/\d[\d,_]{2,}/g)].map(([text]) => count(text));
   const named = message.match(
     /(?:maximum|max|limit|context size|context window|allowed)[^\d]{0,60}?(\d[\d,_]{2,})/i,
@@ -29,5 +33,5 @@ export function overflowMessage(message: string): string {
       ? count(named)
       : Math.max(...numbers.filter((number) => number < largest), 0);
   if (maximum > 0) return `prompt is too long: ${largest} tokens > ${maximum} maximum`;
-  return /^prompt is too long/i.test(message) ? message : `prompt is too long: ${message}`;
+  return /^prompt is too long/i.test(message) ? words : `prompt is too long: ${words}`;
 }

@@ -9,10 +9,14 @@ export interface AnthropicMessagesRoutes {
   readonly countTokens: Serve;
 }
 
-/** `POST /v1/messages` and `/v1/messages/count_tokens`; the query (`?beta=true`) is not part of the path. */
+/** `POST /v1/messages` and `/v1/messages/count_tokens`, with and without `/v1`; the query (`?beta=true`) is not part of the path. */
 export function anthropicMessagesRoutes({ serve, countTokens }: AnthropicMessagesRoutes): Routes {
+  const answer = { POST: (request: Request) => serve(request, anthropicMessages) };
+  const count = { POST: (request: Request) => countTokens(request, anthropicMessages) };
   return {
-    '/v1/messages': { POST: (request) => serve(request, anthropicMessages) },
-    '/v1/messages/count_tokens': { POST: (request) => countTokens(request, anthropicMessages) },
+    '/v1/messages': answer,
+    '/messages': answer,
+    '/v1/messages/count_tokens': count,
+    '/messages/count_tokens': count,
   };
 }

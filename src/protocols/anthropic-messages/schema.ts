@@ -1,10 +1,9 @@
 /** JSON Schemas as Messages takes them: tool inputs and output formats. */
 
 import type { Notes } from '../../conversation/notes.ts';
+import { hasRootUnion, withoutRootUnion } from '../../conversation/root-schema.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { put, putAll } from '../../lib/json-members.ts';
-
-const COMBINATORS = ['anyOf', 'oneOf', 'allOf'] as const;
+import { put } from '../../lib/json-members.ts';
 
 /**
  * The input schema of a tool: an object at the root, always with properties. Anthropic refuses
@@ -16,38 +15,11 @@ export function inputSchema(
   notes: Notes,
 ): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
-  const flat = COMBINATORS.some((key) => Array.isArray(schema[key]))
-    ? mergedRoot(schema, where, notes)
-    : schema;
+  const union = hasRootUnion(schema, false);
+  if (union) notes.add('schema_simplified', where, 'anyOf, oneOf or allOf at the root');
+  const flat = union ? withoutRootUnion(schema) : schema;
   if (flat.type === 'object' && isObject(flat.properties)) return flat;
   return { ...flat, type: 'object', properties: isObject(flat.properties) ? flat.properties : {} };
-}
-
-function mergedRoot(schema: JsonObject, where: string, notes: Notes): JsonObject {
-  notes.add('schema_simplified', where, 'anyOf, oneOf or allOf at the root');
-  const { anyOf, oneOf, allOf, ...rest } = schema;
-  const list = (value: Json | undefined) => (Array.isArray(value) ? value.filter(isObject) : []);
-  const required = (branch: JsonObject) =>
-    Array.isArray(branch.required) ? branch.required.filter((key) => typeof key === 'string') : [];
-  const every = list(allOf);
-  const some = [...list(anyOf), ...list(oneOf)];
-  const properties: Record<string, Json | undefined> = {};
-  for (const branch of [...some, ...every, rest]) {
-    if (isObject(branch.properties)) putAll(properties, branch.properties);
-  }
-  const common = some
-    .map(required)
-    .reduce<string[] | undefined>(
-      (kept, keys) => (kept === undefined ? keys : kept.filter((key) => keys.includes(key))),
-      undefined,
-    );
-  const needed = [...new Set([...required(rest), ...every.flatMap(required), ...(common ?? [])])];
-  return {
-    ...rest,
-    type: 'object',
-    properties,
-    ...(needed.length > 0 ? { required: needed } : {}),
-  };
 }
 
 /** Keywords that `output_config.format` refuses. */

@@ -92,8 +92,9 @@ function flatNames(
   names: ToolNames,
 ): ReadonlySet<string> {
   const flat = new Set(allowed.map((name) => names.flat(name)));
+  const known = new Set(allowed);
   for (const tool of conversation.tools) {
-    if (!allowed.includes(tool.name)) continue;
+    if (!known.has(tool.name)) continue;
     flat.add(
       tool.type === 'hosted'
         ? hostedName(tool.name, conversation)

@@ -4,6 +4,7 @@ import { invalid } from '../../conversation/errors.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { flatFormat } from '../../conversation/openai-words.ts';
 import type { Target } from '../../conversation/target.ts';
+import { noteToolFields } from '../../conversation/tool-fields.ts';
 import { FREEFORM_SCHEMA, type ToolNames } from '../../conversation/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
@@ -59,13 +60,20 @@ function decodeTyped(type: string, tool: JsonObject): Tool {
     return {
       type: 'function',
       name: string(tool.name) ?? name,
-      description: client.description,
+      description: client.description + screenSize(tool),
       schema: client.schema,
       wire: wireOf(tool),
     };
   }
   const { type: _type, name: _name, ...options } = tool;
   return { type: 'hosted', name, kind: type, options, wire: wireOf(tool) };
+}
+
+/** What a model that did not learn this tool must know to point at a place on the screen. */
+function screenSize(tool: JsonObject): string {
+  const { display_width_px: width, display_height_px: height } = tool;
+  if (typeof width !== 'number' || typeof height !== 'number') return '';
+  return ` The screen is ${width} pixels wide and ${height} pixels high; coordinates are [x, y] from its top left corner.`;
 }
 
 /** Tools as this target takes them; hosted ones that it does not serve are left out with a note. */
@@ -121,6 +129,7 @@ function encodeFunction(
     // OpenAI's strict admits schema keywords that Anthropic's refuses.
     notes.add('parameter_dropped', `${where}/strict`, 'strict is not carried over');
   }
+  if (residue === undefined) noteToolFields(tool, notes, where);
   return rebuilt(residue, {
     name: names.flat(tool.name, tool.namespace),
     description: tool.description,

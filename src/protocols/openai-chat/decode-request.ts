@@ -134,7 +134,9 @@ function decodeResult(
 
 function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
   const blocks: Block[] = [...decodeGivenBack(message)];
-  blocks.push(...cited(decodeContent(message.content, `${where}.content`), message));
+  for (const block of cited(decodeContent(message.content, `${where}.content`), message)) {
+    blocks.push(block);
+  }
   const refusal = text(message.refusal);
   if (refusal) blocks.push({ type: 'refusal', text: refusal });
   const calls = message.tool_calls;

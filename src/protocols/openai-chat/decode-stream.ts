@@ -7,6 +7,7 @@ import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import type { SseFrame } from '../../lib/sse.ts';
 import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../protocol.ts';
+import { decodeImages } from './answer-media.ts';
 import { ContentSplice } from './content-splice.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
@@ -30,14 +31,16 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
 interface OpenCall {
   readonly segment: CallSegment;
   readonly id: string;
-  readonly index: number | undefined;
 }
 
 class ChatStreamDecoder implements StreamDecoder {
   readonly #context: UpstreamContext;
   readonly #segments = new Segments();
   readonly #splice = new ContentSplice();
-  readonly #calls: OpenCall[] = [];
+  /** The last call of each index and of each id. */
+  readonly #byIndex = new Map<number, OpenCall>();
+  readonly #byId = new Map<string, OpenCall>();
+  #lastCall: OpenCall | undefined;
   #legacy: CallSegment | undefined;
   #details: DetailsCollector | undefined;
   /** Perplexity and GLM name their sources beside `choices`, often in every chunk: the last count. */
@@ -128,7 +131,7 @@ class ChatStreamDecoder implements StreamDecoder {
       out.push({ type: 'error', error: failure });
       return out;
     }
-    const calls = this.#calls.length > 0 || this.#legacy !== undefined;
+    const calls = this.#lastCall !== undefined || this.#legacy !== undefined;
     const reason = decodeFinish(this.#finish ?? '', { calls, refusal: this.#refused });
     out.push({ type: 'finish', reason }, { type: 'end' });
     return out;
@@ -207,6 +210,9 @@ class ChatStreamDecoder implements StreamDecoder {
       this.#refused = true;
       this.#segments.text('refusal', delta.refusal, out);
     }
+    if (delta.images) {
+      for (const image of decodeImages(delta.images)) this.#segments.whole(image, out);
+    }
     if (delta.tool_calls) {
       for (const call of list(delta.tool_calls) ?? []) if (isObject(call)) this.#call(call, out);
     }
@@ -237,8 +243,8 @@ class ChatStreamDecoder implements StreamDecoder {
       this.#details.push(details);
       // Sealed fragments are rare; unsealed ones cost nothing but the collecting.
       if (hasSeal(details)) {
-        const sealed = this.#details.seal(this.#context.target.provider);
-        if (sealed !== undefined) this.#segments.seal(sealed, out);
+        const collected = this.#details;
+        this.#segments.seal(() => collected.seal(this.#context.target.provider), out);
       }
       return;
     }
@@ -283,13 +289,12 @@ class ChatStreamDecoder implements StreamDecoder {
   #find(call: JsonObject, name: string): OpenCall | undefined {
     const index = number(call.index);
     const id = text(call.id) ?? '';
-    const calls = this.#calls;
     if (index !== undefined) {
-      const found = calls.findLast((c) => c.index === index);
+      const found = this.#byIndex.get(index);
       return found !== undefined && name !== '' && id !== '' && found.id !== id ? undefined : found;
     }
-    if (id !== '') return calls.findLast((c) => c.id === id);
-    return name === '' ? calls.at(-1) : undefined;
+    if (id !== '') return this.#byId.get(id);
+    return name === '' ? this.#lastCall : undefined;
   }
 
   #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): CallSegment {
@@ -308,7 +313,11 @@ class ChatStreamDecoder implements StreamDecoder {
       original.kind === 'custom' && !freeform,
       out,
     );
-    this.#calls.push({ segment, id, index: number(call.index) });
+    const opened: OpenCall = { segment, id };
+    const index = number(call.index);
+    this.#lastCall = opened;
+    this.#byId.set(id, opened);
+    if (index !== undefined) this.#byIndex.set(index, opened);
     return segment;
   }
 

@@ -15,6 +15,7 @@ function says(message: JsonObject) {
   const written =
     (typeof content === 'string' && content !== '') ||
     (list(content)?.length ?? 0) > 0 ||
+    (list(message.images)?.length ?? 0) > 0 ||
     isObject(message.audio);
   const spoken =
     written ||
@@ -39,6 +40,7 @@ const BESIDE = [
   'function_call',
   'annotations',
   'audio',
+  'images',
 ];
 
 const holdsAny = (value: JsonObject, keys: readonly string[]): boolean => {

@@ -112,11 +112,16 @@ export function shownMedia(block: MediaBlock, context: MessageContext): JsonObje
   if (!shows(block, context)) return undefined;
   const own = untouched(block);
   if (!isObject(own) && block.source.type === 'text') return undefined;
-  // A vendor's file ids mean nothing to another vendor.
-  if (!isOwn(block) && block.source.type === 'file-id') return undefined;
+  // A vendor's file ids mean nothing to another vendor; both protocols of OpenAI share theirs.
+  if (!isOwn(block) && block.source.type === 'file-id' && !sharesFileId(block, context)) {
+    return undefined;
+  }
   if (!isOwn(block) && block.media === 'document' && block.source.type === 'url') return undefined;
   return mediaPart(takenDetail(block, context));
 }
+
+const sharesFileId = (block: MediaBlock, { target }: MessageContext): boolean =>
+  target.profile.fileIds === true && (block.wire ?? block.residue)?.protocol === 'openai-responses';
 
 /** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
 function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {

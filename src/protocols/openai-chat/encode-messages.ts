@@ -162,7 +162,7 @@ class MessageWriter {
 
   #flush(): void {
     if (this.#media.length > 0) this.#out.push({ role: 'user', content: this.#media });
-    this.#out.push(...this.#later);
+    for (const message of this.#later) this.#out.push(message);
     this.#media = [];
     this.#later = [];
   }

@@ -72,5 +72,6 @@ function toolFields(conversation: Conversation, target: Target, notes: Notes): J
 function allowedOf(conversation: Conversation): (tool: Tool) => boolean {
   const choice = conversation.settings.toolChoice;
   if (choice?.type !== 'allowed' || conversation.origin?.protocol === CHAT) return () => true;
-  return (tool) => choice.names.includes(tool.name);
+  const names = new Set(choice.names);
+  return (tool) => names.has(tool.name);
 }

@@ -1,7 +1,7 @@
 /** Settings to the top-level keys of a Chat request; those the client's own keys still say stay as they came. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import { takenUser } from '../../conversation/openai-words.ts';
+import { SHARED_REST, takenUser } from '../../conversation/openai-words.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
 import type {
@@ -51,7 +51,7 @@ export function encodeSettings(
   if (settings.stream && target.profile.streamUsage !== false) {
     body.stream_options = { include_usage: true };
   }
-  noteLost(settings, origin?.protocol === 'openai-responses', notes);
+  encodeRest(settings, origin?.protocol === 'openai-responses', body, notes);
   return compact(body);
 }
 
@@ -59,8 +59,8 @@ function copy(from: JsonObject, keys: readonly string[], body: Body): void {
   for (const key of keys) if (key in from) body[key] = from[key];
 }
 
-/** Settings that this protocol has no word for. */
-function noteLost(settings: Settings, openai: boolean, notes: Notes): void {
+/** What Responses says under the same name, and a note for what this protocol has no word for. */
+function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Notes): void {
   const drop = (where: string) => notes.add('parameter_dropped', where);
   if (settings.topK !== undefined) drop('top_k');
   if (!openai && settings.metadata !== undefined) drop('metadata');
@@ -70,7 +70,9 @@ function noteLost(settings: Settings, openai: boolean, notes: Notes): void {
   if (settings.include !== undefined && settings.include.length > 0) drop('include');
   for (const key in settings.rest) {
     // Null is how clients write a field that they do not set.
-    if (settings.rest[key] !== undefined && settings.rest[key] !== null) drop(key);
+    if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
+    if (openai && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    else drop(key);
   }
 }
 

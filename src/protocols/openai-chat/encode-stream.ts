@@ -3,12 +3,13 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { BlockHead, DeltaEvent, StartEvent, StreamEvent } from '../../conversation/events.ts';
 import { toolEventWire } from '../../conversation/tool-events.ts';
-import type { Citation, Sealed } from '../../conversation/types.ts';
+import type { Block, Citation, Sealed } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/ids.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { sseComment, sseEvent } from '../../lib/sse.ts';
 import type { ClientContext, StreamEncoder, TextFrame } from '../protocol.ts';
+import { encodeImage, noteUntold } from './answer-media.ts';
 import { errorBody } from './errors.ts';
 import { encodeFinish } from './finish.ts';
 import { encodeAnnotation } from './parts.ts';
@@ -218,11 +219,22 @@ class ChatStreamEncoder implements StreamEncoder {
           this.#blockAt = this.#length;
           return this.#deltaText(head.block.text);
         }
-        if (head.block.type !== 'reasoning') return '';
+        if (head.block.type !== 'reasoning') return this.#untold(head.block);
         this.#reason();
         this.#held = head.block.sealed;
         return this.#deltaText(head.block.text);
     }
+  }
+
+  /** An image, or words that stand for the block; a note where neither can be. */
+  #untold(block: Block): string {
+    const image = encodeImage(block);
+    if (image !== undefined) return this.#delta(`"images":${JSON.stringify([image])}`);
+    noteUntold(block, this.#context.notes);
+    if (block.type !== 'opaque' || !block.text) return '';
+    this.#kind = 'text';
+    this.#blockAt = this.#length;
+    return this.#deltaText(block.text);
   }
 
   #reason(): void {
@@ -233,7 +245,12 @@ class ChatStreamEncoder implements StreamEncoder {
 
   /** Calls that the client must not run (the vendor's and the gateway's own) are not shown. */
   #callStart(head: BlockHead & { type: 'tool-call' }): string {
-    if (head.by !== 'client') return '';
+    if (head.by !== 'client') {
+      if (head.by === 'provider') {
+        this.#context.notes.add('provider_call_dropped', 'choices/0', head.name);
+      }
+      return '';
+    }
     const flat = clientName(this.#context.asked, head.name, head.namespace);
     const name = JSON.stringify(flat);
     this.#empty = true;

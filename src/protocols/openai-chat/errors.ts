@@ -1,6 +1,7 @@
 /** Vendors' error answers by meaning, and errors in OpenAI's words. */
 
-import { retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
+import { boundedError } from '../../conversation/error-bounds.ts';
+import { codeInWords, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
@@ -18,7 +19,7 @@ interface Said extends ErrorWords {
  * HTML is not a message.
  */
 export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
-  const parsed = tryParse(body);
+  const parsed = boundedError(tryParse(body));
   const said: Said = parsed === undefined ? { body } : readError(parsed, body);
   const { kind, retryable } = kindOfError(status, said);
   const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
@@ -119,7 +120,7 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
     (number(base?.status_code) ?? 0) !== 0;
   const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
   if (!failed && choice === undefined) return undefined;
-  const body = choice === undefined ? value : { error: choice };
+  const body = boundedError(choice === undefined ? value : { error: choice });
   const said = readError(body, '');
   const stated = number(object(body.error)?.status_code) ?? Number(said.code);
   const status = stated >= 400 && stated < 600 ? stated : 0;
@@ -165,7 +166,7 @@ export function errorBody(error: GatewayError): JsonObject {
       message: error.message,
       type,
       param: error.param ?? null,
-      code: FIXED_CODES.has(error.kind) ? code : (error.code ?? code),
+      code: FIXED_CODES.has(error.kind) ? code : (codeInWords(error.code) ?? code),
     },
   };
 }

@@ -6,6 +6,7 @@ import type { Report } from '../lint.ts';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 /** `string_above_max_length`; older deployments stop at 40. */
+const NONE: ReadonlySet<string> = new Set();
 const ID_LIMIT = 64;
 /** Part types by role, as the API names them in its refusals. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
@@ -18,12 +19,12 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 
 export function lintMessages(messages: readonly Json[], report: Report): void {
   /** Calls of the last assistant message that no tool message has answered yet. */
-  let open: string[] = [];
-  let known: readonly string[] = [];
+  let open = new Set<string>();
+  let known = NONE;
   let asked = 0;
   const unanswered = () => {
-    if (open.length === 0) return;
-    const words = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(', ')}`;
+    if (open.size === 0) return;
+    const words = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(', ')}`;
     report(`/messages/${asked}/tool_calls`, 'unanswered-call', words);
   };
   messages.forEach((message, i) => {
@@ -40,41 +41,41 @@ export function lintMessages(messages: readonly Json[], report: Report): void {
     }
     lintContent(message, role, i, report);
     if (role === 'tool') {
-      open = lintAnswer(message, i, open, known, report);
+      lintAnswer(message, i, open, known, report);
       return;
     }
     unanswered();
-    known = role === 'assistant' ? lintCalls(message, i, report) : [];
-    open = [...known];
+    known = role === 'assistant' ? lintCalls(message, i, report) : NONE;
+    open = new Set(known);
     asked = i;
   });
   unanswered();
 }
 
-/** What is still open behind this tool message. */
+/** Takes what this tool message answers from what is still open. */
 function lintAnswer(
   message: JsonObject,
   i: number,
-  open: readonly string[],
-  known: readonly string[],
+  open: Set<string>,
+  known: ReadonlySet<string>,
   report: Report,
-): string[] {
+): void {
   const at = `/messages/${i}`;
   const id = message.tool_call_id;
   if (typeof id !== 'string') {
     const words = `Missing required parameter: 'messages[${i}].tool_call_id'.`;
     report(`${at}/tool_call_id`, 'tool-call-id', words);
-    return [...open];
+    return;
   }
-  if (known.length === 0) {
+  if (known.size === 0) {
     const words =
       "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
     report(`${at}/role`, 'stray-tool-message', words);
-  } else if (!known.includes(id)) {
+  } else if (!known.has(id)) {
     const words = `Invalid parameter: 'tool_call_id' of '${id}' not found in 'tool_calls' of previous message.`;
     report(`${at}/tool_call_id`, 'unknown-call', words);
   }
-  return open.filter((one) => one !== id);
+  open.delete(id);
 }
 
 function lintContent(message: JsonObject, role: string, i: number, report: Report): void {
@@ -114,20 +115,20 @@ function lintContent(message: JsonObject, role: string, i: number, report: Repor
 }
 
 /** The ids that the message calls. */
-function lintCalls(message: JsonObject, i: number, report: Report): readonly string[] {
+function lintCalls(message: JsonObject, i: number, report: Report): ReadonlySet<string> {
   const calls = message.tool_calls;
-  if (calls === undefined || calls === null) return [];
+  if (calls === undefined || calls === null) return NONE;
   const at = `/messages/${i}/tool_calls`;
   const path = `messages[${i}].tool_calls`;
   if (!Array.isArray(calls)) {
     report(at, 'tool-calls', `Invalid type for '${path}': expected an array of objects.`);
-    return [];
+    return NONE;
   }
   if (calls.length === 0) {
     const words = `Invalid '${path}': empty array. Expected an array with minimum length 1, but got an empty array instead.`;
     report(at, 'tool-calls-empty', words);
   }
-  const ids: string[] = [];
+  const ids = new Set<string>();
   (calls as readonly Json[]).forEach((call, j) => {
     const place = `${path}[${j}]`;
     if (!isObject(call)) {
@@ -142,14 +143,14 @@ function lintCalls(message: JsonObject, i: number, report: Report): readonly str
         const words = `Invalid '${place}.id': string too long. Expected a string with maximum length ${ID_LIMIT}, but got a string with length ${id.length} instead.`;
         report(`${at}/${j}/id`, 'call-id-long', words);
       }
-      if (ids.includes(id)) {
+      if (ids.has(id)) {
         report(
           `${at}/${j}/id`,
           'call-id-twice',
           `Duplicate value for 'tool_call_id' of '${id}' in '${path}'.`,
         );
       }
-      ids.push(id);
+      ids.add(id);
     }
     lintCall(call, `${at}/${j}`, place, report);
   });

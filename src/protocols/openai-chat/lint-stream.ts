@@ -17,7 +17,8 @@ interface Call {
 interface Choice {
   role: boolean;
   finish: string | undefined;
-  readonly calls: Call[];
+  /** By the index that the stream gives them, which may be any number. */
+  readonly calls: Map<number, Call>;
 }
 
 /** A linter for one stream. */
@@ -96,7 +97,7 @@ class Machine implements EventReader {
       report(`${at}/index`, 'choice-index', 'the index of the choice is missing');
     }
     const key = typeof index === 'number' ? index : 0;
-    const choice = this.#choices.get(key) ?? { role: false, finish: undefined, calls: [] };
+    const choice = this.#choices.get(key) ?? { role: false, finish: undefined, calls: new Map() };
     this.#choices.set(key, choice);
     if (!isObject(delta)) {
       report(`${at}/delta`, 'delta', 'a choice of a chunk holds a delta');
@@ -136,7 +137,7 @@ class Machine implements EventReader {
       report(`${at}/function/arguments`, 'call-arguments', 'arguments are JSON as text');
     }
     const fragment = typeof text === 'string' ? text : '';
-    const known = choice.calls[index];
+    const known = choice.calls.get(index);
     if (known !== undefined) {
       if (typeof id === 'string' && id !== '' && id !== known.id) {
         report(`${at}/id`, 'call-id-changed', `call ${index} had the id ${known.id}`);
@@ -144,8 +145,8 @@ class Machine implements EventReader {
       known.args += fragment;
       return;
     }
-    if (index !== choice.calls.length) {
-      const words = `call ${index} where ${choice.calls.length} is next: clients get a list with holes`;
+    if (index !== choice.calls.size) {
+      const words = `call ${index} where ${choice.calls.size} is next: clients get a list with holes`;
       report(`${at}/index`, 'call-index', words);
     }
     if (typeof id !== 'string' || id === '')
@@ -153,18 +154,17 @@ class Machine implements EventReader {
     if (typeof said.name !== 'string' || said.name === '') {
       report(`${at}/function/name`, 'call-name', 'the name of the call is missing');
     }
-    choice.calls[index] = {
+    choice.calls.set(index, {
       id: String(id ?? ''),
       args: fragment,
       custom: isObject(call.custom),
-    };
+    });
   }
 
   #finish(choice: Choice, at: string, report: Report): void {
     const { finish } = choice;
     if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
-    const calls = choice.calls.filter((call) => call !== undefined);
-    if (finish === 'tool_calls' && calls.length === 0) {
+    if (finish === 'tool_calls' && choice.calls.size === 0) {
       report(at, 'finish-reason', 'tool_calls, but no tool was called');
     }
   }
@@ -185,10 +185,10 @@ class Machine implements EventReader {
 
 /** Behind the end, since some vendors send the last fragments with the finish reason. */
 function lintArguments(choice: Choice, report: Report): void {
-  choice.calls.forEach((call, i) => {
-    if (call.custom || call.args === '' || tryParse(call.args) !== undefined) return;
-    report('', 'arguments-json', `the arguments of call ${i} are no JSON`);
-  });
+  for (const [index, call] of choice.calls) {
+    if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
+    report('', 'arguments-json', `the arguments of call ${index} are no JSON`);
+  }
 }
 
 /** Text, nothing, or (Mistral) parts that say their type. */

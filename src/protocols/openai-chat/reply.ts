@@ -16,6 +16,7 @@ import { prefixedId } from '../../lib/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { put } from '../../lib/json-members.ts';
 import type { ClientContext, UpstreamContext } from '../protocol.ts';
+import { decodeAudio, decodeImages, encodeImage, noteUntold } from './answer-media.ts';
 import { callSeal } from './decode-request.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, encodeFinish, finishFailure } from './finish.ts';
@@ -128,7 +129,7 @@ function decodeMessage(
   const { provider } = context.target;
   const reasoning = decodeReasoning(message, provider);
   if (reasoning !== undefined) blocks.push(reasoning);
-  blocks.push(...contentBlocks(message.content));
+  for (const block of contentBlocks(message.content)) blocks.push(block);
   const sources = decodeAnnotations(message.annotations);
   const citations = sources.length > 0 ? sources : decodeSources(reply);
   const at = blocks.findIndex((block) => block.type === 'text');
@@ -137,6 +138,11 @@ function decodeMessage(
   }
   const refusal = text(message.refusal);
   if (refusal) blocks.push({ type: 'refusal', text: refusal });
+  if (message.images) for (const image of decodeImages(message.images)) blocks.push(image);
+  if (message.audio) {
+    const spoken = decodeAudio(message.audio);
+    if (spoken !== undefined) blocks.push(spoken);
+  }
   const calls = list(message.tool_calls);
   const legacy = object(message.function_call);
   if (calls === undefined && legacy === undefined) return blocks;
@@ -222,6 +228,7 @@ function encodeMessage(reply: Reply, { asked, notes }: ClientContext): JsonObjec
   const reasoning: ReasoningBlock[] = [];
   const annotations: JsonObject[] = [];
   const calls: ToolCallBlock[] = [];
+  const images: JsonObject[] = [];
   for (const block of reply.blocks) {
     if (block.type === 'text') {
       const from = said.text.length;
@@ -234,6 +241,14 @@ function encodeMessage(reply: Reply, { asked, notes }: ClientContext): JsonObjec
     } else if (block.type === 'reasoning') reasoning.push(block);
     else if (block.type === 'refusal') said.refusal += block.text;
     else if (block.type === 'tool-call' && block.by === 'client') calls.push(block);
+    else {
+      const image = encodeImage(block);
+      if (image !== undefined) images.push(image);
+      else {
+        noteUntold(block, notes);
+        if (block.type === 'opaque') said.text += block.text ?? '';
+      }
+    }
   }
   const thought = encodeReasoning(reasoning);
   return compact({
@@ -243,6 +258,7 @@ function encodeMessage(reply: Reply, { asked, notes }: ClientContext): JsonObjec
     reasoning_content: thought.said === '' ? undefined : thought.said,
     reasoning_details: thought.details.length > 0 ? thought.details : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
+    images: images.length > 0 ? images : undefined,
     ...encodeCalls(calls, asked),
   });
 }

@@ -2,21 +2,23 @@
 
 import type { BlockHead, DeltaEvent, StreamEvent } from '../../conversation/events.ts';
 import { unwrapFreeform } from '../../conversation/tool-names.ts';
-import type { Citation, Sealed } from '../../conversation/types.ts';
-import { type Json, tryParse } from '../../lib/json.ts';
+import type { Block, Citation, Sealed } from '../../conversation/types.ts';
+import type { Json } from '../../lib/json.ts';
+import { JsonEnd } from './json-end.ts';
 
 /** What a fragment belongs to. */
 interface Segment {
   readonly head: BlockHead;
   /** Not yet given out. */
   waiting: string[];
-  /** Everything said, kept for calls only: whether its JSON is complete decides when the next may open. */
-  said: string;
-  /** So long it was when it was found to be no complete JSON. */
-  unfinished?: number;
+  /** Everything said by a call: whether its JSON is complete decides when the next block may open. */
+  readonly said?: JsonEnd;
+  /** Given out: what else it says comes too late. */
+  closed?: boolean;
   /** Deltas come as they are; otherwise all of the input comes unwrapped at the end. */
   readonly bridged: boolean;
-  sealed?: Sealed;
+  /** Asked for when the block ends: the whole seal is known then. */
+  sealed?: () => Sealed | undefined;
 }
 
 export type TextKind = 'text' | 'refusal' | 'reasoning';
@@ -48,7 +50,7 @@ export class Segments {
     }
     const head: BlockHead =
       kind === 'reasoning' ? (summary ? { type: kind, summary } : { type: kind }) : { type: kind };
-    this.#queue.push({ head, waiting: [said], said: '', bridged: false });
+    this.#queue.push({ head, waiting: [said], bridged: false });
     this.#advance(out);
   }
 
@@ -67,9 +69,15 @@ export class Segments {
     return { type: 'delta', index: this.#index, text: said };
   }
 
+  /** A block that comes whole. */
+  whole(block: Block, out: StreamEvent[]): void {
+    this.#queue.push({ head: { type: 'whole', block }, waiting: [], bridged: false });
+    this.#advance(out);
+  }
+
   /** Opens a call (or lets it wait). `bridged`: its arguments wrap the input of a freeform tool. */
   call(head: BlockHead & { type: 'tool-call' }, bridged: boolean, out: StreamEvent[]): CallSegment {
-    const segment: Segment = { head, waiting: [], said: '', bridged };
+    const segment: Segment = { head, waiting: [], said: new JsonEnd(), bridged };
     this.#queue.push(segment);
     this.#advance(out);
     return segment;
@@ -77,18 +85,19 @@ export class Segments {
 
   /** More arguments of a call. Behind the end of its block there is nothing left to say. */
   args(segment: CallSegment, said: string, out: StreamEvent[]): void {
-    segment.said += said;
+    segment.said?.push(said);
     if (segment.bridged) return;
     if (this.#open && this.#queue[0] === segment) {
       out.push({ type: 'delta', index: this.#index, text: said });
       return;
     }
+    if (segment.closed === true) return;
     segment.waiting.push(said);
-    if (this.#queue.includes(segment)) this.#advance(out);
+    this.#advance(out);
   }
 
   /** The seal of the reasoning that was last; a block of its own where none is at hand. */
-  seal(sealed: Sealed, out: StreamEvent[]): void {
+  seal(sealed: () => Sealed | undefined, out: StreamEvent[]): void {
     const last = this.#queue.at(-1);
     if (last?.head.type === 'reasoning') {
       last.sealed = sealed;
@@ -97,7 +106,6 @@ export class Segments {
     this.#queue.push({
       head: { type: 'reasoning' },
       waiting: [],
-      said: '',
       bridged: false,
       sealed,
     });
@@ -106,7 +114,7 @@ export class Segments {
 
   /** Sources: given out with the open text, or with the next. */
   cite(citations: readonly Citation[], out: StreamEvent[]): void {
-    this.#citations.push(...citations);
+    for (const citation of citations) this.#citations.push(citation);
     if (this.#open && this.#queue[0]?.head.type === 'text') this.#giveCitations(out);
   }
 
@@ -141,11 +149,7 @@ export class Segments {
     if (segment.head.type !== 'tool-call') return true;
     // Freeform text has no end of its own: such a call waits for the end of the answer.
     if (segment.head.kind === 'custom' && !segment.bridged) return false;
-    // Asked again with every fragment of the calls that wait: parsed only where something was added.
-    if (segment.unfinished === segment.said.length) return false;
-    const complete = tryParse(segment.said) !== undefined;
-    if (!complete) segment.unfinished = segment.said.length;
-    return complete;
+    return segment.said?.whole === true;
   }
 
   #begin(out: StreamEvent[]): void {
@@ -163,10 +167,11 @@ export class Segments {
   #end(out: StreamEvent[]): void {
     const first = this.#queue.shift()!;
     const index = this.#index;
-    if (first.bridged && first.said !== '') {
-      out.push({ type: 'delta', index, text: unwrapFreeform(first.said) });
-    }
-    if (first.sealed !== undefined) out.push({ type: 'sealed', index, sealed: first.sealed });
+    first.closed = true;
+    const wrapped = first.bridged ? (first.said?.text ?? '') : '';
+    if (wrapped !== '') out.push({ type: 'delta', index, text: unwrapFreeform(wrapped) });
+    const sealed = first.sealed?.();
+    if (sealed !== undefined) out.push({ type: 'sealed', index, sealed });
     out.push({ type: 'block-stop', index });
     this.#index++;
     this.#open = false;

@@ -3,7 +3,9 @@
 import { invalid } from '../../conversation/errors.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { flatFormat } from '../../conversation/openai-words.ts';
+import { plainRoot } from '../../conversation/root-schema.ts';
 import type { Profile } from '../../conversation/target.ts';
+import { noteToolFields } from '../../conversation/tool-fields.ts';
 import { FREEFORM_SCHEMA, toolNames } from '../../conversation/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
@@ -149,9 +151,12 @@ export function encodeTools(
       out.push(own.type === undefined && own.function === undefined ? fromLegacy(own) : own);
       continue;
     }
+    if (tool.type === 'function' && !isOwn(tool)) noteToolFields(tool, notes, where);
     const name = names.flat(tool.name, tool.namespace);
     out.push(
-      tool.type === 'custom' ? encodeCustom(tool, name, notes, where) : encodeFunction(tool, name),
+      tool.type === 'custom'
+        ? encodeCustom(tool, name, notes, where)
+        : encodeFunction(tool, name, plainRoot(tool.schema, profile, notes, where)),
     );
   }
   return { tools: out, ...(searchOptions === undefined ? {} : { searchOptions }) };
@@ -159,7 +164,11 @@ export function encodeTools(
 
 const fromLegacy = (value: JsonObject): JsonObject => ({ type: 'function', function: value });
 
-function encodeFunction(tool: FunctionTool, name: string): JsonObject {
+function encodeFunction(
+  tool: FunctionTool,
+  name: string,
+  schema: JsonObject | undefined,
+): JsonObject {
   const from = leftover(tool);
   const nested = object(from.function) ?? {};
   return {
@@ -169,7 +178,7 @@ function encodeFunction(tool: FunctionTool, name: string): JsonObject {
       ...nested,
       name,
       description: tool.description,
-      parameters: tool.schema === undefined && isOwn(tool) ? undefined : rootSchema(tool.schema),
+      parameters: schema === undefined && isOwn(tool) ? undefined : rootSchema(schema),
       strict: isOwn(tool) ? tool.strict : tool.strict || undefined,
     }),
   };

@@ -37,6 +37,9 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   let lanes: Lane[] = [];
   let next = 0;
   const seen = new Set<number | string>();
+  /** The first of the lanes by index, and by the item's id. */
+  const byIndex = new Map<number, Lane>();
+  const byId = new Map<string, Lane>();
 
   const events: StreamEvent[] = [];
   const out = {
@@ -66,6 +69,8 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   function add(index: number, item: JsonObject): Lane {
     const lane: Lane = { index, item: new ItemDecoder(item, context, out), held: [] };
     lanes.push(lane);
+    if (!byIndex.has(index)) byIndex.set(index, lane);
+    if (lane.item.id !== '' && !byId.has(lane.item.id)) byId.set(lane.item.id, lane);
     remember(index, item);
     next = Math.max(next, index + 1);
     if (asksClient(item)) called = true;
@@ -80,7 +85,9 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   /** The live item has ended: those behind it say what they held. */
   function advance(): void {
     while (lanes.length > 0 && lanes[0]!.item.ended) {
-      lanes.shift();
+      const over = lanes.shift()!;
+      if (byIndex.get(over.index) === over) byIndex.delete(over.index);
+      if (byId.get(over.item.id) === over) byId.delete(over.item.id);
       const lane = lanes[0];
       if (lane === undefined) return;
       for (const data of lane.held) lane.item.push(data);
@@ -128,9 +135,8 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     const ends = type === 'response.output_item.done';
     let lane =
       index === undefined
-        ? (lanes.find((l) => l.item.id !== '' && l.item.id === itemId(data)) ??
-          (ends ? undefined : lanes.at(-1)))
-        : lanes.find((l) => l.index === index);
+        ? (byId.get(itemId(data) ?? '') ?? (ends ? undefined : lanes.at(-1)))
+        : byIndex.get(index);
     if (lane === undefined) {
       const item = object(data, 'item');
       // Done without added: a minimal stream. Anything else speaks of nothing.

@@ -16,7 +16,11 @@ export function digestReply(body: Json): Digest {
   if (body.output === undefined && body.error !== undefined && body.error !== null) {
     return { complete: false, semantic: false, error: vendorError(undefined, body.error) };
   }
-  const digest = digestResponse(body, text(body, 'status') ?? 'completed');
+  const status = text(body, 'status') ?? 'completed';
+  const digest = digestResponse(body, status);
+  if ((status === 'queued' || status === 'in_progress') && text(body, 'id') !== undefined) {
+    return { ...digest, pending: body.background === true ? 'background' : 'unasked' };
+  }
   const sound = digest.complete && digest.error === undefined;
   return sound ? { ...digest, texts: plainTexts(body.output) } : digest;
 }
@@ -114,3 +118,17 @@ export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
   `data:{"type":"${type}"`,
   `data: {"type": "${type}"`,
 ]);
+
+const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
+
+/** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
+export function tellsItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
+  if (event !== '') return TELLING.test(event);
+  return (
+    data !== undefined &&
+    (data.includes('"response.created"') ||
+      data.includes('"response.output_item.done"') ||
+      data.includes('"response.completed"') ||
+      data.includes('"response.incomplete"'))
+  );
+}

@@ -3,6 +3,7 @@
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { ToolNames } from '../../conversation/tool-names.ts';
+import { noteLostName } from '../../conversation/turn-name.ts';
 import type {
   Block,
   ReasoningBlock,
@@ -31,6 +32,7 @@ export interface ItemContext {
 export function encodeTurn(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
   const wire = ownWire(turn);
   if (isObject(wire)) return [wire];
+  noteLostName(turn, context.notes, `${at}.name`);
   return turn.role === 'assistant'
     ? assistantItems(turn, at, context)
     : inputItemsOf(turn, at, context);

@@ -19,7 +19,7 @@ export function encodeParts(
     if (block.type === 'text' && block.text === '' && !block.wire) {
       if (role === 'assistant' || blocks.length > 1) continue;
     }
-    parts.push(...encodePart(block, role, at, context));
+    for (const part of encodePart(block, role, at, context)) parts.push(part);
   }
   return parts;
 }

@@ -3,7 +3,8 @@
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { toolNames } from '../../conversation/tool-names.ts';
-import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import { noteLostName } from '../../conversation/turn-name.ts';
+import type { Block, Conversation, Tool, Turn } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { memberOf, put } from '../../lib/json-members.ts';
 import { encodeTurn, type ItemContext, withoutLoneReasoning } from './encode-items.ts';
@@ -31,9 +32,12 @@ export function encodeRequest(
   body.model = target.model;
 
   if (origin === undefined) {
+    if (isMarked(conversation)) notes.add('cache_control_dropped', 'input');
     const { instructions, turns } = splitInstructions(conversation);
+    const leading = conversation.turns.length - turns.length;
+    for (let i = 0; i < leading; i++) noteLostName(conversation.turns[i]!, notes, `${at(i)}.name`);
     if (instructions !== '') body.instructions = instructions;
-    body.input = encodeInput(turns, conversation.turns.length - turns.length, context);
+    body.input = encodeInput(turns, leading, context);
   } else {
     const { parts } = origin;
     if (conversation.system !== parts.system) {
@@ -55,6 +59,16 @@ export function encodeRequest(
 
   encodeSettings(body, conversation, context);
   return applyProfile(body, target, notes);
+}
+
+/** Does anything in it hold a cache mark, for which there is no place here? */
+function isMarked({ system, turns, tools }: Conversation): boolean {
+  const marked = (node: Block | Tool): boolean =>
+    ('cache' in node && node.cache !== undefined) ||
+    (node.type === 'tool-result' && node.content.some(marked));
+  return (
+    system.some(marked) || tools.some(marked) || turns.some(({ blocks }) => blocks.some(marked))
+  );
 }
 
 const at = (index: number) => `input[${index}]`;

@@ -1,6 +1,6 @@
 /** Settings to top-level fields: changed ones over an own body, all of them where the client spoke otherwise. */
 
-import { takenUser } from '../../conversation/openai-words.ts';
+import { SHARED_REST, takenUser } from '../../conversation/openai-words.ts';
 import type {
   Conversation,
   OutputFormat,
@@ -107,12 +107,6 @@ const SAID_ELSEWHERE = {
   logitBias: 'logit_bias',
 } as const satisfies Partial<Record<keyof Settings, string>>;
 
-/** Chat's fields that Responses knows under the same name. */
-const SHARED_REST = ['safety_identifier', 'prompt_cache_retention', 'prompt_cache_options'];
-
-// "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16".
-const LEAST_OUTPUT = 16;
-
 function encodeAll(body: Body, conversation: Conversation, context: ItemContext): void {
   const { settings } = conversation;
   const { notes, target } = context;
@@ -122,9 +116,10 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
   body.temperature = settings.temperature;
   body.top_p = settings.topP;
   if (settings.maxTokens !== undefined) {
-    body.max_output_tokens = Math.max(settings.maxTokens, LEAST_OUTPUT);
-    if (settings.maxTokens < LEAST_OUTPUT) {
-      notes.add('parameter_mapped', 'max_output_tokens', `${settings.maxTokens}: ${LEAST_OUTPUT}`);
+    const { leastMaxTokens: least = 0 } = target.profile;
+    body.max_output_tokens = Math.max(settings.maxTokens, least);
+    if (settings.maxTokens < least) {
+      notes.add('parameter_mapped', 'max_output_tokens', `${settings.maxTokens}: ${least}`);
     }
   }
 

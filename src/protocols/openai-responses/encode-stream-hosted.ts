@@ -1,10 +1,11 @@
 /** Items of tools that the vendor or this gateway runs, as they are written to a stream. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { Block, ToolResultBlock } from '../../conversation/types.ts';
+import type { Block, MediaBlock, ToolResultBlock } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject, tryParse } from '../../lib/json.ts';
 import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+import { MessageWriter } from './encode-stream-message.ts';
 import { objects, ownWire, text } from './wire.ts';
 
 const SEARCH = 'web_search';
@@ -52,9 +53,42 @@ export class HostedWriter implements ItemWriter {
     else if (block.type === 'tool-call' && block.by !== 'client') {
       this.#input = block.input;
       this.#name(block.name, block.id);
-    } else if (block.type !== 'tool-result') {
-      this.#out.context.notes.add('content_dropped', 'output', block.type);
+    } else if (block.type === 'media') this.#drawn(block);
+    else if (block.type !== 'tool-result') this.#inWords(block);
+  }
+
+  /** An image that another protocol's model made, as the item in which this one's do. */
+  #drawn(block: MediaBlock): void {
+    const { source } = block;
+    if (block.media === 'image' && source.type === 'base64') {
+      const { index, id } = this.#out.next('ig');
+      const item = { id, type: 'image_generation_call' };
+      this.#out.send(
+        'response.output_item.added',
+        `"output_index":${index},"item":${JSON.stringify({ ...item, status: 'in_progress', result: null })}`,
+      );
+      this.#out.done(index, { ...item, status: 'completed', result: source.data });
+      return;
     }
+    const named = source.type === 'url' ? `![${block.media}](${source.url})` : '';
+    this.#say(named, block.media);
+  }
+
+  #inWords(block: Block): void {
+    const said = block.type === 'opaque' || block.type === 'text' ? (block.text ?? '') : '';
+    this.#say(said, block.type === 'opaque' ? block.name : block.type);
+  }
+
+  /** Words in place of what has no item here; without any it is left out. Each with its note. */
+  #say(text: string, what: string): void {
+    const { notes } = this.#out.context;
+    notes.add(text === '' ? 'content_dropped' : 'content_bridged', 'output', what);
+    if (text === '') return;
+    const message = new MessageWriter(this.#out);
+    message.event({ type: 'block-start', index: 0, head: { type: 'text' } });
+    message.event({ type: 'delta', index: 0, text });
+    message.event({ type: 'block-stop', index: 0 });
+    message.close(false);
   }
 
   #name(name: string, id: string): void {

@@ -2,7 +2,9 @@
 
 import type { Notes } from '../../conversation/notes.ts';
 import { flatFormat } from '../../conversation/openai-words.ts';
+import { plainRoot } from '../../conversation/root-schema.ts';
 import type { Profile } from '../../conversation/target.ts';
+import { noteToolFields } from '../../conversation/tool-fields.ts';
 import type { ToolNames } from '../../conversation/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
@@ -27,6 +29,10 @@ export function encodeTools(
   const elsewhere = own ? loadedOnly(conversation, groups) : undefined;
   const out: JsonObject[] = [];
   const open = new Map<string, JsonObject[]>();
+  const named = new Map<Json | undefined, JsonObject>();
+  for (const group of groups) {
+    if (group.type === 'namespace' && !named.has(group.name)) named.set(group.name, group);
+  }
   for (const tool of conversation.tools) {
     if (elsewhere?.has(toolKey(tool))) continue;
     const declared = ownWire(tool);
@@ -44,7 +50,7 @@ export function encodeTools(
     }
     const fresh = [value];
     open.set(namespace, fresh);
-    const group = groups.find((g) => g.type === 'namespace' && g.name === namespace);
+    const group = named.get(namespace);
     out.push({ ...(group ?? { type: 'namespace', name: namespace }), tools: fresh });
   }
   return out;
@@ -83,12 +89,13 @@ function encodeTool(
     notes.add('deferred_placeholder_dropped', 'tools', tool.name);
     return undefined;
   }
+  if (residue === undefined) noteToolFields(tool, notes, `tools.${tool.name}`);
   return compact({
     ...residue,
     type: 'function',
     name,
     description: tool.description,
-    parameters: objectSchema(tool.schema),
+    parameters: objectSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
     // Left out, the API takes a function's schema as strict and refuses most of them.
     strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
     defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
@@ -155,7 +162,10 @@ export function encodeToolChoice(
       return {
         type: 'allowed_tools',
         mode: choice.mode,
-        tools: choice.names.map((name) => allowedEntry(own ? name : names.flat(name), declared)),
+        tools: allowedEntries(
+          choice.names.map((name) => (own ? name : names.flat(name))),
+          declared,
+        ),
       };
     case 'tool': {
       if (choice.kind === 'hosted' || choice.kind === 'tool-search') {
@@ -177,8 +187,21 @@ export function encodeToolChoice(
   }
 }
 
-function allowedEntry(name: string, declared: readonly JsonObject[]): JsonObject {
-  const tool = declared.find((t) => t.name === name || hostedName(`${t.type}`) === name);
-  const type = tool?.type ?? 'function';
-  return type === 'function' || type === 'custom' ? { type, name } : { type };
+/** The entries of a choice of allowed tools, by the names under which those are declared. */
+function allowedEntries(
+  names: readonly string[],
+  declared: readonly JsonObject[],
+): readonly JsonObject[] {
+  const types = new Map<string, Json | undefined>();
+  const add = (name: string, type: Json | undefined) => {
+    if (!types.has(name)) types.set(name, type);
+  };
+  for (const { name, type } of declared) {
+    if (typeof name === 'string') add(name, type);
+    add(hostedName(`${type}`), type);
+  }
+  return names.map((name) => {
+    const type = types.get(name) ?? 'function';
+    return type === 'function' || type === 'custom' ? { type, name } : { type };
+  });
 }

@@ -1,6 +1,12 @@
 /** Errors in OpenAI's words: the vendor's answer by meaning, and ours as the vendor would say it. */
 
-import { kindOfStatus, retryAfterOf, retryHintOf } from '../../conversation/error-hints.ts';
+import { boundedError } from '../../conversation/error-bounds.ts';
+import {
+  codeInWords,
+  kindOfStatus,
+  retryAfterOf,
+  retryHintOf,
+} from '../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../conversation/errors.ts';
 import type { HeaderFields } from '../../lib/header-list.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
@@ -35,17 +41,19 @@ const BY_CODE: Readonly<Record<string, ErrorKind>> = {
 };
 
 const OVERFLOW =
-  /context (?:window|length)|maximum context|prompt is too long|too many (?:input )?tokens/i;
+  /context (?:window|length|size)|exceed_context_size|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
 /**
  * A vendor's error object (or the bare text some send) as a typed error.
  * @param status of the HTTP answer; undefined for an error inside a stream
+ * @param said by the vendor, of any size
  */
 export function vendorError(
   status: number | undefined,
-  error: Json | undefined,
+  said: Json | undefined,
   headers?: HeaderFields,
 ): GatewayError {
+  const error = boundedError(said);
   const body = isObject(error) ? error : {};
   const code = codeOf(body.code) ?? codeOf(body.type);
   const message =
@@ -128,7 +136,7 @@ function errorObject(error: GatewayError): JsonObject {
     type,
     param: error.param ?? null,
     // The official clients branch on these two codes: no vendor's own spelling in their place.
-    code: (error.kind === 'context_overflow' ? code : (error.code ?? code)) ?? null,
+    code: (error.kind === 'context_overflow' ? code : (codeInWords(error.code) ?? code)) ?? null,
   };
 }
 

@@ -4,10 +4,11 @@ import type { JsonObject } from '../../lib/json.ts';
 import type { ModelEntry, Protocol } from '../protocol.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decodeStream } from './decode-stream.ts';
-import { digestReply, digestStream, terminalMarks } from './digest.ts';
+import { digestReply, digestStream, tellsItem, terminalMarks } from './digest.ts';
 import { encodeRequest } from './encode-request.ts';
 import { encodeStream } from './encode-stream.ts';
 import { decodeError, encodeError } from './errors.ts';
+import { withPrevious } from './previous.ts';
 import { decodeReply, encodeReply } from './reply.ts';
 import { PROTOCOL } from './wire.ts';
 
@@ -38,5 +39,7 @@ export const openaiResponses = {
   digestReply,
   digestStream,
   terminalMarks,
+  tellsItem,
+  withPrevious,
   encodeModels,
 } satisfies Protocol;

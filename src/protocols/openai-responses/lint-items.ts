@@ -32,6 +32,7 @@ const typeOf = (item: JsonObject) => (typeof item.type === 'string' ? item.type 
 export function lintItems(items: readonly Json[], continues: boolean, report: Report): void {
   const ids = new Set<string>();
   const open = new Map<string, number>();
+  const called = new Set<string>();
   items.forEach((item, i) => {
     const at = `/input/${i}`;
     if (!isObject(item)) {
@@ -44,15 +45,13 @@ export function lintItems(items: readonly Json[], continues: boolean, report: Re
     else if (type === 'reasoning') lintReasoning(items, i, item, report);
     else if (CALLS.has(type)) {
       lintCallId(item, i, report);
+      called.add(String(item.call_id));
       if (type === 'function_call') lintCall(item, i, report);
       if (MUST_ANSWER.has(type)) open.set(String(item.call_id), i);
     } else if (Object.hasOwn(ANSWERS, type)) {
       lintCallId(item, i, report);
       const id = String(item.call_id);
-      const before = items
-        .slice(0, i)
-        .some((one) => isObject(one) && CALLS.has(typeOf(one)) && String(one.call_id) === id);
-      if (!before && !continues) {
+      if (!called.has(id) && !continues) {
         const words = `No tool call found for function call output with call_id ${id}.`;
         report(at, 'stray-output', words);
       }

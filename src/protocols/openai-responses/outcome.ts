@@ -2,11 +2,11 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { FinishReason } from '../../conversation/events.ts';
-import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
+import { countOf, totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isObject } from '../../lib/json.ts';
 import { vendorError } from './errors.ts';
-import { number, object, objects, text } from './wire.ts';
+import { object, objects, text } from './wire.ts';
 
 /** Tool calls that a client has to answer. */
 const CLIENT_CALLS = ['function_call', 'custom_tool_call'];
@@ -20,13 +20,13 @@ export function asksClient(item: JsonObject): boolean {
 /** Input tokens include cached ones here, output tokens the reasoning: both are taken apart. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const input = number(value, 'input_tokens');
-  const output = number(value, 'output_tokens');
+  const input = countOf(value.input_tokens);
+  const output = countOf(value.output_tokens);
   if (input === undefined && output === undefined) return undefined;
   const inner = object(value, 'input_tokens_details') ?? {};
-  const cacheRead = number(inner, 'cached_tokens');
-  const cacheWrite = number(inner, 'cache_write_tokens');
-  const reasoning = number(object(value, 'output_tokens_details') ?? {}, 'reasoning_tokens');
+  const cacheRead = countOf(inner.cached_tokens);
+  const cacheWrite = countOf(inner.cache_write_tokens);
+  const reasoning = countOf(object(value, 'output_tokens_details')?.reasoning_tokens);
   return {
     input: Math.max(0, (input ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),

@@ -11,6 +11,12 @@ export interface OpenaiResponsesRoutes {
   readonly retrieve: (request: Request, id: string) => Promise<Response>;
   readonly remove: (request: Request, id: string) => Promise<Response>;
   readonly inputItems: (request: Request, id: string) => Promise<Response>;
+  readonly cancel: (request: Request, id: string) => Promise<Response>;
+  /** `POST /v1/responses/input_tokens`. */
+  readonly inputTokens: Serve;
+  /** What OpenAI serves beside them and this gateway does not: refused in words. */
+  readonly compact: Serve;
+  readonly conversations: Serve;
   /** An error in this protocol's shape. */
   readonly refuse: (request: Request, status: number, message: string) => Response;
 }
@@ -20,12 +26,14 @@ export interface OpenaiResponsesRoutes {
  * straight to POST.
  */
 export function openaiResponsesRoutes(routes: OpenaiResponsesRoutes): Routes {
-  const { serve, search, retrieve, remove, inputItems, refuse } = routes;
+  const { serve, search, retrieve, remove, inputItems, cancel, refuse } = routes;
   const answer = { POST: (request: Request) => serve(request, openaiResponses) };
   const bare = (request: Request) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
       ? refuse(request, 426, 'WebSocket is not offered here; use POST with streaming.')
       : refuse(request, 405, 'Use POST to create a response.');
+  const conversations = (request: Request) => routes.conversations(request, openaiResponses);
+  const every = { GET: conversations, POST: conversations, DELETE: conversations };
   return {
     '/v1/responses': { ...answer, GET: bare },
     '/responses': answer,
@@ -34,6 +42,15 @@ export function openaiResponsesRoutes(routes: OpenaiResponsesRoutes): Routes {
       GET: (request) => retrieve(request, request.params.id!),
       DELETE: (request) => remove(request, request.params.id!),
     },
+    '/v1/responses/input_tokens': {
+      POST: (request) => routes.inputTokens(request, openaiResponses),
+    },
+    '/v1/responses/compact': { POST: (request) => routes.compact(request, openaiResponses) },
+    '/v1/conversations': every,
+    '/v1/conversations/:id': every,
+    '/v1/conversations/:id/items': every,
+    '/v1/conversations/:id/items/:item': every,
+    '/v1/responses/:id/cancel': { POST: (request) => cancel(request, request.params.id!) },
     '/v1/responses/:id/input_items': { GET: (request) => inputItems(request, request.params.id!) },
   };
 }

@@ -23,8 +23,10 @@ export function exchangeHeader(detail: SampleDetail, info: Info): Child {
         'h1',
         { tabindex: -1 },
         h('span', { class: 'pill-status', 'data-tone': toneOf(row) }, status),
-        h('span', { class: 'model' }, row.model || '(no model)'),
-        row.target !== '' && h('span', { class: 'target' }, ' → ', row.target),
+        (row.model !== '' || row.target === '') &&
+          h('span', { class: 'model' }, row.model || '(no model)'),
+        row.target !== '' &&
+          h('span', { class: 'target' }, row.model === '' ? '' : ' → ', row.target),
       ),
       actions(detail),
     ),
@@ -56,7 +58,9 @@ function facts(detail: SampleDetail, info: Info, words: string): Child[] {
         again > 0 && ` + ${several(again, 'repeated try', 'repeated tries')}`,
       ),
     fact('First byte', millis(row.first_byte_ms)),
-    fact('Total', millis(row.total_ms)),
+    row.state === 'open'
+      ? fact('Elapsed', millis(Math.max(0, Date.now() - row.time)))
+      : fact('Total', millis(row.total_ms)),
     usage !== null && fact('Tokens', count(totalInput(usage)), ' → ', count(totalOutput(usage))),
     detail.cost !== null && fact('Cost', cost(detail.cost)),
     fact('On disk', bytes(row.bytes)),

@@ -34,6 +34,9 @@ const MAKE: Readonly<Record<Tab, MakeTab>> = {
   bisect: createBisectTab,
 };
 
+/** Tabs that show what an exchange said: they are made anew once when it ends. */
+const REDRAWN: ReadonlySet<Tab> = new Set(['messages', 'stream', 'diff']);
+
 /** While an exchange runs it is read again this often, in milliseconds. */
 const AGAIN = 1000;
 
@@ -89,20 +92,22 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
     try {
       const next = await getSample(id);
       if (closed) return;
-      const changed = JSON.stringify(next) !== JSON.stringify(detail);
+      const running = next.row.state === 'open';
+      const ended = detail?.row.state === 'open' && !running;
+      const changed = running || JSON.stringify(next) !== JSON.stringify(detail);
       detail = next;
       node.removeAttribute('aria-busy');
       if (changed) {
         replace(head, exchangeHeader(next, info));
-        // What is still being written is shown anew as it grows; other tabs keep what one reads.
-        if (tab?.name === 'timeline') {
+        // The timeline of a running exchange grows. The other tabs keep what one reads until the end.
+        if (tab !== undefined && (tab.name === 'timeline' || (ended && REDRAWN.has(tab.name)))) {
           tab.view.close();
           tab = undefined;
         }
         const route = currentRoute();
         if (route.name === 'exchange' && route.id === id) draw(route);
       }
-      if (next.row.state === 'open') timer = window.setTimeout(() => void load(), AGAIN);
+      if (running) timer = window.setTimeout(() => void load(), AGAIN);
     } catch (thrown) {
       node.removeAttribute('aria-busy');
       if (!closed) replace(body, h('p', { class: 'problem', role: 'alert' }, failureText(thrown)));

@@ -37,6 +37,7 @@ const ENTRIES = [
 
 const FINE = [
   ['model', 'Model', 'glm* or provider/model'],
+  ['error', 'Error', 'kind, such as rate_limit'],
   ['note', 'Note', 'name of a rule'],
   ['session', 'Session', 'whole id'],
 ] as const;
@@ -57,7 +58,15 @@ export function createFilters(change: (query: Query) => void): Filters {
       on: {
         input: (event) => later(name, (event.target as HTMLInputElement).value),
         keydown: (event) => {
-          if (event.key === 'Escape') (event.target as HTMLElement).blur();
+          if (event.key === 'Escape') {
+            // The browser empties a search by itself and says nothing of it: the filter goes with it.
+            event.preventDefault();
+            const input = event.target as HTMLInputElement;
+            clearTimeout(timer);
+            if (input.value !== '') change({ [name]: '' });
+            input.value = '';
+            input.blur();
+          }
           if (event.key !== 'Enter') return;
           clearTimeout(timer);
           change({ [name]: (event.target as HTMLInputElement).value.trim() });
@@ -155,17 +164,24 @@ export function createFilters(change: (query: Query) => void): Filters {
       choose(since, query.since ?? '');
       choose(entry, query.entry ?? '');
       for (const { name, input } of fine) put(input, query[name] ?? '');
-      const behind = [...FINE.map(([name]) => name), 'entry', 'until'] as readonly FilterName[];
+      const behind = ['q', ...FINE.map(([name]) => name), 'entry', 'until'] as const;
       const active = behind.filter((name) => query[name]);
       replace(
         chips,
         active.map((name) =>
           button(
-            [`${name} `, h('b', null, chipText(name, query[name]!)), ' ×'],
-            () => change({ [name]: '' }),
+            [
+              `${name === 'q' ? 'search' : name} `,
+              h('b', null, chipText(name, query[name]!)),
+              ' ×',
+            ],
+            () => {
+              if (name === 'q') search.value = '';
+              change({ [name]: '' });
+            },
             {
               class: 'chip',
-              title: `Take the filter "${name}" away`,
+              title: `Remove the filter "${name}"`,
             },
           ),
         ),

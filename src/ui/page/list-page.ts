@@ -50,8 +50,8 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
           ? h(
               'div',
               { class: 'blank' },
-              h('h2', null, 'No exchange fits these filters'),
-              button('Take the filters away', () => go({ name: 'list', query: {} })),
+              h('h2', null, 'No exchanges match these filters'),
+              button('Clear filters', () => go({ name: 'list', query: {} })),
             )
           : info.samples.mode === 'off' && !info.samples.by_route
             ? recordingOff()
@@ -92,7 +92,10 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
       else return false;
       return true;
     },
-    close: () => rows?.close(),
+    close: () => {
+      rows?.close();
+      view.close();
+    },
   };
 
   function openSelected(route: Route): void {

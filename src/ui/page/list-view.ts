@@ -16,8 +16,11 @@ export interface ListView {
   move(by: number): boolean;
   readonly selected: string | undefined;
   focus(): void;
+  close(): void;
 }
 
+/** Milliseconds after which the elapsed time of running exchanges is shown anew. */
+const ELAPSED_EVERY = 500;
 const WIDE = 880;
 const SPARE = 8;
 
@@ -90,7 +93,8 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     const now = Date.now();
     const shown = all.slice(top, bottom).map((row, i) => {
       const old = made.get(row.id);
-      const current = old?.row === row && old.most === most;
+      // The elapsed time of a running exchange is drawn anew.
+      const current = old?.row === row && old.most === most && row.state !== 'open';
       const line = current ? old.node : rowElement(row, most, now);
       if (!current) made.set(row.id, { row, most, node: line });
       line.style.setProperty('--y', `${(top + i) * height}px`);
@@ -127,8 +131,14 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     if (end > scroller.scrollTop) scroller.scrollTop = end;
   }
 
+  const clock = window.setInterval(() => {
+    if (!node.isConnected) return;
+    if ([...made.values()].some(({ row }) => row.state === 'open')) draw();
+  }, ELAPSED_EVERY);
+
   return {
     node,
+    close: () => clearInterval(clock),
     get selected() {
       return selected;
     },
@@ -197,6 +207,7 @@ function columns(): HTMLElement {
     ['tokens', 'Tokens in'],
     ['tokens out', 'out'],
     ['first', 'First byte'],
+    ['cost', 'Cost'],
     ['total', 'Total'],
   ] as const;
   return h(

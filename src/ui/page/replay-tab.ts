@@ -9,6 +9,9 @@ import { jobTab } from './job-tab.ts';
 import { noteTag } from './notes-manual.ts';
 import type { ExchangeRoute, View } from './view.ts';
 
+/** Answers that are shown in full. */
+const ANSWERS = 6;
+
 export function createReplayTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
   const repeat = h('input', {
     type: 'number',
@@ -55,6 +58,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
       return [
         end?.result?.kind === 'replay' && comparison(end.result.result),
         runs.length > 0 && table(runs),
+        runs.length > 0 && answers(runs),
       ];
     },
   });
@@ -121,7 +125,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
             num(count(before.prompt_tokens)),
             num(count(before.output_tokens)),
             num(),
-            num(),
+            num(millis(before.ms)),
             h('td'),
             h('td'),
           ),
@@ -157,6 +161,34 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
         ),
       ),
     ),
+  );
+}
+
+/** What was said then and what is said now, side by side; the runs of one setting stand below each other. */
+function answers(runs: readonly ReplayRun[]): Child {
+  const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
+  const box = (title: string, text: string | null | undefined, error?: ReplayRun['error']) =>
+    h(
+      'section',
+      { class: 'answer' },
+      h('h3', null, title),
+      text === null || text === undefined
+        ? h('p', { class: 'soft' }, error?.message ?? 'No answer')
+        : h('pre', { class: 'answer-text', tabindex: 0, dir: 'auto' }, text || '(empty)'),
+    );
+  const shown = runs.slice(0, ANSWERS);
+  return h(
+    'div',
+    { class: 'answers' },
+    before !== undefined && box('Answer then', before.answer, before.error),
+    shown.map((run) => {
+      const setting = run.setting === undefined ? '' : `, ${run.setting}`;
+      const same = run.answer !== null && run.answer === before?.answer;
+      const title = `Answer ${runs.length > 1 ? run.run : 'now'}${setting}${same ? ' (the same text)' : ''}`;
+      return box(title, run.answer, run.error);
+    }),
+    runs.length > ANSWERS &&
+      h('p', { class: 'soft' }, `${runs.length - ANSWERS} more answers are not shown.`),
   );
 }
 

@@ -16,6 +16,7 @@ export const FILTERS = [
   'q',
   'status',
   'model',
+  'error',
   'note',
   'session',
   'entry',

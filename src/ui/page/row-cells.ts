@@ -3,6 +3,7 @@
 import type { UiRow } from '../api.ts';
 import { type Child, h } from './dom.ts';
 import { clock, count, day, millis, short } from './format.ts';
+import { cost } from './money.ts';
 
 /** How an exchange fared, for its colour: `warn` is a failure that was made up for. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open';
@@ -37,16 +38,21 @@ export function noteNames(notes: string): readonly string[] {
 const cell = (name: string, ...children: Child[]) =>
   h('span', { class: `cell ${name}`, role: 'gridcell' }, ...children);
 
-/** How long it took as a bar: the light part until the first byte. @param most milliseconds of a full bar */
-function bar(row: UiRow, most: number): HTMLElement {
-  const part = (ms: number | null) => Math.min(1, (ms ?? 0) / most);
-  const total = part(row.total_ms);
+/**
+ * How long it took as a bar: the light part until the first byte. A bar that is longer than the scale is
+ * cut to it, and its light part stays the share of the time that it is.
+ * @param most milliseconds of a full bar
+ */
+function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
+  const total = Math.min(1, elapsed / most);
+  const waited = row.first_byte_ms ?? (row.state === 'open' ? elapsed : 0);
+  const first = elapsed > 0 ? total * Math.min(1, waited / elapsed) : 0;
   return h('span', {
     class: 'minibar',
     'aria-hidden': 'true',
     vars: {
       '--total': total.toFixed(4),
-      '--first': Math.min(total, part(row.first_byte_ms)).toFixed(4),
+      '--first': first.toFixed(4),
     },
   });
 }
@@ -69,8 +75,11 @@ const route = (row: UiRow): Child[] => {
   const [provider, ...model] = row.target.split('/');
   const same = row.target === row.model || model.join('/') === row.model;
   return [
-    h('span', { class: 'model' }, row.model || '(no model)'),
-    row.target !== '' && h('span', { class: 'arrow', 'aria-hidden': 'true' }, ' → '),
+    (row.model !== '' || row.target === '') &&
+      h('span', { class: 'model' }, row.model || '(no model)'),
+    row.model !== '' &&
+      row.target !== '' &&
+      h('span', { class: 'arrow', 'aria-hidden': 'true' }, ' → '),
     row.target !== '' && h('span', { class: 'target' }, same ? provider! : row.target),
   ];
 };
@@ -80,6 +89,7 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
   const [status, words] = statusWords(row);
   const today = day(row.time) === day(now);
   const notes = noteNames(row.notes);
+  const elapsed = row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
   return h(
     'div',
     {
@@ -106,7 +116,8 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
       row.output_tokens === null ? '' : [short(row.output_tokens), h('i', null, ' out')],
     ),
     cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
-    cell('total', row.total_ms === null ? '' : millis(row.total_ms), bar(row, most)),
+    cell('cost', row.cost === null ? '' : cost(row.cost)),
+    cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
   );
 }
 

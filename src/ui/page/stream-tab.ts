@@ -97,7 +97,11 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     const outward = ['client-response'].filter(streamed);
     if (inward.length + outward.length === 0) {
       node.removeAttribute('aria-busy');
-      replace(node, h('p', { class: 'same-words' }, 'Nothing was streamed in this exchange.'));
+      const words =
+        row.state === 'open'
+          ? 'This exchange is still running. Its events appear here when it ends.'
+          : 'This exchange was not streamed.';
+      replace(node, h('p', { class: 'same-words', role: 'status' }, words));
       return;
     }
     try {

@@ -107,7 +107,9 @@ function drawn(
 
 function linesOf(detail: SampleDetail): readonly Line[] {
   const { client, hops, tools, row } = detail;
-  const last = row.total_ms ?? client.response?.until ?? 0;
+  // While it runs, everything that has no end yet goes on until now.
+  const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
+  const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
   const lines: Line[] = [];
   const several = hops.length > 1;
   for (const { hop, tries } of hops) {
@@ -141,7 +143,10 @@ function linesOf(detail: SampleDetail): readonly Line[] {
             { from: 0, to: first, kind: 'wait' },
             { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
           ],
-    words: [millis(row.total_ms), client.response && bytes(client.response.bytes)]
+    words: [
+      row.state === 'open' ? `${millis(last)} so far` : millis(row.total_ms),
+      client.response && bytes(client.response.bytes),
+    ]
       .filter(Boolean)
       .join(', '),
     stage: client.response?.stage ?? client.request?.stage ?? null,
@@ -149,6 +154,20 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   };
   return [answered, ...lines];
 }
+
+/** The latest time that is known of an exchange. */
+const latest = ({ hops, client }: SampleDetail): number =>
+  Math.max(
+    client.response?.at ?? 0,
+    ...hops.flatMap(({ tries }) =>
+      tries.flatMap(({ sent_at, head_at, first_at, end_at }) => [
+        sent_at ?? 0,
+        head_at ?? 0,
+        first_at ?? 0,
+        end_at ?? 0,
+      ]),
+    ),
+  );
 
 function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Line {
   const failed = one.error !== null || (one.status ?? 0) >= 400;

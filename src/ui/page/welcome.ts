@@ -53,9 +53,17 @@ export function firstRequest(info: Info): HTMLElement {
       'p',
       null,
       errors
-        ? 'Only exchanges that fail are kept (samples.mode: errors). Those that come appear here at once.'
+        ? 'Only exchanges that fail are recorded (samples.mode: errors). They appear here at once.'
         : 'Send one, and it appears here at once:',
     ),
-    !errors && code(line),
+    errors &&
+      h(
+        'p',
+        null,
+        'To see exchanges that succeed as well, put this into the configuration. They stay on the machine of the gateway, and credentials are never written:',
+      ),
+    errors && code('samples:\n  mode: all'),
+    errors && h('p', null, 'Then send a request:'),
+    code(line),
   );
 }

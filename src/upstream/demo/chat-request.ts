@@ -28,6 +28,9 @@ export interface DemoRequest extends Tail {
   readonly promptTokens: number;
 }
 
+/** Each is looked for in the answer; vendors take four to sixteen. */
+const MOST_STOPS = 64;
+
 const missing = (param: string) =>
   new GatewayError('invalid_request', `Missing required parameter: '${param}'.`, {
     param,
@@ -56,7 +59,9 @@ export function readRequest(body: Json | undefined): DemoRequest {
       readLimit(body, 'max_tokens') ??
       Number.POSITIVE_INFINITY,
     stop: Array.isArray(stop)
-      ? stop.filter((one): one is string => typeof one === 'string' && one !== '')
+      ? stop
+          .filter((one): one is string => typeof one === 'string' && one !== '')
+          .slice(0, MOST_STOPS)
       : [],
     format: readFormat(body.response_format),
     effort: typeof body.reasoning_effort === 'string' ? body.reasoning_effort : undefined,
@@ -142,8 +147,8 @@ function readChoice(
   };
   if (value.type === 'allowed_tools' && isObject(value.allowed_tools)) {
     const { mode, tools: allowed } = value.allowed_tools;
-    const names = Array.isArray(allowed) ? allowed.map(nameOf) : [];
-    const kept = tools.filter((tool) => names.includes(tool.name));
+    const names = new Set(Array.isArray(allowed) ? allowed.map(nameOf) : []);
+    const kept = tools.filter((tool) => names.has(tool.name));
     return { choice: mode === 'required' ? 'forced' : 'auto', tools: kept };
   }
   const name = nameOf(value);

@@ -25,7 +25,21 @@ export interface Tail {
 
 // Agents put reminders and surroundings beside what the person wrote, each in a tag of its own.
 const WRAPPED = /^\s*<([a-z][\w-]*)(?:\s[^>]*)?>[\s\S]*<\/\1>\s*$/i;
-const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+const REMINDER = '<system-reminder>';
+const REMINDER_END = '</system-reminder>';
+
+/** The text without its reminders; one that does not end is text. */
+function withoutReminders(text: string): string {
+  let out = '';
+  let from = 0;
+  for (let at = text.indexOf(REMINDER); at >= 0; at = text.indexOf(REMINDER, from)) {
+    const end = text.indexOf(REMINDER_END, at);
+    if (end < 0) break;
+    out += text.slice(from, at);
+    from = end + REMINDER_END.length;
+  }
+  return from === 0 ? text : out + text.slice(from);
+}
 
 function textsOf(content: Json | undefined): readonly string[] {
   if (typeof content === 'string') return [content];
@@ -38,7 +52,7 @@ function textsOf(content: Json | undefined): readonly string[] {
 /** What a person wrote in a message: '' when all of it is wrapping. */
 function spoken(message: JsonObject): string {
   return textsOf(message.content)
-    .map((text) => text.replace(REMINDER, '').trim())
+    .map((text) => withoutReminders(text).trim())
     .filter((text) => text !== '' && !WRAPPED.test(text))
     .join('\n');
 }

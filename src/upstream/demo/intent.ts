@@ -35,6 +35,12 @@ const QUOTED = /^[`"'“‘「]([\s\S]*?)[`"'”’」]/;
 const TAIL_TOOL =
   /\s*(?:,\s*)?(?:using|with|via|in|through)\s+(?:the\s+|a\s+)?(?:shell|bash|terminal)(?:\s+tool)?\s*$/i;
 
+/** Characters in which it is looked for what somebody wants. */
+const HEAD = 1500;
+
+/** The beginning of a text: what is asked for stands there, and some patterns here take the square of its length. */
+export const headOf = (text: string): string => text.slice(0, HEAD);
+
 /** Out of its quotes, or up to the end without a closing full stop. */
 function bare(text: string): string {
   const trimmed = text.trim();
@@ -43,14 +49,27 @@ function bare(text: string): string {
   return trimmed.replace(/[.。]$/, '');
 }
 
+/** Without the words on the tool at its very end, and the full stop. */
+function withoutTail(text: string): string {
+  const whole = text.trimEnd();
+  const end = whole
+    .slice(-200)
+    .replace(/[.。]$/, '')
+    .replace(TAIL_TOOL, '');
+  return whole.slice(0, -200) + end;
+}
+
+/** `text` may be of any length; the file's name and the words around it stand near its beginning. */
 function contentIn(text: string, file: string): string | undefined {
   const at = text.indexOf(file);
   const behind = text.slice(at + file.length).replace(/^[`"'”’」]/, '');
+  const start = headOf(behind);
   const named =
-    /\b(?:containing|that (?:says|contains|reads)|saying|with(?:\s+the)?(?:\s+(?:contents?|text|words?|line))?)\b\s*[:：]?\s*([\s\S]+)$/i.exec(
-      behind.replace(/[.。]\s*$/, '').replace(TAIL_TOOL, ''),
-    ) ?? /(?:内容(?:写|是|为)?|写入|写上)[:：,，\s]*([\s\S]+)$/.exec(behind);
-  if (named) return bare(named[1]!);
+    /\b(?:containing|that (?:says|contains|reads)|saying|with(?:\s+the)?(?:\s+(?:contents?|text|words?|line))?)\b\s*[:：]?\s*/i.exec(
+      withoutTail(start),
+    ) ?? /(?:内容(?:写|是|为)?|写入|写上)[:：,，\s]*/.exec(start);
+  const content = named === null ? '' : withoutTail(behind.slice(named.index + named[0].length));
+  if (content !== '') return bare(content);
   const before = /\b(?:write|put|save|add)\s+[`"'“]([\s\S]+?)[`"'”]\s+(?:in|to|into|as)\b/i.exec(
     text.slice(0, at + 1),
   );
@@ -62,7 +81,7 @@ function contentIn(text: string, file: string): string | undefined {
 
 /** The path of a file named in the text, quotes taken off. */
 export function fileIn(text: string): string | undefined {
-  const found = FILE.exec(text.replace(/https?:\/\/\S+/g, ''));
+  const found = FILE.exec(headOf(text).replace(/https?:\/\/\S+/g, ''));
   return found?.[1] ?? found?.[2];
 }
 
@@ -74,17 +93,18 @@ export function readIntent(text: string): Intent {
     const whole = /^[`"'“‘「]([\s\S]*)[`"'”’」][.。!！]?$/.exec(said[1]!.trim());
     return { kind: 'say', text: whole?.[1] ?? said[1]!.trim() };
   }
-  const count = COUNT.exec(text) ?? COUNT_ZH.exec(text);
+  const head = headOf(text);
+  const count = COUNT.exec(head) ?? COUNT_ZH.exec(head);
   if (count) return { kind: 'count', to: Math.min(Number(count[1]), 100_000) };
   const run = RUN.exec(text) ?? RUN_ZH.exec(text);
   if (run) return { kind: 'command', command: bare(run[1]!) };
   const file = fileIn(text);
   if (file === undefined) return { kind: 'question' };
-  if (WRITE.test(text) || WRITE_ZH.test(text)) {
+  if (WRITE.test(head) || WRITE_ZH.test(head)) {
     const content = contentIn(text, file) ?? 'Written by the hopgate demo model.';
-    return { kind: 'write', path: file, content, shell: SHELL.test(text) };
+    return { kind: 'write', path: file, content, shell: SHELL.test(head) };
   }
-  if (READ.test(text) || READ_ZH.test(text)) return { kind: 'read', path: file };
+  if (READ.test(head) || READ_ZH.test(head)) return { kind: 'read', path: file };
   return { kind: 'question' };
 }
 

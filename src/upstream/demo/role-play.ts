@@ -2,7 +2,7 @@
 
 import { isObject, type JsonObject, tryParse } from '../../lib/json.ts';
 import type { DemoRequest } from './chat-request.ts';
-import { readIntent } from './intent.ts';
+import { headOf, readIntent } from './intent.ts';
 import { type Language, languageOf, quote } from './wording.ts';
 
 const RECALL = 'recall_memory';
@@ -27,11 +27,12 @@ export function playRole(
 ):
   | { text: string; calls: readonly { kind: 'function'; name: string; input: string }[] }
   | undefined {
-  const { question, tools, results, choice, persona, format } = request;
+  const { tools, results, choice, persona, format } = request;
   const known = (name: string) =>
     tools.some((tool) => tool.name === name) || results.some((result) => result.name === name);
   if (format !== undefined || choice === 'forced' || !known(RECALL)) return undefined;
-  if (readIntent(question).kind !== 'question') return undefined;
+  if (readIntent(request.question).kind !== 'question') return undefined;
+  const question = headOf(request.question);
   const language = languageOf(question);
   const me = nameIn(persona);
   const mention = results.findLast(({ name }) => name === MENTION)?.text;
@@ -50,7 +51,10 @@ export function playRole(
       ? remembered(best(events, question), { question, me, language })
       : answered(question, me, language)
     : aside(question, others, me, language);
-  const phrase = /口头禅[:：]?\s*[“"「](.+?)[”"」]|often say[s]?\s*["“](.+?)["”]/i.exec(persona);
+  const phrase =
+    /口头禅[:：]?\s{0,9}[“"「](.{1,80}?)[”"」]|often say[s]?\s{0,9}["“](.{1,80}?)["”]/i.exec(
+      persona,
+    );
   const ending = spokenTo ? (phrase?.[1] ?? phrase?.[2] ?? '') : '';
   return { text: ending === '' ? text : `${text} ${ending}`, calls: [] };
 }
@@ -86,7 +90,7 @@ function best(events: readonly Told[], question: string): Told | undefined {
   let most = 0;
   for (const event of events) {
     if (PAST.test(event.text) && /[?？]/.test(event.text)) continue;
-    const shared = grams(event.text).filter((gram) => asked.has(gram)).length;
+    const shared = grams(headOf(event.text)).filter((gram) => asked.has(gram)).length;
     if (shared > most) [found, most] = [event, shared];
   }
   return found;
@@ -95,14 +99,14 @@ function best(events: readonly Told[], question: string): Told | undefined {
 /** Pairs of characters of unspaced scripts, and words of others. */
 function grams(text: string): readonly string[] {
   const lower = text.toLowerCase();
-  const han = (lower.match(/\p{Script=Han}+/gu) ?? []).flatMap((run) =>
-    [...run].slice(1).map((char, at) => [...run][at]! + char),
-  );
+  const han = (lower.match(/\p{Script=Han}+/gu) ?? []).flatMap((run) => pairsOf([...run]));
   const words = (lower.match(/[a-z0-9]{3,}/g) ?? []).map((word) =>
     word.replace(/(?:ing|ed|s)$/, ''),
   );
   return [...new Set([...han, ...words])];
 }
+
+const pairsOf = (chars: readonly string[]) => chars.slice(1).map((char, at) => chars[at]! + char);
 
 interface Scene {
   readonly question: string;
@@ -147,6 +151,14 @@ function remembered(event: Told | undefined, { question, me, language }: Scene):
 
 function answered(question: string, me: string, language: Language): string {
   const about = quote(subject(question), 30);
+  if (isQuestion(question)) {
+    return pick(
+      question + me,
+      language === 'zh'
+        ? [`“${about}”？让我想想再告诉你。`, `问得好，“${about}”我也想知道。`]
+        : [`“${about}”? Let me think about it.`, `Good question: “${about}”. I wonder, too.`],
+    );
+  }
   return pick(
     question + me,
     language === 'zh'
@@ -163,10 +175,21 @@ function answered(question: string, me: string, language: Language): string {
   );
 }
 
+const isQuestion = (said: string): boolean => /[?？]$/.test(said.trimEnd());
+
 /** Nobody has asked it: a word, no more. */
 function aside(question: string, others: string, me: string, language: Language): string {
   const last = others.split('\n').at(-1) ?? '';
   const speaker = /^([^:：]{1,20})[:：]/.exec(last)?.[1]?.trim() ?? '';
+  // A question is no proposal: whoever it is put to, nobody agrees with it.
+  if (isQuestion(question)) {
+    return pick(
+      question + me,
+      language === 'zh'
+        ? ['（好奇地听着）', '我也想知道。', '嗯，这个问题有意思。']
+        : ['(listens, curious)', 'I would like to know, too.', 'Now that is a question.'],
+    );
+  }
   if (language === 'zh') {
     const agree = speaker === '' ? '听起来不错。' : `我同意${speaker}。`;
     return pick(question + me, [

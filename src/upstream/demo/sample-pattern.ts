@@ -1,5 +1,10 @@
 /** Builds a string that a (common) regular expression matches. */
 
+import { spend } from './effort.ts';
+
+/** Characters that the demo model makes for one value. */
+export const LONGEST_TEXT = 10_000;
+
 type Cursor = { readonly text: string; at: number; readonly more: number };
 
 const CLASSES: Readonly<Record<string, string>> = {
@@ -42,13 +47,17 @@ function sequence(c: Cursor): string | undefined {
   while (c.at < c.text.length && c.text[c.at] !== '|' && c.text[c.at] !== ')') {
     const piece = atom(c);
     const times = quantifier(c);
-    if (piece === undefined || out === undefined) out = times === 0 ? out : undefined;
-    else out += piece.repeat(times);
+    if (times === 0) continue;
+    const long = (out?.length ?? 0) + (piece?.length ?? 0) * times > LONGEST_TEXT;
+    if (piece === undefined || out === undefined || long) out = undefined;
+    // What is nothing is nothing however often it comes.
+    else if (piece !== '') out += piece.repeat(times);
   }
   return out;
 }
 
 function atom(c: Cursor): string | undefined {
+  spend();
   const char = String.fromCodePoint(c.text.codePointAt(c.at)!);
   c.at += char.length;
   if (char === '^' || char === '$') return '';
@@ -93,6 +102,7 @@ function charClass(c: Cursor): string | undefined {
   const set = patternOfClass(`[${end[0]}`);
   // Letters first: they read like words.
   for (const char of 'adem1A0-_./ :@#+=,;!?*') if (set?.test(char)) return char;
+  spend(1000);
   for (let code = 0x21; code < 0x3000; code++) {
     const char = String.fromCharCode(code);
     if (set?.test(char)) return char;

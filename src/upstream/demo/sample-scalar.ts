@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { memberOf } from '../../lib/json-members.ts';
-import { samplePattern } from './sample-pattern.ts';
+import { LONGEST_TEXT, samplePattern } from './sample-pattern.ts';
 import { patternOf, satisfies } from './schema-check.ts';
 
 // One valid value a format (JSON Schema 2020-12, section 7.3, and what OpenAPI adds).
@@ -46,13 +46,17 @@ const PLAIN = [
   '/demo',
 ];
 
-function fitLength(text: string, schema: JsonObject): string {
+const FILLING = ' demo';
+
+/** The text in the length that the schema asks for; undefined where nobody would read that much. */
+function fitLength(text: string, schema: JsonObject): string | undefined {
   const min = typeof schema.minLength === 'number' ? schema.minLength : 0;
   const max = typeof schema.maxLength === 'number' ? schema.maxLength : Number.POSITIVE_INFINITY;
-  let letters = [...text];
-  while (letters.length < min) letters = [...letters, ...' demo'];
-  const wanted = Math.max(min, Math.min(max, [...text].length));
-  return letters.slice(0, wanted).join('');
+  if (min > LONGEST_TEXT) return undefined;
+  const letters = [...text];
+  const wanted = Math.max(min, Math.min(max, letters.length));
+  const more = Math.max(0, Math.ceil((wanted - letters.length) / FILLING.length));
+  return [...letters, ...FILLING.repeat(more)].slice(0, wanted).join('');
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { memberOf } from '../../lib/json-members.ts';
+import { spend } from './effort.ts';
 
 export type Schema = JsonObject | boolean;
 
@@ -13,6 +14,7 @@ export function resolveRef(ref: string, root: Schema): Schema | undefined {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return byName(ref, root);
   let at: Json | undefined = root as Json;
+  spend(ref.length);
   for (const part of ref.slice(2).split('/')) {
     const key = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
     at = typeof at === 'object' && at !== null ? memberOf(at as JsonObject, key) : undefined;
@@ -21,6 +23,7 @@ export function resolveRef(ref: string, root: Schema): Schema | undefined {
 }
 
 function byName(ref: string, node: Json): JsonObject | undefined {
+  spend(0.2);
   if (typeof node !== 'object' || node === null) return undefined;
   if (isObject(node) && (node.$id === ref || `#${String(node.$anchor)}` === ref)) return node;
   for (const child of Object.values(node as Record<string, Json>)) {
@@ -34,6 +37,7 @@ function byName(ref: string, node: Json): JsonObject | undefined {
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  spend();
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const keys = Object.keys(a);
   return (
@@ -46,9 +50,25 @@ const num = (value: unknown): number | undefined => (typeof value === 'number' ?
 const list = (value: unknown): readonly Schema[] =>
   Array.isArray(value) ? value.filter(isSchema) : [];
 
-/** A pattern as a regular expression; undefined where this engine cannot read it. */
+/** Characters of a pattern that is looked at. */
+const LONGEST_PATTERN = 500;
+/** Repetitions of a group: the engine's work can double, or more, with each character that it reads. */
+const GROUPS = /\)(?:[+*]|\{\d*,)/g;
+/** Other repetitions without an end: the work grows with a power of the text. */
+const REPETITIONS = /[+*]|\{\d*,\}/g;
+/** Characters of a text that a pattern is held against, by how many repetitions it has. */
+const MOST_BY_GROUPS = [undefined, 16, 12];
+const MOST_BY_REPETITIONS = [10_000, 2000, 400, 100];
+const MOST_OTHERWISE = 32;
+const MOST_TIMES = 10_000_000;
+
+/** A pattern as a regular expression; undefined where this engine cannot read it, or could take too long over it. */
 export function patternOf(source: unknown): RegExp | undefined {
-  if (typeof source !== 'string') return undefined;
+  if (typeof source !== 'string' || source.length > LONGEST_PATTERN) return undefined;
+  spend(10 + source.length / 4);
+  if (countOf(GROUPS, source) >= MOST_BY_GROUPS.length || timesIn(source) > MOST_TIMES) {
+    return undefined;
+  }
   for (const flags of ['u', '']) {
     try {
       return new RegExp(source, flags);
@@ -57,6 +77,29 @@ export function patternOf(source: unknown): RegExp | undefined {
     }
   }
   return undefined;
+}
+
+/** How often a pattern repeats its parts at least, all counts within each other: engines do that even for nothing. */
+const timesIn = (source: string): number =>
+  [...source.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].reduce(
+    (product, [, least, most]) => product * Math.max(1, Number(most || least)),
+    1,
+  );
+
+const countOf = (what: RegExp, source: string) => source.match(what)?.length ?? 0;
+
+/**
+ * Whether a text fits a pattern; undefined where nothing is known of the pattern. A text too long for it
+ * to be tried does not fit.
+ */
+function fitsPattern(source: unknown, text: string): boolean | undefined {
+  const pattern = patternOf(source);
+  if (pattern === undefined) return undefined;
+  const groups = countOf(GROUPS, pattern.source);
+  const repetitions = countOf(REPETITIONS, pattern.source);
+  const most = MOST_BY_GROUPS[groups] ?? MOST_BY_REPETITIONS[repetitions] ?? MOST_OTHERWISE;
+  spend(groups > 0 ? 100 : text.length / 20);
+  return text.length <= most && pattern.test(text);
 }
 
 function hasType(value: Json, type: unknown): boolean {
@@ -94,15 +137,17 @@ function checkNumber(value: number, s: JsonObject): boolean {
 }
 
 function checkString(value: string, s: JsonObject): boolean {
+  spend(value.length / 20);
   const length = [...value].length;
   if (length < (num(s.minLength) ?? 0)) return false;
   if (length > (num(s.maxLength) ?? Number.POSITIVE_INFINITY)) return false;
-  return patternOf(s.pattern)?.test(value) ?? true;
+  return fitsPattern(s.pattern, value) ?? true;
 }
 
 function checkArray(value: readonly Json[], s: JsonObject, root: Schema): boolean {
   if (value.length < (num(s.minItems) ?? 0)) return false;
   if (value.length > (num(s.maxItems) ?? Number.POSITIVE_INFINITY)) return false;
+  if (s.uniqueItems === true) spend(value.length ** 2 / 8);
   if (
     s.uniqueItems === true &&
     value.some((a, i) => value.slice(0, i).some((b) => sameJson(a, b)))
@@ -128,8 +173,9 @@ export function propertySchemas(key: string, s: JsonObject): readonly Schema[] {
   const named = isObject(s.properties) ? memberOf(s.properties, key) : undefined;
   if (isSchema(named)) found.push(named);
   if (isObject(s.patternProperties)) {
+    spend(Object.keys(s.patternProperties).length);
     for (const [pattern, schema] of Object.entries(s.patternProperties)) {
-      if (isSchema(schema) && patternOf(pattern)?.test(key)) found.push(schema);
+      if (isSchema(schema) && fitsPattern(pattern, key) === true) found.push(schema);
     }
   }
   if (found.length === 0 && isSchema(s.additionalProperties)) found.push(s.additionalProperties);
@@ -138,6 +184,7 @@ export function propertySchemas(key: string, s: JsonObject): readonly Schema[] {
 
 function checkObject(value: JsonObject, s: JsonObject, root: Schema): boolean {
   const keys = Object.keys(value);
+  spend(keys.length + (Array.isArray(s.required) ? s.required.length : 0));
   if (keys.length < (num(s.minProperties) ?? 0)) return false;
   if (keys.length > (num(s.maxProperties) ?? Number.POSITIVE_INFINITY)) return false;
   if (Array.isArray(s.required) && !s.required.every((key) => Object.hasOwn(value, String(key)))) {
@@ -161,6 +208,7 @@ function checkObject(value: JsonObject, s: JsonObject, root: Schema): boolean {
  */
 export function satisfies(value: Json, schema: Schema, root: Schema = schema): boolean {
   if (typeof schema === 'boolean') return schema;
+  spend();
   const s = schema;
   if (typeof s.$ref === 'string') {
     const target = resolveRef(s.$ref, root);
@@ -168,6 +216,7 @@ export function satisfies(value: Json, schema: Schema, root: Schema = schema): b
   }
   if (s.type !== undefined && !hasType(value, s.type)) return false;
   if ('const' in s && !sameJson(value, s.const)) return false;
+  if (Array.isArray(s.enum)) spend(s.enum.length / 8);
   if (Array.isArray(s.enum) && !s.enum.some((one) => sameJson(one, value))) return false;
   if (typeof value === 'number' && !checkNumber(value, s)) return false;
   if (typeof value === 'string' && !checkString(value, s)) return false;

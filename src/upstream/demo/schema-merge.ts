@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { memberOf, put } from '../../lib/json-members.ts';
+import { spend } from './effort.ts';
 import { isSchema, type Schema, sameJson } from './schema-check.ts';
 
 const LOWER = new Set(['minimum', 'minLength', 'minItems', 'minProperties', 'exclusiveMinimum']);
@@ -19,6 +20,8 @@ function mergeTypes(a: Json, b: Json): Json {
 
 function mergeMember(key: string, a: Json, b: Json): Json | undefined {
   if (sameJson(a, b)) return a;
+  if (isObject(a)) spend(Object.keys(a).length);
+  if (Array.isArray(a) && Array.isArray(b)) spend((a.length * b.length) / 8);
   if (key === 'type') return mergeTypes(a, b);
   if (key === 'required' && Array.isArray(a) && Array.isArray(b)) return [...new Set([...a, ...b])];
   if (key === 'enum' && Array.isArray(a) && Array.isArray(b)) {
@@ -51,12 +54,15 @@ function mergeMember(key: string, a: Json, b: Json): Json | undefined {
 export function mergeSchemas(schemas: readonly Schema[]): Schema {
   if (schemas.includes(false)) return false;
   const objects = schemas.filter((one): one is JsonObject => typeof one === 'object');
+  spend(objects.length);
   if (objects.length <= 1) return objects[0] ?? true;
   const out: Record<string, Json | undefined> = {};
   const aside: JsonObject[] = [];
   for (const schema of objects) {
     const rest: Record<string, Json> = {};
-    for (const [key, value] of Object.entries(schema)) {
+    const members = Object.entries(schema);
+    spend(members.length);
+    for (const [key, value] of members) {
       if (value === undefined) continue;
       const before = memberOf(out, key);
       if (before === undefined) put(out, key, value);

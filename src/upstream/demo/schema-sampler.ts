@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
 import { memberOf, put } from '../../lib/json-members.ts';
+import { spend, withinEffort } from './effort.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { sampleNumber, sampleString } from './sample-scalar.ts';
 import { isSchema, propertySchemas, resolveRef, type Schema, satisfies } from './schema-check.ts';
@@ -32,11 +33,15 @@ interface Place {
 }
 
 const DEPTH = 12;
+/** Units of work for one value. */
+const EFFORT = 50_000;
 
 /** A value that satisfies the schema, or undefined where none was found. Same schema, same value. */
 export function sampleSchema(schema: Schema, options: SampleOptions = {}): Json | undefined {
   const walk: Walk = { ...options, root: schema, budget: 20_000 };
-  return make(schema, { name: '', required: true, refs: [], variant: 0 }, walk);
+  return withinEffort(EFFORT, () =>
+    make(schema, { name: '', required: true, refs: [], variant: 0 }, walk),
+  );
 }
 
 const list = (value: unknown): readonly Schema[] | undefined =>
@@ -46,6 +51,7 @@ const without = (schema: JsonObject, ...keys: string[]): JsonObject =>
 
 function make(schema: Schema, place: Place, walk: Walk): Json | undefined {
   if (schema === false || walk.budget-- <= 0) return undefined;
+  spend();
   const s: JsonObject = schema === true ? {} : schema;
   const fits = (value: Json | undefined): value is Json =>
     value !== undefined && satisfies(value, s, walk.root);
@@ -78,12 +84,15 @@ function make(schema: Schema, place: Place, walk: Walk): Json | undefined {
 
 /** The schema and all that stands in its `allOf`, at any depth. */
 function flatten(s: JsonObject): readonly Schema[] {
-  const all = list(s.allOf);
-  if (!all) return [s];
-  return [
-    without(s, 'allOf'),
-    ...all.flatMap((one) => (typeof one === 'boolean' ? [one] : flatten(one))),
-  ];
+  const out: Schema[] = [];
+  const open: Schema[] = [s];
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    const all = typeof one === 'boolean' ? undefined : list(one.allOf);
+    spend(1 + (all?.length ?? 0));
+    out.push(all === undefined ? one : without(one as JsonObject, 'allOf'));
+    if (all !== undefined) open.push(...all.toReversed());
+  }
+  return out;
 }
 
 function makeRef(s: JsonObject, ref: string, place: Place, walk: Walk): Json | undefined {
@@ -99,6 +108,7 @@ function* branches(s: JsonObject, place: Place, walk: Walk): Generator<Json | un
   for (const key of ['anyOf', 'oneOf']) {
     const options = list(s[key]);
     if (!options) continue;
+    spend(options.length);
     const again = (one: Schema) => (leadsBack(one, place.refs, 2) ? 1 : 0);
     const ordered = options.toSorted((a, b) => again(a) - again(b));
     const turned = [...ordered.slice(place.variant), ...ordered.slice(0, place.variant)];
@@ -119,6 +129,7 @@ function* branches(s: JsonObject, place: Place, walk: Walk): Generator<Json | un
 
 /** Whether the schema, near its top, refers to something that is being built already. */
 function leadsBack(schema: Schema, refs: readonly string[], depth: number): boolean {
+  spend();
   if (typeof schema === 'boolean' || depth < 0) return false;
   if (typeof schema.$ref === 'string') return refs.includes(schema.$ref) || schema.$ref === '#';
   const properties = isObject(schema.properties) ? Object.values(schema.properties) : [];
@@ -199,7 +210,9 @@ function makeObject(s: JsonObject, place: Place, walk: Walk): Json | undefined {
   for (const key of new Set([...Object.keys(properties), ...required])) {
     const schema = memberOf(properties, key);
     const room =
+      max === Number.POSITIVE_INFINITY ||
       Object.keys(out).length + [...required].filter((k) => !Object.hasOwn(out, k)).length < max;
+    spend(max === Number.POSITIVE_INFINITY ? 1 : required.size);
     if (required.has(key)) {
       if (!fill(key, true)) return undefined;
     } else if (room && isSchema(schema) && wantsOptional(key, schema, place, walk))

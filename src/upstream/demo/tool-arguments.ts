@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../lib/json.ts';
 import type { DemoTool } from './chat-request.ts';
-import { fileIn, type Intent } from './intent.ts';
+import { fileIn, headOf, type Intent } from './intent.ts';
 import { sampleSchema } from './schema-sampler.ts';
 
 export interface Facts {
@@ -68,7 +68,8 @@ function wishes(
   required: boolean,
   facts: Facts,
 ): readonly Json[] {
-  const { intent, question, cwd, position } = facts;
+  const { intent, cwd, position } = facts;
+  const question = headOf(facts.question);
   if (
     asked(
       name,
@@ -120,7 +121,7 @@ function wishes(
       'keywords',
     )
   ) {
-    return [question, [question]];
+    return [facts.question, [facts.question]];
   }
   if (asked(name, 'expression', 'formula')) {
     const found = /[\d(][\d\s+\-*/().^%]*[\d)]/.exec(question)?.[0].trim();

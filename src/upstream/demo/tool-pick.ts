@@ -2,7 +2,7 @@
 
 import { isObject } from '../../lib/json.ts';
 import type { DemoTool } from './chat-request.ts';
-import { asksForTwo, type Intent } from './intent.ts';
+import { asksForTwo, headOf, type Intent } from './intent.ts';
 
 const PATH = /^(?:path|file|filename|file_?path|target_file|notebook_path|files|paths)$/i;
 const CONTENT = /^(?:contents?|text|file_text|data|body)$/i;
@@ -98,11 +98,12 @@ function score(tool: DemoTool, text: string, asked: ReadonlySet<string>): number
  */
 export function pickTools(
   tools: readonly DemoTool[],
-  text: string,
+  question: string,
   intent: Intent,
   forced: boolean,
   parallel: boolean,
 ): readonly DemoTool[] {
+  const text = headOf(question);
   const first = (...tests: ((tool: DemoTool) => boolean)[]) => {
     for (const fits of tests) {
       const found = tools.find(fits);

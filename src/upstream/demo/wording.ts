@@ -7,15 +7,19 @@ export type Language = 'en' | 'zh';
 
 /** The language of the question: Chinese where a good part of its letters is. */
 export function languageOf(text: string): Language {
-  const han = text.match(/\p{Script=Han}/gu)?.length ?? 0;
-  const letters = text.match(/\p{L}/gu)?.length ?? 0;
+  const start = text.slice(0, 2000);
+  const han = start.match(/\p{Script=Han}/gu)?.length ?? 0;
+  const letters = start.match(/\p{L}/gu)?.length ?? 0;
   return han > 0 && han * 5 >= letters ? 'zh' : 'en';
 }
 
 /** The start of the text on one line, with an ellipsis where it was longer. */
 export function quote(text: string, length = 80): string {
-  const line = [...text.replace(/\s+/g, ' ').trim()];
-  return line.length <= length ? line.join('') : `${line.slice(0, length).join('').trimEnd()}…`;
+  const whole = text.trim();
+  const start = whole.slice(0, length * 20);
+  const line = [...start.replace(/\s+/g, ' ')];
+  const fits = line.length <= length && start.length === whole.length;
+  return fits ? line.join('') : `${line.slice(0, length).join('').trimEnd()}…`;
 }
 
 /** The short notice in front of everything that is not an explanation already. */

@@ -2,9 +2,11 @@
 
 import type { Socket } from 'bun';
 import type { Abort, AbortListener } from '../../lib/abort.ts';
+import { watchSilence } from '../../lib/silence.ts';
 import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import { type Line, Reply, type Waiting } from './reply.ts';
+import type { HeadLimits } from './reply-parser.ts';
 import type { Origin, RequestBytes } from './request-bytes.ts';
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
@@ -24,6 +26,17 @@ const SCRATCH = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** A connection that was kept turned out to be closed before anything of the answer came. */
 const STALE = Symbol('stale connection');
+
+/** A connection did not stand in time, its TLS included. */
+export class NotConnected extends Error {
+  readonly code = 'ETIMEDOUT';
+  readonly ms: number;
+
+  constructor(ms: number) {
+    super(`no connection within ${ms} ms`);
+    this.ms = ms;
+  }
+}
 
 const reset = () =>
   Object.assign(new Error('The connection was closed.'), { code: 'ECONNRESET' as const });
@@ -69,24 +82,31 @@ export class Connection implements TurnEnd, AbortListener, Line {
 
   /**
    * Connects; over TLS resolves only once the peer has proved who it is.
-   * @throws the system's or OpenSSL's error with its `code`; the abort's reason
+   * @throws the system's or OpenSSL's error with its `code`; NotConnected after `connectMs` (0: no limit);
+   *   the abort's reason
    */
   static open(
     { tls, hostname, port }: Origin,
     options: UpstreamTls,
     abort: Abort,
     events: ConnectionEvents,
+    connectMs = 0,
   ): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const connection = new Connection(events, tls, options.rejectUnauthorized ?? true);
+      const watch = watchSilence(connectMs, () => {
+        connection.#opening?.reject(new NotConnected(connectMs));
+      });
       const leave = {
         onAbort(reason: unknown) {
+          watch.stop();
           connection.#close();
           connection.#opening = undefined;
           reject(reason);
         },
       };
       const settled = () => {
+        watch.stop();
         connection.#opening = undefined;
         abort.unlisten(leave);
       };
@@ -122,14 +142,19 @@ export class Connection implements TurnEnd, AbortListener, Line {
    * Sends a request; one at a time. Where a kept connection turns out to be closed before anything of
    * the answer came, it is sent `again`: that repeats nothing.
    */
-  send(request: RequestBytes, abort: Abort, again?: Again): Promise<UpstreamAnswer> {
+  send(
+    request: RequestBytes,
+    abort: Abort,
+    limits: HeadLimits | undefined,
+    again?: Again,
+  ): Promise<UpstreamAnswer> {
     const waiting = new Asking(again);
     const socket = this.#socket;
     if (this.#closed || socket === undefined) {
       waiting.reject(STALE);
       return waiting.answer;
     }
-    this.#reply = new Reply(this, waiting);
+    this.#reply = new Reply(this, waiting, limits);
     this.#abort = abort;
     abort.listen(this);
     this.#served++;

@@ -12,9 +12,9 @@ const PARK_MS = 50;
 /**
  * Requests over kept connections. Bun's fetch hands every chunk from a thread of its own to this one,
  * which costs more than reading it here. Redirects are answers like any other, nothing is decoded, and there
- * is no time limit but the caller's.
+ * is no time limit but the caller's, and `connectMs` for a new connection (left out: none).
  */
-export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
+export function http1Transport(tls?: () => Promise<UpstreamTls>, connectMs?: number): Transport {
   const idle = new Map<string, Connection[]>();
   // One provider has few URLs: reading the same one again and again can be spared.
   let last: { readonly url: string; readonly place: Place } | undefined;
@@ -42,21 +42,27 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     free: Connection[],
   ): Promise<UpstreamAnswer> => {
     const options = (origin.tls && (await tls?.())) || {};
-    const connection = await Connection.open(origin, options, request.abort, {
-      idle(freed) {
-        if (free.length >= MAX_IDLE) return freed.end();
-        free.push(freed);
-        if (parking) return;
-        parking = true;
-        setTimeout(park, PARK_MS);
+    const connection = await Connection.open(
+      origin,
+      options,
+      request.abort,
+      {
+        idle(freed) {
+          if (free.length >= MAX_IDLE) return freed.end();
+          free.push(freed);
+          if (parking) return;
+          parking = true;
+          setTimeout(park, PARK_MS);
+        },
+        closed(gone) {
+          const at = free.indexOf(gone);
+          if (at >= 0) free.splice(at, 1);
+        },
       },
-      closed(gone) {
-        const at = free.indexOf(gone);
-        if (at >= 0) free.splice(at, 1);
-      },
-    });
+      connectMs,
+    );
     request.onConnected?.();
-    return connection.send(bytes, request.abort);
+    return connection.send(bytes, request.abort, request.limits);
   };
 
   return (request) => {
@@ -74,6 +80,6 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>): Transport {
     // The one used last is the one least likely to have been closed meanwhile.
     const known = free.pop();
     const again = () => fresh(request, place, bytes, free);
-    return known === undefined ? again() : known.send(bytes, abort, again);
+    return known === undefined ? again() : known.send(bytes, abort, request.limits, again);
   };
 }

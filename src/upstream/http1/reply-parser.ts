@@ -12,8 +12,17 @@ export interface ReplyHead {
   readonly headers: HeaderFields;
 }
 
+/** How large the head of an answer may be. */
+export interface HeadLimits {
+  /** Of all heads of one answer together, those of informational answers and trailers included. */
+  readonly headerBytes: number;
+  /** Header lines of one head. */
+  readonly headers: number;
+}
+
 // Vendors send a few KB; whoever sends more than this is not going to end.
-const MAX_HEAD_BYTES = 64 * 1024;
+export const USUAL_LIMITS: HeadLimits = { headerBytes: 64 * 1024, headers: 256 };
+const MAX_SIZE_DIGITS = 16;
 const MAX_CHUNK_LINE = 4096;
 const MAX_CHUNK_BYTES = 2 ** 40;
 
@@ -27,6 +36,13 @@ const COLON = 0x3a;
 const MOST_USUAL = 64;
 const END_OF_HEAD = Buffer.from('\n\r\n');
 const BARE_END_OF_HEAD = '\n\n';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the same
+export const EACH_CONTROL = /[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+// As far back as an end of a head may begin.
+const OVERLAP = 2;
+// No value may hold one (RFC 9110 §5.5). NUL, and what ends lines, is refused elsewhere.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+export const CONTROLS = /[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
 // A view of memory makes an object of that memory: so few bytes are copied in less time, and the engine
 // keeps them among its own objects.
@@ -51,14 +67,22 @@ export class ReplyParser {
   /** What is wrong with the bytes; nothing behind them is read. */
   malformed: MalformedReply | undefined;
   #state = HEAD;
+  /** Of a head that has not come whole: its bytes, in memory that may be longer, and how many have been searched. */
   #partial: Buffer | undefined;
+  #partialBytes = 0;
+  /** Of all heads so far. */
+  #headBytes = 0;
+  readonly #limits: HeadLimits;
   /** Bytes of the body, or of the chunk under way, that are still to come. */
   #left = 0;
   #digits = 0;
   /** Of the line under way: the chunk's size, or of the trailer. */
   #lineBytes = 0;
-  #trailerBytes = 0;
   #reusable = true;
+
+  constructor(limits: HeadLimits = USUAL_LIMITS) {
+    this.#limits = limits;
+  }
 
   /** The answer is complete. */
   get done(): boolean {
@@ -77,11 +101,7 @@ export class ReplyParser {
    */
   push(bytes: Buffer): Buffer | undefined {
     if (this.malformed !== undefined) return undefined;
-    let input = bytes;
-    if (this.#partial !== undefined) {
-      input = Buffer.concat([this.#partial, bytes]);
-      this.#partial = undefined;
-    }
+    const input = this.#partial === undefined ? bytes : this.#withPartial(this.#partial, bytes);
     const { length } = input;
     let start = -1;
     let to = 0;
@@ -113,7 +133,9 @@ export class ReplyParser {
           case CHUNK_END:
             // The CR is let go by; only a line's end may stand here.
             if (input[i] === LF) this.#startSize();
-            else if (input[i] !== CR) throw new MalformedReply('a chunk is longer than its size');
+            else if (input[i] !== CR || ++this.#lineBytes > 1) {
+              throw new MalformedReply('a chunk is longer than its size');
+            }
             i++;
             break;
           case SIZE:
@@ -147,28 +169,54 @@ export class ReplyParser {
     return this.#state === DONE;
   }
 
+  /** What has come of the head and this behind it; each byte is moved a bounded number of times. */
+  #withPartial(partial: Buffer, bytes: Buffer): Buffer {
+    const length = this.#partialBytes + bytes.length;
+    let room = partial;
+    if (room.length < length) {
+      room = Buffer.allocUnsafeSlow(length * 2);
+      partial.copy(room, 0, 0, this.#partialBytes);
+    }
+    bytes.copy(room, this.#partialBytes);
+    this.#partial = room;
+    return room.subarray(0, length);
+  }
+
   #readHead(input: Buffer, from: number): number {
-    const end = input.indexOf(END_OF_HEAD, from);
-    const text = input.toString('latin1', from, end < 0 ? input.length : end + 1);
+    const known = this.#partial === undefined ? 0 : this.#partialBytes;
+    const searched = from + Math.max(0, known - OVERLAP);
+    const end = input.indexOf(END_OF_HEAD, searched);
     // Some small servers end their lines without CR (RFC 9112 §2.2 lets a reader take them).
-    const bare = text.indexOf(BARE_END_OF_HEAD);
-    const size = bare >= 0 ? bare : end < 0 ? text.length : end - from;
-    if (size > MAX_HEAD_BYTES) {
-      throw new MalformedReply(`more than ${MAX_HEAD_BYTES} bytes of headers`);
+    let text: string | undefined;
+    let bare: number;
+    if (known === 0 && end >= 0) {
+      text = input.toString('latin1', from, end + 1);
+      bare = text.indexOf(BARE_END_OF_HEAD);
+    } else
+      bare = input.subarray(searched, end < 0 ? input.length : end + 1).indexOf(BARE_END_OF_HEAD);
+    const stop = bare >= 0 ? searched + bare : end < 0 ? input.length : end;
+    this.#headBytes += stop - from - known;
+    const { headerBytes } = this.#limits;
+    if (this.#headBytes > headerBytes) {
+      throw new MalformedReply(`more than ${headerBytes} bytes of headers (limits.header_bytes)`);
     }
     if (bare < 0 && end < 0) {
-      this.#partial = from === 0 ? input : input.subarray(from);
-      if (!plausible(text)) throw new MalformedReply('no HTTP/1 status line');
+      if (this.#partial === undefined) this.#partial = from === 0 ? input : input.subarray(from);
+      this.#partialBytes = input.length - from;
+      if (!plausible(input.toString('latin1', from, Math.min(input.length, from + 7)))) {
+        throw new MalformedReply('no HTTP/1 status line');
+      }
       return input.length;
     }
-    this.#take(text.slice(0, size));
-    return bare >= 0 ? from + bare + BARE_END_OF_HEAD.length : end + END_OF_HEAD.length;
+    this.#partial = undefined;
+    this.#take(text?.slice(0, stop - from) ?? input.toString('latin1', from, stop));
+    return stop + (bare >= 0 ? BARE_END_OF_HEAD.length : END_OF_HEAD.length);
   }
 
   #take(text: string): void {
     const { status, http10 } = statusOf(text);
     const framing: Framing = { length: undefined, coding: undefined, connection: undefined };
-    const headers = headersOf(text, framing);
+    const headers = headersOf(text, framing, this.#limits.headers);
     if (status === 101) throw new MalformedReply('switching protocols that nobody asked for');
     if (status < 200) return;
     this.head = { status, headers };
@@ -207,7 +255,7 @@ export class ReplyParser {
       const byte = input[i++]!;
       const digit = hexDigit(byte);
       if (digit >= 0) {
-        this.#digits++;
+        if (++this.#digits > MAX_SIZE_DIGITS) throw new MalformedReply('a chunk size without end');
         this.#left = this.#left * 16 + digit;
         if (this.#left > MAX_CHUNK_BYTES) throw new MalformedReply('a chunk without end');
       } else if (this.#digits === 0) {
@@ -251,9 +299,11 @@ export class ReplyParser {
           return i;
         }
         this.#lineBytes = 0;
-      } else if (byte !== CR) {
-        this.#lineBytes++;
-        if (++this.#trailerBytes > MAX_HEAD_BYTES) throw new MalformedReply('endless trailers');
+      } else {
+        if (byte !== CR) this.#lineBytes++;
+        if (++this.#headBytes > this.#limits.headerBytes) {
+          throw new MalformedReply('endless trailers (limits.header_bytes)');
+        }
       }
     }
     return i;
@@ -296,16 +346,20 @@ function nameAt(text: string, from: number, stop: number, line: number): string 
 }
 
 /** The header lines behind the status line; what frames the body is noted on the way. */
-function headersOf(head: string, framing: Framing): HeaderFields {
+function headersOf(head: string, framing: Framing, most: number): HeaderFields {
   const folded = head.includes('\n ') || head.includes('\n\t');
   // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
   const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;
   const headers = new HeaderList();
+  const clean = !CONTROLS.test(text);
   for (let from = text.indexOf('\n') + 1, line = 0; from > 0; line++) {
+    if (line === most) throw new MalformedReply(`more than ${most} headers (limits.headers)`);
     const end = text.indexOf('\n', from);
     const stop = end < 0 ? text.length : end;
     const cut = nameAt(text, from, stop, line);
-    const value = text.slice(from + cut.length + 1, stop).trim();
+    const said = text.slice(from + cut.length + 1, stop).trim();
+    // A reader may put a space in a control character's place (RFC 9110 §5.5).
+    const value = clean ? said : said.replace(EACH_CONTROL, ' ');
     const name = cut.trimEnd();
     try {
       headers.append(name, value);

@@ -1,7 +1,13 @@
 /** The answer to one request on its way: what has come of it, and who waits for more. */
 
-import type { ChunkSource, Taker, UpstreamAnswer } from '../transport.ts';
-import { ReplyParser } from './reply-parser.ts';
+import {
+  type ChunkSource,
+  collect,
+  type Taker,
+  TooMuch,
+  type UpstreamAnswer,
+} from '../transport.ts';
+import { type HeadLimits, ReplyParser } from './reply-parser.ts';
 
 /** What an answer needs of the connection that it comes by. */
 export interface Line {
@@ -27,13 +33,15 @@ interface Flow {
 
 // What a client who does not read makes this process hold, beside the sockets' own buffers.
 const HIGH_WATER_BYTES = 256 * 1024;
+// What a chunk holds besides its bytes, about.
+const CHUNK_COST = 64;
 
 const joined = (chunks: Batch): Uint8Array =>
   chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 
 export class Reply implements ChunkSource {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
-  readonly parser = new ReplyParser();
+  readonly parser: ReplyParser;
   /** Bytes of it have been seen. */
   begun = false;
   #stirred = false;
@@ -42,17 +50,20 @@ export class Reply implements ChunkSource {
   #taker: Taker | undefined;
   /** The taker is not done with the last chunk. */
   #slow = false;
-  /** Bytes in `#chunks`. */
+  /** What `#chunks` hold. */
   #held = 0;
   #over = false;
   readonly #line: Line;
   #chunks: Uint8Array[] = [];
+  /** The first of them that has not been given out. */
+  #at = 0;
   #paused = false;
   #error: unknown;
   #flow: Flow | undefined;
   #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
 
-  constructor(line: Line, head: Waiting) {
+  constructor(line: Line, head: Waiting, limits?: HeadLimits) {
+    this.parser = new ReplyParser(limits);
     this.#line = line;
     this.#head = head;
   }
@@ -79,7 +90,7 @@ export class Reply implements ChunkSource {
     }
     if (chunk !== undefined) {
       this.#chunks.push(chunk);
-      this.#held += chunk.length;
+      this.#held += chunk.length + CHUNK_COST;
     }
     if (malformed !== undefined) this.fail(malformed);
     else if (this.#more !== undefined) this.#wake();
@@ -124,11 +135,7 @@ export class Reply implements ChunkSource {
   #settle(): void {
     const taker = this.#taker;
     if (taker === undefined) return;
-    while (!this.#slow && this.#chunks.length > 0) {
-      const chunk = this.#chunks.shift()!;
-      this.#held -= chunk.length;
-      this.#give(taker, chunk);
-    }
+    if (this.#chunks.length > 0) this.#giveAll(taker);
     if (this.#slow) return;
     this.#unpause();
     if (!this.#over) return;
@@ -137,6 +144,18 @@ export class Reply implements ChunkSource {
     this.#flow = undefined;
     if (this.#error !== undefined) flow?.reject(this.#error);
     else flow?.resolve();
+  }
+
+  #giveAll(taker: Taker): void {
+    // Whoever takes one may end it all, and then gets the rest from within.
+    while (!this.#slow && this.#at < this.#chunks.length) {
+      const chunk = this.#chunks[this.#at++]!;
+      this.#held -= chunk.length + CHUNK_COST;
+      this.#give(taker, chunk);
+    }
+    if (this.#at < this.#chunks.length) return;
+    this.#chunks = [];
+    this.#at = 0;
   }
 
   #unpause(): void {
@@ -155,8 +174,9 @@ export class Reply implements ChunkSource {
   }
 
   #given(): Batch {
-    const chunks = this.#chunks;
+    const chunks = this.#at === 0 ? this.#chunks : this.#chunks.slice(this.#at);
     this.#chunks = [];
+    this.#at = 0;
     this.#held = 0;
     this.#unpause();
     return chunks;
@@ -185,18 +205,11 @@ export class Reply implements ChunkSource {
     });
   }
 
-  all(): Uint8Array | Promise<Uint8Array> {
-    if (this.#over && this.#error === undefined) return joined(this.#given());
-    return this.#rest();
-  }
-
-  async #rest(): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    for (;;) {
-      const more = await this.next();
-      if (more === undefined) return joined(chunks);
-      chunks.push(...more);
-    }
+  all(most = Number.POSITIVE_INFINITY): Uint8Array | Promise<Uint8Array> {
+    if (!this.#over || this.#error !== undefined) return collect(this, most);
+    const bytes = joined(this.#given());
+    if (bytes.length > most) throw new TooMuch();
+    return bytes;
   }
 
   cancel(): void {

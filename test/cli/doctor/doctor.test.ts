@@ -202,7 +202,7 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
     );
     const { code, of } = await doctor({ base_url: base, keys: [KEY, good] });
     expect(of.map(({ status }) => status)).toEqual(['fail', 'ok', 'ok']);
-    expect(of[0]!.message).toMatch(/^key-[0-9a-f]{6} was rejected/);
+    expect(of[0]!.message).toMatch(/^keys\[0\] key-[0-9a-f]{6} was rejected/);
     expect(code).toBe(1);
   });
 
@@ -371,5 +371,73 @@ describe('the rest of the machine', () => {
     expect(checkOpenFiles(limits('65536')).status).toBe('ok');
     expect(checkOpenFiles(limits('unlimited')).status).toBe('ok');
     expect(checkOpenFiles('/nowhere').status).toBe('skip');
+  });
+});
+
+describe('what a route, a key and an address stand for', () => {
+  const file = (base: string, keys: string, more: string) =>
+    `listen: 0\nproviders:\n  p: { protocol: openai-chat, base_url: "${base}/v1", keys: ${keys}, models: ["m-*"] }\n${more}`;
+  const run = async (text: string, ...more: string[]) => {
+    const config = world.write('hopgate.yaml', text);
+    return world.run(['doctor', '--config', config, ...more]);
+  };
+
+  test('a route or an alias to a model that the vendor does not list is a warning, with the nearest', async () => {
+    const base = vendor(healthy());
+    const more = 'routes:\n  - to: [p/m1]\naliases: { fast: p/quite-another }\n';
+    const { out, code } = await run(file(base, `["${KEY}"]`, more));
+    expect(code).toBe(0);
+    expect(out).toContain('does not list the model "m1", which a route or alias sends there');
+    expect(out).toContain('Did you mean "m-1"?');
+    expect(out).toContain('the model "quite-another"');
+    expect(out).toContain('It lists m-1, m-2.');
+    expect(out).not.toContain('Everything is fine.');
+  });
+
+  test('what a pattern takes is listed, and one model is one model', async () => {
+    const { out } = await run(file(vendor(healthy()), `["${KEY}"]`, ''));
+    expect(out).toContain('m-*: m-1, m-2');
+    const one = vendor((_, path) =>
+      path.endsWith('/models')
+        ? Response.json({ data: [{ id: 'm-1' }] })
+        : Response.json({ choices: [{}] }),
+    );
+    expect((await run(file(one, `["${KEY}"]`, ''))).out).toContain('1 model listed');
+  });
+
+  test('a key is named by its place and by what stands there', async () => {
+    world.variables.SOME_KEY = KEY;
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+    const { out } = await run(file(vendor(refuse(401, 'bad')), '["${SOME_KEY}"]', ''));
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as it stands in the file
+    expect(out).toContain('keys[0] ${SOME_KEY} was rejected (401)');
+  });
+
+  test('plain http to a port that speaks TLS', async () => {
+    const base = vendor(healthy(), 'localhost').replace('https:', 'http:');
+    const { out, code } = await run(file(base, `["${KEY}"]`, ''));
+    expect(code).toBe(1);
+    expect(out.replace(/\s+/g, ' ')).toMatch(/base_url says http:\/\/.*https:\/\//);
+  });
+});
+
+describe('what serve would refuse', () => {
+  test('check and doctor refuse it, too', async () => {
+    const text = `listen: 0.0.0.0:0\nproviders:\n  p: { protocol: openai-chat, base_url: "${vendor(healthy())}/v1", keys: ["${KEY}"], models: [m-1] }\n`;
+    const config = world.write('hopgate.yaml', text);
+    const check = await world.run(['check', '--config', config]);
+    expect([check.code, check.out]).toEqual([1, '']);
+    expect(check.err).toContain(`${config}:1:9: listen: refusing to listen on 0.0.0.0 without`);
+    expect(check.err).toContain('1 problem.');
+    const json = await world.run(['check', '--json', '--config', config]);
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([
+      1,
+      { ok: false, warnings: [], problems: [{ path: 'listen', line: 1, column: 9 }] },
+    ]);
+    const doctor = await world.run(['doctor', '--config', config]);
+    expect(doctor.code).toBe(1);
+    expect(doctor.out).toContain('refusing to listen');
+    world.write('hopgate.yaml', `${text}auth: { keys: [a-key-of-some-length] }\n`);
+    expect((await world.run(['check', '--config', config])).code).toBe(0);
   });
 });

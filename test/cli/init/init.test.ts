@@ -139,6 +139,24 @@ describe('--yes', () => {
   });
 });
 
+describe('a model server on this machine', () => {
+  test('is written down with what it has, so that a service at boot waits for nothing', async () => {
+    world.fetch = (async (url: string) => {
+      if (!String(url).startsWith('http://127.0.0.1:9931/')) throw new TypeError('refused');
+      return Response.json({ object: 'list', data: [{ id: 'qwen3-8b' }] });
+    }) as unknown as typeof fetch;
+    const file = join(world.home, 'own.yaml');
+    expect((await world.run(['init', '--yes', '--config', file])).code).toBe(0);
+    const text = readFileSync(file, 'utf8');
+    expect(text).toContain('base_url: "http://127.0.0.1:9931/v1"');
+    expect(text).toContain('qwen3-8b');
+    const { code, out } = await world.run(['check', '--config', file]);
+    expect([code, out]).toEqual([0, expect.stringContaining('llamacpp-9931')]);
+    const asked = ['models', '--explain', 'claude-sonnet-4-5', '--config', file];
+    expect((await world.run(asked)).out).toContain('llamacpp-9931/qwen3-8b');
+  });
+});
+
 describe('questions', () => {
   test('Enter to all of them takes what was found', async () => {
     world.variables.DEEPSEEK_API_KEY = 'x';

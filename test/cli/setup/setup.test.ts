@@ -216,8 +216,36 @@ describe('what is written', () => {
   test('claude: routes take claude-*, so no model is named', async () => {
     await setup('claude --yes');
     expect(json(CLAUDE)).toEqual({
-      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:5520', ANTHROPIC_AUTH_TOKEN: 'hopgate' },
+      env: {
+        ANTHROPIC_BASE_URL: 'http://127.0.0.1:5520',
+        ANTHROPIC_AUTH_TOKEN: 'hopgate',
+        CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+      },
     });
+  });
+
+  test('claude: a window that is not known, a key beside the token, and no gateway: all are said', async () => {
+    world.write(
+      '.config/hopgate/hopgate.yaml',
+      GLM_CONFIG.replaceAll('glm-4.7', 'a-model-of-their-own'),
+    );
+    world.write('.claude/settings.json', '{"env": {"ANTHROPIC_API_KEY": "sk-ant-old"}}');
+    const { err } = await setup('claude --yes');
+    expect(err).toContain('"a-model-of-their-own", which answers, is not known here');
+    expect(err).toContain('holds an ANTHROPIC_API_KEY as well');
+    expect(err).not.toContain('sk-ant-old');
+    expect(err).toContain('No gateway answers at http://127.0.0.1:5520 yet');
+    expect(json(CLAUDE).env.CLAUDE_CODE_MAX_CONTEXT_TOKENS).toBeUndefined();
+  });
+
+  test('opencode: a model that a route and a target name is there once', async () => {
+    const both = GLM_CONFIG.replace('models: [glm-4.7, glm-4.6]', 'models: ["*"]').replace(
+      'model: "claude-*"',
+      'model: glm-4.7',
+    );
+    world.write('.config/hopgate/hopgate.yaml', both);
+    await setup('opencode --yes');
+    expect(Object.keys(json(OPENCODE).provider.hopgate.models)).toEqual(['glm-4.7']);
   });
 
   test('claude: a model by name is used for everything, with its window', async () => {

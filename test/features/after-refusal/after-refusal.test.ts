@@ -356,7 +356,7 @@ describe('once and no more', () => {
   test('the words in a 500 or a 403 are no refusal of the history', async () => {
     const denied: Scripted = { status: 403, json: { error: { message: words } } };
     const gateway = scriptedGateway('anthropic-messages', [denied], FEATURES);
-    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(403);
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(502);
     expect(gateway.sent).toHaveLength(1);
   });
 });

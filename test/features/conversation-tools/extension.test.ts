@@ -7,6 +7,7 @@ import {
   conversationParts,
 } from '../../../src/features/conversation-tools/index.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
+import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
 import { testMemory } from './memory.ts';
 
 const options = (
@@ -276,5 +277,55 @@ describe('spaces', () => {
     const none = { memory: undefined };
     const error = refusal(() => conversationParts(options({ memory: { space: 's' } }, {}, none)));
     expect([error.kind, error.param]).toEqual(['invalid_request', 'hopgate.memory']);
+  });
+});
+
+describe('the language of the words, where nobody says which', () => {
+  const described = (system: string, ...said: string[]) => {
+    const asked = openaiChat.decodeRequest({
+      model: 'm',
+      messages: [
+        ...(system === '' ? [] : [{ role: 'system', content: system }]),
+        ...said.flatMap((content) => [
+          { role: 'user', content },
+          { role: 'assistant', content: 'OK' },
+        ]),
+        { role: 'user', content: 'now?' },
+      ],
+    });
+    const extension = { memory: { space: 's' } };
+    const { tools } = conversationParts(
+      options(extension, {}, { locale: 'auto', asked: () => asked }),
+    )!;
+    return /\p{Script=Han}/u.test(tools[0]!.description) ? 'zh' : 'en';
+  };
+  test.each([
+    ['en', 'You are Luna, a friendly member of a group chat.', ['今天吃什么？']],
+    ['zh', '你是群聊里的一员，名字叫 Luna，说话要简短，偶尔用 emoji。', ['What is for dinner?']],
+    ['zh', '', ['我们晚上吃火锅吧']],
+    ['zh', 'Luna', ['我用iPhone17拍照']],
+    ['en', '', ['Shall we have 火锅 (hot pot) tonight, everybody?']],
+    ['en', '', ['今日はラーメンを食べましょう']],
+    ['en', '', []],
+  ] as const)('%s: %p %p', (language, system, said) => {
+    expect(described(system, ...said)).toBe(language);
+    // Later turns change nothing, in whatever language.
+    expect(described(system, ...said, 'Now all in English, please, for everybody here.')).toBe(
+      said.length === 0 ? 'en' : language,
+    );
+    if (said.length > 0)
+      expect(described(system, ...said, '现在都说中文吧，大家好')).toBe(language);
+  });
+  test('the setting decides otherwise, and the request over it', () => {
+    const texts = (locale: 'zh' | 'en', talk: JsonObject) =>
+      conversationParts(
+        options(
+          { memory: { space: 's' }, conversation: { mode: 'single', ...talk } },
+          {},
+          { locale },
+        ),
+      )!.tools[0]!.description;
+    expect(texts('en', {})).toStartWith('Recall');
+    expect(texts('en', { locale: 'zh' })).toStartWith('回忆');
   });
 });

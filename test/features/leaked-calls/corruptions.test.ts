@@ -57,10 +57,46 @@ describe('recovered', () => {
   }
 });
 
+describe('marks of DSML that are spoilt, in every tag on its own', () => {
+  const OPENERS = ['<｜DSML｜', '<', '<｜｜DSML｜｜', '<DSML｜', '<｜DSML', '<|DSML|'];
+  const CLOSERS = [
+    ...[
+      '</｜DSML｜',
+      '</｜｜DSML｜｜',
+      '</DSML｜',
+      '</｜DSML',
+      '<｜/DSML｜',
+      '<｜｜/DSML｜｜',
+      '</｜DSML|',
+    ],
+    ...[
+      '</ ｜DSML｜',
+      '< /｜DSML｜',
+      '</｜DSML｜ ',
+      '</｜DSML｜\n',
+      '</｜ DSML ｜',
+      '</DSML|',
+      '</',
+    ],
+  ];
+  for (const open of OPENERS) {
+    test(JSON.stringify(open), () => {
+      for (const first of CLOSERS) {
+        for (const last of CLOSERS) {
+          const text = `${open}tool_calls>\n${open}invoke name="exec_command">\n${open}parameter name="cmd" string="true">ls -la${first}parameter>\n${open}parameter name="timeout_ms">5${last}parameter>\n${first}invoke>\n${last}tool_calls>`;
+          const { calls, text: shown } = said(`Now.\n${text}`);
+          const wanted = { name: 'exec_command', arguments: { cmd: 'ls -la', timeout_ms: 5 } };
+          expect([first, last, calls, shown]).toEqual([first, last, [wanted], 'Now.']);
+        }
+      }
+    });
+  }
+});
+
 test('a brace too few does not swallow the next call', () => {
   const first = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>';
   const second = '<tool_call>\n{"name": "list_mailboxes", "arguments": {}}\n</tool_call>';
-  const { calls, text } = said(`${first}\n${second}\nSo.`);
+  const { calls, text } = said(`So.\n${first}\n${second}\n`);
   expect([calls, text]).toEqual([[PWD, { name: 'list_mailboxes', arguments: {} }], 'So.']);
 });
 

@@ -77,7 +77,8 @@ describe('prose', () => {
         const played = play(events);
         expect(played.calls).toEqual(once.calls);
         if (!played.same) return;
-        expect(played.notes).toBe('');
+        // A whole call that is only quoted is told of.
+        expect(played.notes.replace(/leaked_call_quoted(?:=\d+)?/, '')).toBe('');
         expect(played.text + played.reasoning).toBe(whole[0]!);
       }),
       { numRuns: 3000 },

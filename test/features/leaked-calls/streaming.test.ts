@@ -75,11 +75,14 @@ describe('flow', () => {
     expect(push(', "arguments": {"cmd": "pwd"}}</tool_call>')).toBe('');
   });
 
-  test('prose behind a call flows on', () => {
+  test('a call waits for what follows it; prose lets it go as text, and flows on', () => {
     const push = pipe();
-    push('<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd"}}</tool_call>');
-    expect(push('\n\nWaiting')).toBe('Waiting');
-    expect(push(' for it')).toBe(' for it');
+    const call = '<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd"}}</tool_call>';
+    expect(push('So:\n')).toBe('');
+    expect(push(call)).toBe('');
+    expect(push('\n\n')).toBe('');
+    expect(push('That')).toBe(`So:\n${call}\n\nThat`);
+    expect(push(' was it')).toBe(' was it');
   });
 });
 
@@ -98,10 +101,10 @@ describe('order', () => {
     expect([played.blocks, played.reasoning]).toEqual([['reasoning', 'tool-call'], 'Hm.']);
   });
 
-  test('prose on both sides keeps its distance', () => {
-    expect(play(eventsOf([{ text: characters(`One.\n\n${LEAK}\n\nTwo.`) }])).text).toBe(
-      'One.\n\nTwo.',
-    );
+  test('a call between two paragraphs is a quotation: nothing is taken out', () => {
+    const text = `One.\n\n${LEAK}\n\nTwo.`;
+    const played = play(eventsOf([{ text: characters(text) }]));
+    expect([played.text, played.calls, played.notes]).toEqual([text, [], 'leaked_call_quoted']);
   });
 
   test('usage and unknown events keep flowing', () => {

@@ -4,19 +4,13 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Dice, type Mutable, messagesBody, messagesVoice, requests, session } from './histories.ts';
+import { Dice, type Mutable } from './histories.ts';
+import { validRequest } from './messages-property.ts';
 import { marksIn, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
 
 const KINDS = Object.keys(MESSAGES_DAMAGE);
 const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
-
-/** A valid request of some session. */
-export function validRequest(seed: number): JsonObject {
-  const dice = new Dice(seed);
-  const all = requests(session(seed, 1 + dice.below(4)), messagesBody, messagesVoice(seed));
-  return dice.pick(all);
-}
 
 function damaged(seed: number, kinds: readonly string[]): JsonObject {
   const body = structuredClone(validRequest(seed)) as Record<string, Json>;

@@ -58,7 +58,12 @@ function checkChat(body: JsonObject): void {
         refuse(
           `'tool_call_id' of '${message.tool_call_id}' not found in 'tool_calls' of previous message`,
         );
-      open.splice(at, 1);
+      // OpenAI takes any order; templates that know no ids pair by it.
+      if (at > 0)
+        refuse(
+          `The result of '${message.tool_call_id}' stands before others' that were called first`,
+        );
+      open.shift();
       return;
     }
     if (open.length > 0) unanswered();

@@ -18,6 +18,7 @@ import { openRecorder, openSampleBook } from '../../../src/features/recorder/ind
 import { openIndex } from '../../../src/features/recorder/index-store.ts';
 import { reconcile } from '../../../src/features/recorder/reconcile.ts';
 import { DEFAULT_RETENTION, retain } from '../../../src/features/recorder/retention.ts';
+import { atOnce } from '../../../src/features/recorder/steps.ts';
 import { exchange, play, scratch, told } from './support.ts';
 
 let disk: ReturnType<typeof scratch>;
@@ -203,14 +204,16 @@ describe('the files are the truth', () => {
     mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
     writeFileSync(file('provider-request'), '{"model":"m"}');
     const index = openIndex(disk.root);
-    reconcile(index, disk.root, { own: 'this one', mark: true });
+    const stateOf = (of: string) =>
+      index.idsAfter('openai-chat', '', 9).find((row) => row.id === of)?.state;
+    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(existsSync(file('meta'))).toBe(false);
-    expect(index.ids('openai-chat').get(id)).toBe('open');
+    expect(stateOf(id)).toBe('open');
     // Nobody came back for it: the process that wrote it is gone.
     const old = new Date(Date.now() - 60_000);
     utimesSync(file('provider-request'), old, old);
-    reconcile(index, disk.root, { own: 'this one', mark: true });
-    expect(index.ids('openai-chat').get(id)).toBe('cut');
+    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
+    expect(stateOf(id)).toBe('cut');
     expect(JSON.parse(readFileSync(file('meta'), 'utf8'))).toMatchObject({ state: 'cut' });
     index.close();
   });

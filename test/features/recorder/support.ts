@@ -75,6 +75,7 @@ export interface Try {
 export function play(recording: Recording, one: Try = {}): HopRecording {
   const hop = recording.hop(one.hop ?? 1, one.attempt ?? 1, {
     target: TARGET,
+    model: 'glm-4.7',
     url: one.url ?? 'https://up.test/v1/chat/completions',
     headers: new Headers(one.headers),
     body: bytes(one.sent ?? '{"model":"glm-4.7"}'),

@@ -174,19 +174,19 @@ describe('items', () => {
     s.put(row('resp_b', 'resp_a', { owner: 'ann' }));
     const item = row('resp_a').output[0]!;
     for (const one of [s, s]) {
-      expect(one.item('msg_resp_a', 'ann')).toEqual(item);
-      expect(one.item('msg_resp_a', 'bob')).toBeUndefined();
-      expect(one.item('msg_other', 'ann')).toBeUndefined();
+      expect(one.items(['msg_resp_a'], 'ann').get('msg_resp_a')?.item).toEqual(item);
+      expect(one.items(['msg_resp_a'], 'bob').get('msg_resp_a')?.item).toBeUndefined();
+      expect(one.items(['msg_other'], 'ann').get('msg_other')?.item).toBeUndefined();
       s.flush();
     }
     s.close();
     const again = store({ path });
-    expect(again.item('msg_resp_a', 'ann')).toEqual(item);
+    expect(again.items(['msg_resp_a'], 'ann').get('msg_resp_a')?.item).toEqual(item);
     again.delete('resp_a', 'ann');
-    expect(again.item('msg_resp_a', 'ann')).toBeUndefined();
+    expect(again.items(['msg_resp_a'], 'ann').get('msg_resp_a')?.item).toBeUndefined();
     again.flush();
-    expect(again.item('msg_resp_a', 'ann')).toBeUndefined();
-    expect(again.item('msg_resp_b', 'ann')).toBeDefined();
+    expect(again.items(['msg_resp_a'], 'ann').get('msg_resp_a')?.item).toBeUndefined();
+    expect(again.items(['msg_resp_b'], 'ann').get('msg_resp_b')?.item).toBeDefined();
   });
 });
 
@@ -482,6 +482,7 @@ test('a file from before rows knew their space is brought up to date, and loses 
   const db = new Database(file);
   db.run('DROP INDEX responses_space');
   db.run('ALTER TABLE responses DROP COLUMN space');
+  db.run('ALTER TABLE responses DROP COLUMN keeper');
   db.run('PRAGMA user_version = 1');
   db.close();
   const after = store({ path: file });

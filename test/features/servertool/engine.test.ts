@@ -1,6 +1,7 @@
 /** Transcripts of exchanges with server tools: hops, holding, joining, caps. */
 
 import { describe, expect, test } from 'bun:test';
+import { mayDeclareHosted, memoryLedger } from '../../../src/features/servertool/index.ts';
 import { ToolError } from '../../../src/features/servertool/tool.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { eventsOf, exchange, expectLegal, fakeSearch, fakeTool, target, textOf } from './script.ts';
@@ -219,6 +220,65 @@ describe('tools that fail', () => {
   });
 });
 
+describe('a selective tool', () => {
+  const selective = () =>
+    fakeTool('web_search', {
+      inject: 'selective',
+      aliases: ['google_search'],
+      wanted: (text) => text.includes('search'),
+    });
+  const names = (body: JsonObject | undefined) =>
+    ((body?.tools ?? []) as { function?: { name: string }; name?: string }[]).map(
+      (tool) => tool.function?.name ?? tool.name,
+    );
+
+  test('stays where a hidden call of it stands in the history', async () => {
+    for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
+      const ledger = memoryLedger();
+      const first = { role: 'user', content: 'search for the weather in Rome, please' };
+      const answer = `${'It rains in Rome, and it will go on raining for a long time. '.repeat(3)}`;
+      const given = { client: 'openai-chat', ledger, upstream: target(upstream) } as const;
+      const told = await exchange({
+        ...given,
+        body: { messages: [first] },
+        tools: [selective()],
+        hops: [{ say: [search('c1')] }, { say: [{ text: answer }] }],
+      });
+      expect(names(told.bodies[0])).toEqual(['web_search']);
+      const again = await exchange({
+        ...given,
+        body: {
+          messages: [
+            first,
+            { role: 'assistant', content: answer },
+            { role: 'user', content: 'Thanks, bye.' },
+          ],
+        },
+        tools: [selective()],
+        hops: [{ say: [{ text: 'Bye.' }] }],
+      });
+      expect(JSON.stringify(again.bodies[0])).toContain('web_search');
+      expect(names(again.bodies[0])).toEqual(['web_search']);
+    }
+  });
+
+  test('is not offered where nothing calls for it', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: {
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: 'Hello.' },
+          { role: 'user', content: 'Thanks, bye.' },
+        ],
+      },
+      tools: [selective()],
+      hops: [{ say: [{ text: 'Bye.' }] }],
+    });
+    expect(names(told.bodies[0])).toEqual([]);
+  });
+});
+
 describe('caps', () => {
   test('rounds: the last hop has no server tools, and its calls are not run', async () => {
     let runs = 0;
@@ -275,6 +335,47 @@ describe('caps', () => {
       '"content":{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}',
     );
     expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
+  });
+
+  test('uses: max_tool_calls bounds what a Responses client declared, whatever answers it', async () => {
+    for (const upstream of ['openai-chat', 'openai-responses'] as const) {
+      let runs = 0;
+      const run = async () => {
+        runs++;
+        return { ok: true, payload: {}, text: 'found' };
+      };
+      const told = await exchange({
+        client: 'openai-responses',
+        body: { input: 'hi', tools: [{ type: 'web_search' }], max_tool_calls: 2 },
+        tools: [fakeSearch({ run })],
+        upstream: target(upstream),
+        hops: [
+          { say: [search('c1'), search('c2'), search('c3')] },
+          { say: [search('c4')] },
+          { say: [{ text: 'ok' }] },
+        ],
+      });
+      expect(runs).toBe(2);
+      expect(JSON.stringify(told.bodies[1])).toContain('No more than 2 tool calls');
+    }
+  });
+
+  test("Kimi's own declaration of a search is served like any", async () => {
+    const body = {
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ type: 'builtin_function', function: { name: '$web_search' } }],
+    };
+    expect(mayDeclareHosted(Buffer.from(JSON.stringify(body)))).toBe(true);
+    for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
+      const told = await exchange({
+        client: 'openai-chat',
+        body,
+        tools: [fakeSearch()],
+        upstream: target(upstream),
+        hops: [{ say: [search('c1')] }, { say: [{ text: 'ok' }] }],
+      });
+      expect(JSON.stringify(told.bodies[1])).toContain('Text of A');
+    }
   });
 
   test('the total time: what is left is answered without tools', async () => {

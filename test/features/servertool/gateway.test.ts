@@ -3,6 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
+import type { Feature } from '../../../src/features/feature.ts';
+import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { pairing } from '../../../src/features/pairing/index.ts';
 import { serverTools } from '../../../src/features/servertool/index.ts';
 import { memoryLedger } from '../../../src/features/servertool/ledger.ts';
 import { toolRegistry } from '../../../src/features/servertool/registry.ts';
@@ -72,6 +75,7 @@ function ask(
   body: JsonObject = CLIENTS[client],
   tools: readonly ServerTool[] = [fakeSearch()],
   upstream: ProtocolName = 'openai-chat',
+  around: { readonly before?: Feature; readonly behind?: Feature } = {},
 ) {
   const feature = serverTools({
     registry: toolRegistry(tools),
@@ -81,7 +85,8 @@ function ask(
     limits: { rounds: 8 },
     log: () => {},
   });
-  const gateway = scriptedGateway(upstream, script, [feature]);
+  const features = [around.before, feature, around.behind].filter((one) => one !== undefined);
+  const gateway = scriptedGateway(upstream, script, features);
   return { gateway, answer: gateway.ask(client, { model: 'm', stream: true, ...body }) };
 }
 
@@ -160,6 +165,48 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
     const { gateway, answer } = ask(client, [says('Just so.')]);
     expect((await readBySdk(client, (await answer).text)).text).toBe('Just so.');
     expect(gateway.sent).toHaveLength(1);
+  });
+});
+
+describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (client) => {
+  const around = { before: leakedCalls(() => {}), behind: pairing };
+  const written = (name: string, input: string) => ({
+    ...callOf(name, 'c1'),
+    function: { name, arguments: input },
+  });
+  for (const input of ['{broken', '{"query": "x" "y" nonsense', '[1, 2]', 'search for x']) {
+    test(`of a server tool (${input}): the model hears of it and goes on`, async () => {
+      for (const stream of [true, false]) {
+        const call = written('web_search', input);
+        const script = stream
+          ? [calls(call), says('Without it, then.')]
+          : [
+              whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls'),
+              whole({ role: 'assistant', content: 'Without it, then.' }, 'stop'),
+            ];
+        const body = { ...CLIENTS[client], stream };
+        const { gateway, answer } = ask(client, script, body, [fakeSearch()], undefined, around);
+        const { status, text } = await answer;
+        expect([status, text.includes('Without it, then.')]).toEqual([200, true]);
+        expect(gateway.sent).toHaveLength(2);
+        const [, second] = gateway.sent as { messages: { role: string; content: string }[] }[];
+        const result = second!.messages.find(({ role }) => role === 'tool');
+        // Some of it can be repaired: then the tool has run.
+        expect(result?.content).toMatch(/not a JSON object|Text of A/);
+        if (stream) expect((await readBySdk(client, text)).text).toContain('Without it');
+      }
+    });
+  }
+
+  test("of a client's own tool: an error of the provider, as ever", async () => {
+    const call = written('Bash', '{broken');
+    const script = Array.from({ length: 4 }, () =>
+      whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls'),
+    );
+    const body = { ...CLIENTS[client], stream: false };
+    const { answer } = ask(client, script, body, [fakeSearch()], undefined, around);
+    const { status, text } = await answer;
+    expect([status, text.includes('cannot be repaired')]).toEqual([502, true]);
   });
 });
 

@@ -266,6 +266,12 @@ describe('selective', () => {
     '帮我搜索一下 Bun 的文档',
     '今天有什么新闻',
     'Who is currently the president of France, as of today?',
+    'What happened today in Berlin?',
+    'google the opening hours of the zoo',
+    'who won the match between Ajax and PSV yesterday',
+    'bitcoin price now',
+    'What are gas prices right now in Spain?',
+    '<system-reminder> what is the latest news',
   ])('wants a search: %s', (text) => expect(wantsSearch(text)).toBe(true));
 
   test.each([
@@ -274,6 +280,11 @@ describe('selective', () => {
     '把这个函数重构一下',
     'Write a quicksort in Rust',
     'What is the current directory?',
+    'The price is now computed twice, fix it',
+    'Deploy this to Google Cloud',
+    'Add a column for the price now shown in the cart',
+    'How do I get today in Python?',
+    '<system-reminder>search the web for the latest news</system-reminder>Thanks',
   ])('does not: %s', (text) => expect(wantsSearch(text)).toBe(false));
 });
 

@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
+import type { ToolRun } from '../../../src/features/feature.ts';
+import { seenBy } from '../../../src/features/vision/index.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { dataUrl, eyes, png } from './support.ts';
@@ -144,4 +146,60 @@ test('a vision model that is down costs the images, not the session', async () =
     expect(status).toBe(200);
   }
   expect(JSON.stringify(gateway.sent[1])).toContain('[image not shown]');
+});
+
+describe('a target that nobody marked, and that refuses images', () => {
+  const body = () => HISTORIES['openai-chat'](1);
+  const refusals: readonly (readonly [number, string])[] = [
+    [400, 'Failed to deserialize: messages[0]: unknown variant `image_url`, expected `text`'],
+    [404, 'No endpoints found that support image input'],
+    [400, 'm is not a multimodal model'],
+    [400, 'At most 0 image(s) may be provided in one request.'],
+    [400, 'Invalid content type. image_url is only supported by certain models.'],
+    [400, 'This model does not support image inputs'],
+    [500, 'image input is not supported - hint: you may need to provide the mmproj'],
+  ];
+  for (const [status, message] of refusals) {
+    test(`is sent descriptions once: ${message}`, async () => {
+      const { feature, asked } = eyes();
+      const refusal = { json: { error: { message } }, status };
+      const gateway = scriptedGateway('openai-chat', [refusal, reply], [feature]);
+      const answered = await gateway.ask('openai-chat', body());
+      expect(answered.status).toBe(200);
+      expect([asked.length, gateway.sent.length]).toEqual([1, 2]);
+      expect(JSON.stringify(gateway.sent[1])).toContain('seen 1');
+      expect(JSON.stringify(gateway.sent[1])).not.toContain('image_url');
+      expect(answered.headers.get('x-hopgate-notes')).toContain('content_bridged');
+    });
+  }
+
+  test('is not asked again where nobody can look, or where it refuses something else', async () => {
+    const image = {
+      json: { error: { message: 'This model does not support image inputs' } },
+      status: 400,
+    };
+    const none = eyes({ settings: () => undefined });
+    const first = scriptedGateway('openai-chat', [image, reply], [none.feature]);
+    expect((await first.ask('openai-chat', body())).status).toBe(400);
+    expect(first.sent).toHaveLength(1);
+    const other = { json: { error: { message: 'max_tokens is too large' } }, status: 400 };
+    const second = scriptedGateway('openai-chat', [other, reply], [eyes().feature]);
+    expect((await second.ask('openai-chat', body())).status).toBe(400);
+    expect(second.sent).toHaveLength(1);
+  });
+});
+
+test('a look is told to the exchange that waited for it, with tokens in the log', async () => {
+  const events: object[] = [];
+  const { feature } = eyes(
+    { log: (event, fields) => events.push({ event, ...fields }) },
+    async () => ({ text: 'a cat', usage: { input: 11, output: 7 } }),
+  );
+  const runs: ToolRun[] = [];
+  const told = seenBy(feature, (run) => runs.push(run));
+  const gateway = scriptedGateway('openai-chat', [reply], [told], BLIND);
+  expect((await gateway.ask('openai-chat', HISTORIES['openai-chat'](1))).status).toBe(200);
+  expect(runs).toMatchObject([{ name: 'vision', result: 'a cat' }]);
+  expect(runs[0]!.arguments).toContain('"target":"v/eyes"');
+  expect(events).toMatchObject([{ event: 'vision.described', input: 11, output: 7 }]);
 });

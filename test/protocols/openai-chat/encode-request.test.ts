@@ -69,7 +69,9 @@ describe('tools', () => {
     expect((body.messages as unknown as JsonObject[])[1]!.tool_calls).toEqual([
       wireCall('a', 'apply_patch', '{"input":"*** \\"x\\""}'),
     ]);
-    expect(notes).toBe('deferred_placeholder_dropped,content_bridged=2,hosted_tool_dropped');
+    expect(notes).toBe(
+      'deferred_placeholder_dropped,parameter_dropped,content_bridged=2,hosted_tool_dropped',
+    );
   });
 
   test('a vendor that serves web search is asked in its own form', () => {

@@ -1,6 +1,7 @@
 /** Arguments of an HTTP tool as a request: where each one goes, and nothing that leads elsewhere. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
+import { violation } from '../../../lib/json-schema.ts';
 import { ToolError } from '../tool.ts';
 
 /**
@@ -53,12 +54,14 @@ export function schemaForModel(schema: JsonObject): JsonObject {
 }
 
 /**
- * The request for these arguments.
+ * The request for these arguments, which must be as the schema wants them: it may be all that stands
+ * between a model and what the operator's credentials can do.
  * @throws ToolError invalid_tool_input, in words for the model
  */
-export function buildRequest(spec: HttpRequestSpec, args: JsonObject): HttpToolRequest {
+export function buildRequest(spec: HttpRequestSpec, given: JsonObject): HttpToolRequest {
   const properties = propertiesOf(spec.schema);
-  checkRequired(spec.schema, args);
+  checkRequired(spec.schema, given);
+  const args = checked(spec.schema, given);
   const used = new Set([...spec.url.matchAll(PLACEHOLDER)].map(([, , name]) => name!));
   const url = new URL(fillUrl(spec.url, args));
   if (url.origin !== originOf(spec.url)) throw bad('These arguments lead to another host.');
@@ -86,6 +89,28 @@ function checkRequired(schema: JsonObject, args: JsonObject): void {
     (name) => typeof name === 'string' && args[name] === undefined,
   );
   if (missing.length > 0) throw bad(`Missing arguments: ${missing.join(', ')}.`);
+}
+
+/**
+ * The arguments, all as the schema wants them. Null for one that need not be given says that it is left
+ * out: some models must name every argument.
+ */
+function checked(schema: JsonObject, given: JsonObject): JsonObject {
+  let args = given;
+  for (;;) {
+    const found = violation(args, schema);
+    if (found === undefined) return args;
+    const [name, ...below] = found.path;
+    const required = Array.isArray(schema.required) && schema.required.includes(name as string);
+    const left = typeof name === 'string' && below.length === 0 && args[name] === null;
+    if (left && !required && Object.hasOwn(propertiesOf(schema), name)) {
+      const { [name]: _null, ...others } = args;
+      args = others;
+      continue;
+    }
+    if (name === undefined) throw bad(`The arguments: this ${found.message}.`);
+    throw bad(`The argument "${found.path.join('.').slice(0, 200)}" ${found.message}.`);
+  }
 }
 
 const originOf = (template: string) => new URL(template.replace(PLACEHOLDER, 'x')).origin;

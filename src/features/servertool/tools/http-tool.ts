@@ -135,7 +135,8 @@ function bodyOf(body: JsonObject, headers: Readonly<Record<string, string>>): Pa
 }
 
 async function outcome(response: Response, options: HttpToolOptions): Promise<ToolOutcome> {
-  const type = (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+  const [mime = '', ...parameters] = (response.headers.get('content-type') ?? '').split(';');
+  const type = mime.trim().toLowerCase();
   const { bytes, truncated } = await readUpTo(response.body, options.maxBytes);
   const log = { status: response.status, bytes: bytes.length, truncated };
   if (response.ok && IMAGE.test(type) && !truncated) {
@@ -149,11 +150,12 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
     };
   }
   const readable = TEXT.test(type) || (type === '' && !bytes.subarray(0, 1024).includes(0));
-  const text = readable ? new TextDecoder().decode(bytes) : '';
+  const text = readable ? decoded(bytes, parameters) : '';
   if (!response.ok) {
     const retryable = response.status === 429 || response.status >= 500;
     const said = text.trim() === '' ? '' : `: ${text.trim().slice(0, ERROR_TEXT).toWellFormed()}`;
-    const message = `${options.name} answered with HTTP status ${response.status}${said}`;
+    const later = retryAfter(response.headers.get('retry-after'));
+    const message = `${options.name} answered with HTTP status ${response.status}${later}${said}`;
     const code = response.status === 429 ? 'too_many_requests' : 'unavailable';
     return failedOutcome(options.name, message, { retryable, code, log });
   }
@@ -165,4 +167,27 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
   const mark = truncated ? `\n[cut off after ${options.maxBytes} bytes]` : '';
   const parsed = truncated ? undefined : tryParse(text);
   return { ok: true, payload: parsed ?? text + mark, text: text + mark || '(no content)', log };
+}
+
+/** In the charset that the answer names; UTF-8 where it names none, or one that nobody knows. */
+function decoded(bytes: Uint8Array, parameters: readonly string[]): string {
+  for (const parameter of parameters) {
+    const charset = /^\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(parameter.slice(0, 100))?.[1];
+    if (charset === undefined) continue;
+    try {
+      return new TextDecoder(charset as Bun.Encoding).decode(bytes);
+    } catch {
+      break;
+    }
+  }
+  return new TextDecoder().decode(bytes);
+}
+
+/** ` (try again in 30 seconds)`, for a model that may wait or do something else; '' where nothing is said. */
+function retryAfter(value: string | null): string {
+  if (value === null) return '';
+  const seconds = /^\d{1,9}$/.test(value.trim())
+    ? Number(value)
+    : Math.ceil((Date.parse(value.slice(0, 100)) - Date.now()) / 1000);
+  return Number.isFinite(seconds) ? ` (try again in ${Math.max(0, seconds)} seconds)` : '';
 }

@@ -1,8 +1,9 @@
 /** Opens a session with an MCP server through the official SDK, which is loaded when first needed. */
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { isObject, type JsonObject } from '../../../lib/json.ts';
-import type { McpTool } from './mcp-result.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json.ts';
+import { type McpTool, readTools } from './mcp-result.ts';
+import { GuardedStdio } from './mcp-stdio.ts';
 import { type Revealable, revealed } from './revealable.ts';
 
 /** How a server is reached: by a program or by an address. */
@@ -34,6 +35,8 @@ export interface McpListeners {
   onClose(): void;
   /** The server's tools are others now. */
   onToolsChanged(): void;
+  /** The server's list holds something that is no tool. */
+  onToolSkipped(tool: string, why: string): void;
   /** A line the program wrote on stderr. */
   onNoise(line: string): void;
 }
@@ -47,37 +50,61 @@ export type Dial = (
 
 const MAX_PAGES = 100;
 
-/** The dial that everybody uses. `version` is what servers are told of this program. */
+/** Statuses by which servers of the older transport refuse the first words of the newer one. */
+const OLDER = new Set<unknown>([400, 404, 405]);
+
+/**
+ * The dial that everybody uses. `version` is what servers are told of this program. An address is tried as
+ * streamable HTTP, and where that is refused as the older transport (HTTP with SSE).
+ * @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
+ */
 export const dialer =
   (version: string): Dial =>
-  async (server, listeners, signal) =>
-    openSession(await transportOf(server, listeners), server, listeners, signal, version);
-
-async function transportOf(server: McpServerOptions, listeners: McpListeners): Promise<Transport> {
-  if (server.command === undefined) {
+  async (server, listeners, signal) => {
+    const open = (transport: Transport) =>
+      openSession(transport, server, listeners, signal, version);
+    if (server.command !== undefined) return open(await stdioOf(server, server.command, listeners));
+    const url = new URL(server.url ?? '');
+    const options = { requestInit: { headers: revealed(server.headers) }, fetch: sameOrigin };
     const { StreamableHTTPClientTransport } = await import(
       '@modelcontextprotocol/sdk/client/streamableHttp.js'
     );
-    return new StreamableHTTPClientTransport(new URL(server.url ?? ''), {
-      requestInit: { headers: revealed(server.headers) },
-      fetch: sameOrigin,
-    }) as Transport;
-  }
-  const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
-  const transport = new StdioClientTransport({
-    command: server.command,
-    args: [...server.args],
-    env: revealed(server.env),
-    cwd: server.cwd,
-    // Not inherited: this process's stderr is its own log.
-    stderr: 'pipe',
-  });
-  transport.stderr?.on('data', (chunk: Uint8Array) => {
-    for (const line of new TextDecoder().decode(chunk).split('\n')) {
-      if (line.trim() !== '') listeners.onNoise(line.slice(0, 1000));
+    try {
+      return await open(new StreamableHTTPClientTransport(url, options) as Transport);
+    } catch (thrown) {
+      const status = (thrown as { code?: unknown } | null)?.code;
+      if (!OLDER.has(status) || signal.aborted) throw thrown;
+      try {
+        const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
+        return await open(new SSEClientTransport(url, options) as Transport);
+      } catch {
+        const words = thrown instanceof Error ? thrown.message : '';
+        const said = words.replace(/^.*Error POSTing to endpoint: /, '').trim();
+        const why = said === '' ? `status ${status}` : `status ${status}: ${said.slice(0, 300)}`;
+        throw new Error(`it speaks neither streamable HTTP (${why}) nor the older HTTP with SSE`, {
+          cause: thrown,
+        });
+      }
     }
+  };
+
+async function stdioOf(
+  server: McpServerOptions,
+  command: string,
+  listeners: McpListeners,
+): Promise<Transport> {
+  const [{ getDefaultEnvironment }, { JSONRPCMessageSchema }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/stdio.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  const guardEnv = getDefaultEnvironment();
+  const { args, cwd } = server;
+  return new GuardedStdio({
+    program: { command, args, env: { ...guardEnv, ...revealed(server.env) }, cwd },
+    guardEnv,
+    read: (value) => JSONRPCMessageSchema.parse(value),
+    onNoise: (line) => listeners.onNoise(line),
   });
-  return transport;
 }
 
 /** Redirects are followed within one origin only: headers with keys must not travel. */
@@ -110,7 +137,6 @@ export async function openSession(
   ]);
   const client = new Client({ name: 'hopgate', version });
   const timing = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs };
-  client.onclose = () => listeners.onClose();
   client.setNotificationHandler(types.ToolListChangedNotificationSchema, () =>
     listeners.onToolsChanged(),
   );
@@ -121,28 +147,29 @@ export async function openSession(
     await close().catch(() => {});
     throw thrown;
   }
+  client.onclose = () => listeners.onClose();
   return {
     close,
-    // Plain requests: the SDK's own methods compile a validator for every output schema and refuse
-    // results that are not quite what the server announced.
+    // Plain requests, read here: the SDK's own methods and schemas refuse a whole list for one tool in it
+    // that breaks the rules, and results that are not quite what the server announced.
     async list() {
       if (client.getServerCapabilities()?.tools === undefined) return [];
       const tools: McpTool[] = [];
-      let cursor: string | undefined;
+      let cursor: Json | undefined;
       for (let page = 0; page < MAX_PAGES; page++) {
-        const params = cursor === undefined ? {} : { cursor };
+        const params = cursor === undefined ? {} : { cursor: cursor as string };
         const request = { method: 'tools/list' as const, params };
-        const result = await client.request(request, types.ListToolsResultSchema, timing);
-        tools.push(...(result.tools as unknown as McpTool[]));
+        const result = (await client.request(request, types.ResultSchema, timing)) as JsonObject;
+        for (const tool of readTools(result.tools, listeners.onToolSkipped)) tools.push(tool);
         cursor = result.nextCursor;
-        if (cursor === undefined) break;
+        if (typeof cursor !== 'string') break;
       }
       return tools;
     },
     async call(name, args, callSignal) {
       const request = { method: 'tools/call' as const, params: { name, arguments: args } };
       const options = { ...timing, signal: callSignal };
-      const result = await client.request(request, types.CallToolResultSchema, options);
+      const result = await client.request(request, types.ResultSchema, options);
       return isObject(result) ? (result as JsonObject) : {};
     },
   };

@@ -8,8 +8,8 @@ import type { ToolOutcome } from '../tool.ts';
 /** A tool as its server declares it. */
 export interface McpTool {
   readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
   readonly inputSchema: JsonObject;
 }
 
@@ -38,13 +38,58 @@ export function mcpSchema({ inputSchema }: McpTool): JsonObject {
   return { ...schema, type: 'object', properties: schema.properties ?? {} };
 }
 
+/**
+ * The tools of a `tools/list` result. What breaks the schema of the list is told and left out; the others
+ * are there for use.
+ */
+export function readTools(
+  list: Json | undefined,
+  skipped: (tool: string, why: string) => void,
+): readonly McpTool[] {
+  if (!Array.isArray(list)) return [];
+  return (list as readonly Json[]).flatMap((entry, at): readonly McpTool[] => {
+    const skip = (tool: string, why: string) => {
+      skipped(tool.slice(0, 200), why);
+      return [];
+    };
+    const place = `tool ${at + 1} of the list`;
+    if (!isObject(entry)) return skip(place, 'it is no object');
+    const { name, title, description, inputSchema } = entry;
+    if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
+    if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
+    if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
+    const words = { title: str(title), description: str(description) };
+    return [{ name, ...words, inputSchema }];
+  });
+}
+
 /** Does the name fit one of the globs (`*`, `?`)? */
 export function isAllowed(name: string, globs: readonly string[] | undefined): boolean {
   if (globs === undefined) return true;
-  return globs.some((glob) => {
-    const pattern = glob.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*');
-    return new RegExp(`^${pattern.replaceAll('?', '.')}$`, 's').test(name);
-  });
+  return globs.some((glob) => fits(name, glob));
+}
+
+/** `*` stands for any characters, `?` for one. No time is lost on names that nearly fit. */
+function fits(name: string, glob: string): boolean {
+  let at = 0;
+  let place = 0;
+  let star = -1;
+  let from = 0;
+  while (at < name.length) {
+    const wanted = glob[place];
+    if (wanted === '*') {
+      star = place++;
+      from = at;
+    } else if (wanted === '?' || wanted === name[at]) {
+      place++;
+      at++;
+    } else if (star >= 0) {
+      place = star + 1;
+      at = ++from;
+    } else return false;
+  }
+  while (glob[place] === '*') place++;
+  return place === glob.length;
 }
 
 /**

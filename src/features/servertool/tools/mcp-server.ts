@@ -83,6 +83,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
         if (mine === undefined) return;
         mine.list().then(adopt, (thrown) => log('list.failed', { why: reason(thrown) }));
       },
+      onToolSkipped: (tool: string, why: string) => log('tool_skipped', { tool, why }),
       onNoise: (line: string) => log('stderr', { line }),
     };
     const timeout = AbortSignal.timeout(options.timeoutMs);
@@ -163,8 +164,8 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
           return result;
         } catch (thrown) {
           if (signal.aborted) throw signal.reason;
-          // 404 to a session id: the server was started anew and did nothing with this call.
-          const forgotten = codeOf(thrown) === 404;
+          // The server was started anew and did nothing with this call.
+          const forgotten = isForgotten(thrown);
           if (forgotten || unreachable(thrown)) drop(open);
           if (forgotten && !again) continue;
           throw new ToolError(`The MCP server "${name}" failed: ${reason(thrown)}.`, {
@@ -191,8 +192,24 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
 
 const INVALID_PARAMS = -32602;
 const codeOf = (thrown: unknown) => (thrown as { code?: unknown } | null)?.code;
-const unreachable = (thrown: unknown) =>
-  typeof codeOf(thrown) === 'string' && /^(?:E[A-Z]+|ConnectionRefused)$/.test(`${codeOf(thrown)}`);
+/** Codes of the runtime are words (`ECONNRESET`, `ConnectionRefused`), those of HTTP and JSON-RPC numbers. */
+const unreachable = (thrown: unknown) => typeof codeOf(thrown) === 'string';
+
+/**
+ * Does the server not know the session? The specification says 404; the servers of the official SDKs also
+ * answer 400, or a JSON-RPC error, with words about the session.
+ * @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#session-management
+ */
+function isForgotten(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  if (code === 404 || code === 410) return true;
+  if (code !== 400 && !(typeof code === 'number' && code < 0)) return false;
+  const words = thrown instanceof Error ? thrown.message.slice(0, 2000) : '';
+  return /\bsession\b|\bnot (?:yet )?initialized\b/i.test(words) && LOST.test(words);
+}
+
+const LOST =
+  /\b(?:no valid|invalid|not found|unknown|missing|required|expired|terminated|does not exist|not initialized|not yet initialized)\b/i;
 
 /** In words, on one line, without the SDK's prefix. */
 function reason(thrown: unknown): string {

@@ -31,10 +31,11 @@ export interface McpTools {
   readonly starting: boolean;
   /**
    * Starts the servers that are not running (no server is started before this). Waits for those that
-   * start for the first time, but no longer than its patience; a restart holds nobody up. Never
-   * rejects: a server that fails has no tools yet.
+   * start for the first time, but no longer than its patience; a restart holds nobody up, nor does a
+   * server whose keywords are not in the latest words of the user. Never rejects: a server that fails
+   * has no tools yet.
    */
-  ready(signal: AbortSignal): Promise<void>;
+  ready(signal: AbortSignal, said?: () => string): Promise<void>;
   /** Ends every server. */
   close(): Promise<void>;
 }
@@ -51,6 +52,7 @@ export function mcpTools(options: McpToolsOptions): McpTools {
   };
   const servers = options.servers.map((server) => ({
     ...server,
+    offered: offeredFor(server.keywords),
     running: mcpServer(server, { dial, log: options.log, onTools }),
   }));
 
@@ -72,12 +74,13 @@ export function mcpTools(options: McpToolsOptions): McpTools {
     get starting() {
       return servers.some(({ running }) => !running.met);
     },
-    async ready(signal) {
+    async ready(signal, said) {
       const first: Promise<void>[] = [];
-      for (const { running } of servers) {
+      for (const { running, offered } of servers) {
         if (running.met && !running.startable) continue;
         const start = running.start(signal).catch(() => {});
-        if (!running.met) first.push(start);
+        const awaited = said === undefined || offered.wanted?.(said()) !== false;
+        if (!running.met && awaited) first.push(start);
       }
       if (first.length === 0) return;
       deadline ??= performance.now() + (options.patienceMs ?? PATIENCE);

@@ -8,6 +8,8 @@ export interface FetchedPage {
   readonly title: string;
   readonly text: string;
   readonly truncated: boolean;
+  /** What should be known about it besides. */
+  readonly remark?: string | undefined;
 }
 
 /**

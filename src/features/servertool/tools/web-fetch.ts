@@ -3,8 +3,8 @@
 import { isObject, type JsonObject } from '../../../lib/json.ts';
 import {
   type Exceptions,
+  type Place,
   parseExceptions,
-  placeOf,
   RefusedAddress,
 } from '../../../lib/public-address.ts';
 import { FetchFailed, publicFetch, type Resolve } from '../../../lib/public-fetch.ts';
@@ -55,6 +55,11 @@ const SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
+/** Characters of an address in the text; who declared the tool gets all of it. */
+const MAX_ADDRESS = 1000;
+const cutTo = (text: string, length: number) =>
+  text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
 /** Tokens are about four characters long; the client's limit is in tokens. */
 const CHARACTERS_PER_TOKEN = 4;
 const WANTED = /https?:\/\/\S/i;
@@ -97,8 +102,10 @@ async function run(
   const tail = page.truncated
     ? `\n\n[The page goes on; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
     : '';
-  const title = page.title || page.url;
-  const said = `${title}\nURL: ${page.url}\n\n${page.text}${tail}`;
+  const title = page.title || cutTo(page.url, MAX_ADDRESS);
+  const remark =
+    page.remark === undefined ? '' : `${page.text === '' ? '' : '\n\n'}[${page.remark}]`;
+  const said = `${title}\nURL: ${cutTo(page.url, MAX_ADDRESS)}\n\n${page.text}${remark}${tail}`;
   return {
     ok: true,
     payload: { url: page.url, title: page.title, text: page.text, truncated: page.truncated },
@@ -119,7 +126,6 @@ async function fetchPage(
   const cap = wholeNumber(context.options.max_content_tokens);
   const length = Math.min(options.maxText, (cap ?? Infinity) * CHARACTERS_PER_TOKEN);
   try {
-    checkDomain(url, context.options);
     const fetched = await publicFetch(url, {
       exceptions,
       timeoutMs: options.timeoutMs,
@@ -128,14 +134,15 @@ async function fetchPage(
       signal: context.signal,
       headers: { 'user-agent': 'hopgate web_fetch', accept: 'text/html, text/*;q=0.9, */*;q=0.5' },
       accept: acceptType,
+      check: (place) => checkDomain(place, context.options),
       resolve: options.resolve,
       ca: options.ca,
     });
-    checkDomain(fetched.url, context.options);
-    const { title, text, truncated } = await pageText(fetched, start + length);
+    const { title, text, truncated, remark } = await pageText(fetched, start + length);
     const shown = sliceText(text, start, start + length);
     const more = start + shown.length < text.length || (truncated && shown !== '');
-    return { url: fetched.url, title, text: shown, truncated: more };
+    const said = title.slice(0, options.maxText).toWellFormed();
+    return { url: fetched.url, title: said, text: shown, truncated: more, remark };
   } catch (thrown) {
     throw inWords(thrown);
   }
@@ -152,8 +159,7 @@ function sliceText(text: string, from: number, to: number): string {
  * The client's `allowed_domains` / `blocked_domains`: a host, its subdomains too, perhaps with a path.
  * @throws ToolError url_not_allowed
  */
-function checkDomain(text: string, options: JsonObject): void {
-  const { url, host } = placeOf(text);
+function checkDomain({ url, host }: Place, options: JsonObject): void {
   const hits = (list: unknown) =>
     Array.isArray(list) &&
     list.some((entry) => {

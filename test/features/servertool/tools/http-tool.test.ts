@@ -204,6 +204,53 @@ const call = (path: string, args: JsonObject = {}, more: Partial<HttpToolOptions
   return tool(path, more).run(args, context());
 };
 
+describe('a schema is enforced before anything is sent', () => {
+  const url = 'https://a.test/deploy/{env}';
+  const rules: JsonObject = {
+    env: { type: 'string', enum: ['staging'] },
+    size: { type: 'integer', minimum: 1, maximum: 9 },
+    tag: { type: 'string', pattern: '^[a-z]+$', maxLength: 5 },
+    who: { type: 'object', properties: { id: { const: 7 } }, additionalProperties: false },
+  };
+  const spec = { url, method: 'POST', schema: schema(rules, { additionalProperties: false }) };
+  const refused: readonly (readonly [JsonObject, string])[] = [
+    [{ env: 'production' }, 'The argument "env" must be one of "staging".'],
+    [{ env: 'staging', size: '3' }, 'The argument "size" must be of type integer.'],
+    [{ env: 'staging', size: 10 }, 'The argument "size" must be at most 9.'],
+    [{ env: 'staging', tag: '../x' }, 'The argument "tag" must match the pattern ^[a-z]+$.'],
+    [{ env: 'staging', tag: 'toolong' }, 'The argument "tag" must have at most 5 characters.'],
+    [{ env: 'staging', who: { id: 8 } }, 'The argument "who.id" must be 7.'],
+    [{ env: 'staging', who: { id: 7, x: 1 } }, 'The argument "who.x" is not known.'],
+    [{ env: 'staging', other: 1 }, 'The argument "other" is not known.'],
+  ];
+  for (const [args, words] of refused) {
+    test(JSON.stringify(args), () => {
+      expect(() => buildRequest(spec, args)).toThrow(words);
+      try {
+        buildRequest(spec, args);
+      } catch (thrown) {
+        expect((thrown as ToolError).code).toBe('invalid_tool_input');
+      }
+    });
+  }
+
+  test('what fits is sent, and null for what may be left out is nothing', () => {
+    const { url: sent, body } = buildRequest(spec, { env: 'staging', size: 3, tag: null });
+    expect([sent.href, body]).toEqual(['https://a.test/deploy/staging', { size: 3 }]);
+  });
+
+  test('a pattern that takes a backtracking engine for ever does not', () => {
+    const evil = schema({ q: { type: 'string', pattern: '^(a+)+$' } });
+    const started = performance.now();
+    const args = { q: `${'a'.repeat(20_000)}!` };
+    const of = { url: 'https://a.test/', method: 'GET', schema: evil };
+    expect(() => buildRequest(of, args)).toThrow('must match the pattern');
+    expect(performance.now() - started).toBeLessThan(500);
+    const long = { q: 'a'.repeat(4_000_000) };
+    expect(() => buildRequest(of, long)).toThrow('too long to be checked');
+  });
+});
+
 describe('one call', () => {
   test('sends headers and keys of the operator, which no argument overrules', async () => {
     const { text, payload } = await call(
@@ -258,6 +305,24 @@ describe('one call', () => {
       code: 'too_many_requests',
       payload: { retryable: true },
     });
+  });
+
+  test('answers are read in their charset, and a server that asks for patience is understood', async () => {
+    const gbk = new Uint8Array([0xc4, 0xe3, 0xba, 0xc3]);
+    const put = (headers: Record<string, string>, status = 200) => {
+      answers['/odd'] = () => new Response(gbk, { status, headers });
+    };
+    put({ 'content-type': 'text/plain; charset="GBK"' });
+    expect((await call('/odd')).text).toBe('你好');
+    put({ 'content-type': 'text/plain; charset=nonsense' });
+    expect((await call('/odd')).ok).toBe(true);
+    put({ 'content-type': 'text/plain; charset=gbk', 'retry-after': '30' }, 429);
+    expect((await call('/odd')).text).toContain('status 429 (try again in 30 seconds): 你好');
+    const date = new Date(Date.now() + 90_000).toUTCString();
+    put({ 'content-type': 'text/plain', 'retry-after': date }, 503);
+    expect((await call('/odd')).text).toMatch(/try again in (?:89|90) seconds/);
+    put({ 'content-type': 'text/plain', 'retry-after': 'soon' }, 503);
+    expect((await call('/odd')).text).not.toContain('try again');
   });
 
   test('a slow server runs into the time limit, a client that leaves ends it', async () => {

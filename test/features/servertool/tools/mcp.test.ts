@@ -192,6 +192,20 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
+  test('whose keywords nobody said is started, and not waited for', async () => {
+    const { dial } = fake();
+    const slow: Dial = async (...all) => {
+      await Bun.sleep(400);
+      return dial(...all);
+    };
+    const { tools } = start({ keywords: ['invoice'] }, slow);
+    const started = performance.now();
+    await tools.ready(signal(), () => 'Hello');
+    expect(performance.now() - started).toBeLessThan(200);
+    await tools.ready(signal(), () => 'my invoice');
+    expect(tools.tools).toHaveLength(4);
+  });
+
   test('that says its tools changed is asked for them', async () => {
     const { dial, lives, state } = fake();
     const { tools } = start({}, dial);
@@ -343,12 +357,146 @@ describe('the public server-everything', () => {
   }, 40_000);
 });
 
-/** The process id of this process's child that runs the script. */
+/** A streamable HTTP server whose sessions can be lost; `lost` is how it answers to one it does not know. */
+function forgetful(lost: () => Response, list: readonly unknown[] = [GOOD]) {
+  const state = { session: 'first', calls: 0, opened: 0, result: { content: [] } as object };
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      if (request.method !== 'POST') return new Response(null, { status: 405 });
+      const { id, method } = (await request.json()) as { id?: number; method: string };
+      const headers = { 'mcp-session-id': state.session };
+      const answer = (result: object) => Response.json({ jsonrpc: '2.0', id, result }, { headers });
+      if (method === 'initialize') {
+        state.opened++;
+        const serverInfo = { name: 'forgetful', version: '1' };
+        return answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo });
+      }
+      if (request.headers.get('mcp-session-id') !== state.session) return lost();
+      if (id === undefined) return new Response(null, { status: 202 });
+      if (method === 'tools/list') return answer({ tools: list });
+      state.calls++;
+      return answer(state.result);
+    },
+  });
+  return { state, url: `http://127.0.0.1:${server.port}/mcp`, stop: () => server.stop(true) };
+}
+
+const GOOD = { name: 'good', inputSchema: { type: 'object' } };
+const rpcError = (status: number, code: number, message: string) => () =>
+  Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
+
+describe('a server behind an address', () => {
+  const words: readonly (readonly [string, () => Response])[] = [
+    ['404', () => new Response('gone', { status: 404 })],
+    ['400 of the SDK', rpcError(400, -32_000, 'Bad Request: No valid session ID provided')],
+    ['400 of others', rpcError(400, -32_000, 'Bad Request: Server not initialized')],
+    ['400 in plain words', () => new Response('unknown session', { status: 400 })],
+  ];
+  for (const [name, lost] of words) {
+    test(`that forgot the session (${name}) is met anew, and the call made once`, async () => {
+      const { state, url, stop } = forgetful(lost);
+      const { tools } = start({ command: undefined, url });
+      await tools.ready(signal());
+      state.session = 'second';
+      state.result = { content: [{ type: 'text', text: 'done' }] };
+      const tool = named(tools.tools, 'mcp__fake__good');
+      expect(await tool.run({}, context())).toMatchObject({ ok: true, text: 'done' });
+      expect([state.calls, state.opened]).toEqual([1, 2]);
+      await stop();
+    });
+  }
+
+  test('that refuses a call for reasons of its own keeps its session', async () => {
+    const { state, url, stop } = forgetful(rpcError(400, -32_602, 'Bad Request: no such colour'));
+    const { tools } = start({ command: undefined, url });
+    await tools.ready(signal());
+    state.session = 'second';
+    const tool = named(tools.tools, 'mcp__fake__good');
+    await expect(tool.run({}, context())).rejects.toThrow('no such colour');
+    expect(state.opened).toBe(1);
+    await stop();
+  });
+
+  test('that never knows a session is asked twice, and no more', async () => {
+    const { state, url, stop } = forgetful(rpcError(400, -32_000, 'No valid session ID provided'));
+    const { tools } = start({ command: undefined, url });
+    await tools.ready(signal());
+    Object.defineProperty(state, 'session', { get: () => Math.random().toString() });
+    const tool = named(tools.tools, 'mcp__fake__good');
+    await expect(tool.run({}, context())).rejects.toThrow(/session/);
+    expect(state.opened).toBeLessThan(4);
+    await stop();
+  });
+
+  test('offers its good tools where others break the rules, and the log tells of those', async () => {
+    const bad = [
+      { inputSchema: { type: 'object' } },
+      { name: '', inputSchema: { type: 'object' } },
+      { name: 'no_schema' },
+      { name: 'no_type', inputSchema: { properties: {} } },
+      { name: 'text', inputSchema: { type: 'string' } },
+      'text',
+      null,
+      7,
+    ];
+    const odd = { name: 'odd', description: 7, title: null, inputSchema: { type: 'object' }, x: 1 };
+    const { state, url, stop } = forgetful(() => new Response(), [...bad, GOOD, odd]);
+    const { tools, events } = start({ command: undefined, url });
+    await tools.ready(signal());
+    expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__good', 'mcp__fake__odd']);
+    expect(tools.tools[1]!.description).toBe('odd');
+    expect(events.filter((line) => line.startsWith('mcp.tool_skipped'))).toHaveLength(bad.length);
+    expect(events).toContain('mcp.tool_skipped: it has no inputSchema');
+    state.result = { content: [{ type: 'novelty', x: 1 }, { type: 'text', text: 'and words' }, 5] };
+    const said = await named(tools.tools, 'mcp__fake__good').run({}, context());
+    expect(said.text).toBe('{"type":"novelty","x":1}\n\nand words');
+    await stop();
+  });
+
+  test('that speaks neither transport is told so in words', async () => {
+    const server = Bun.serve({ port: 0, fetch: () => new Response('', { status: 404 }) });
+    const { tools, events } = start({ command: undefined, url: `http://127.0.0.1:${server.port}` });
+    await tools.ready(signal());
+    expect(events[0]).toContain('neither streamable HTTP (status 404) nor the older HTTP with SSE');
+    await server.stop(true);
+  });
+
+  test('of the older transport (HTTP with SSE) is spoken to in its own', async () => {
+    const probe = Bun.serve({ port: 0, fetch: () => new Response() });
+    const port = probe.port!;
+    await probe.stop(true);
+    const child = Bun.spawn([Bun.which('node') ?? process.execPath, everything, 'sse'], {
+      env: { PATH: Bun.env.PATH, PORT: `${port}` },
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
+    try {
+      for (let i = 0; i < 100; i++) {
+        const up = await fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => false);
+        if (up) break;
+        await Bun.sleep(50);
+      }
+      const { tools } = start({ command: undefined, url: `http://127.0.0.1:${port}/sse` });
+      await tools.ready(signal());
+      const echo = named(tools.tools, 'mcp__fake__echo');
+      const { text } = await echo.run({ message: 'old' }, context());
+      expect(text).toBe('Echo: old');
+      await tools.close();
+    } finally {
+      child.kill('SIGKILL');
+    }
+  }, 20_000);
+});
+
+/** The process id of the process under this one (behind its guard) that runs the script. */
 function childRunning(script: string): number {
   const list = Bun.spawnSync(['ps', '-eo', 'pid=,ppid=,args=']).stdout.toString();
-  for (const line of list.split('\n')) {
-    const [, pid, parent, args] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-    if (Number(parent) === process.pid && args?.includes(script)) return Number(pid);
+  const lines = list.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);
+  const parents = new Map(lines.map(([, pid, parent]) => [pid, Number(parent)]));
+  for (const [, pid, parent, args] of lines) {
+    const mine = parents.get(parent!) === process.pid;
+    if (mine && args?.includes(script)) return Number(pid);
   }
   throw new Error(`${script} is not running`);
 }

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { type ToolContext, ToolError } from '../../../../src/features/servertool/tool.ts';
 import {
   type WebFetchOptions,
@@ -262,6 +262,106 @@ describe('pages', () => {
       ]);
     }
   }, 60_000);
+});
+
+describe('what is odd about a page', () => {
+  const put = (body: string | Uint8Array, headers: Record<string, string>) => {
+    pages['/odd'] = () =>
+      new Response(typeof body === 'string' ? body : new Blob([Buffer.from(body)]), { headers });
+  };
+  const HTML_TYPE = { 'content-type': 'text/html' };
+
+  test('a title is short, whatever the page says', async () => {
+    put(`<title>${'<'.repeat(2_000_000)}`, HTML_TYPE);
+    const outcome = await get('/odd', { maxText: 40_000 });
+    expect(textOf(outcome).length).toBeLessThan(2000);
+    expect(JSON.stringify(outcome.shown).length).toBeLessThan(3000);
+    expect(JSON.stringify(outcome.sources).length).toBeLessThan(3000);
+  });
+
+  test('a long address is cut in the text', async () => {
+    const path = `/${'p'.repeat(7000)}`;
+    pages[path] = () => html('<p>x</p>');
+    expect(textOf(await get(path)).length).toBeLessThan(2500);
+  });
+
+  test('a page that scripts fill says so', async () => {
+    put('<body><div id="root"></div><script src="app.js"></script></body>', HTML_TYPE);
+    expect(textOf(await get('/odd'))).toContain('filled by scripts');
+    put('<body><div></div></body>', HTML_TYPE);
+    expect(textOf(await get('/odd'))).toContain('holds no text');
+    put(`<script></script><p>${'Words. '.repeat(60)}</p>`, HTML_TYPE);
+    expect(textOf(await get('/odd'))).not.toContain('scripts');
+  });
+
+  test('a PDF is called one, whatever its type says', async () => {
+    for (const type of ['application/pdf', 'text/plain', 'application/octet-stream']) {
+      put('%PDF-1.7\n%\xe2\xe3', { 'content-type': type });
+      const error = await refused(get('/odd'));
+      expect([error.code, error.message]).toEqual([
+        'unsupported_content_type',
+        expect.stringContaining('PDF'),
+      ]);
+    }
+  });
+
+  test('bytes of no type are read where they are text', async () => {
+    const type = { 'content-type': 'application/octet-stream' };
+    put('# Plain, größer', type);
+    expect(await get('/odd')).toMatchObject({ payload: { text: '# Plain, größer' } });
+    put('<!doctype html><p>page</p>', type);
+    expect(await get('/odd')).toMatchObject({ payload: { text: 'page' } });
+    put(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe]), type);
+    expect((await refused(get('/odd'))).code).toBe('unsupported_content_type');
+  });
+
+  test('UTF-16 is known by its first bytes', async () => {
+    const text = '\ufeff<p>größer 你好</p>';
+    const little = Buffer.from(text, 'utf16le');
+    put(little, HTML_TYPE);
+    expect(await get('/odd')).toMatchObject({ payload: { text: 'größer 你好' } });
+    put(Buffer.from(little).swap16(), HTML_TYPE);
+    expect(await get('/odd')).toMatchObject({ payload: { text: 'größer 你好' } });
+  });
+
+  test('deflate with or without its frame, and brotli, are undone; anything else is told', async () => {
+    const packed: readonly (readonly [string, Uint8Array])[] = [
+      ['deflate', deflateSync('<p>packed</p>')],
+      ['deflate', deflateRawSync('<p>packed</p>')],
+      ['br', brotliCompressSync('<p>packed</p>')],
+    ];
+    for (const [encoding, body] of packed) {
+      put(body, { ...HTML_TYPE, 'content-encoding': encoding });
+      expect(await get('/odd')).toMatchObject({ payload: { text: 'packed' } });
+    }
+    put('x', { ...HTML_TYPE, 'content-encoding': 'deflate' });
+    expect((await refused(get('/odd'))).message).toContain('not encoded as deflate');
+    put('x', { ...HTML_TYPE, 'content-encoding': 'compress' });
+    expect((await refused(get('/odd'))).message).toContain('compress, which cannot be undone');
+  });
+
+  test('a redirect to what the client blocks is not even requested', async () => {
+    const blocked = { options: { blocked_domains: ['other.test'] } };
+    hits = [];
+    const options = { allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'] };
+    const error = await refused(get('/to-other', options, blocked));
+    expect(error.code).toBe('url_not_allowed');
+    expect(hits).toHaveLength(1);
+  });
+
+  test('the parts of a page keep their form', async () => {
+    put(
+      '<h2>A <a href="#x">b</a></h2><ul><li>one<ul><li>two</ul><li>three</ul><ol start=3><li>four' +
+        '<pre class="language-js"><code>a();\n  b();</code></pre></ol><blockquote><p>q</p><p>r</p>' +
+        '</blockquote><a href="/c"><div><h3>Card</h3><p>text</p></div></a>x<br>y <em> z </em>!',
+      HTML_TYPE,
+    );
+    const { text } = (await get('/odd')).payload as { text: string };
+    expect(text).toBe(
+      `## A [b](${here}/odd#x)\n\n- one\n  - two\n- three\n\n3. four\n\n   \`\`\`js\n   a();\n     b();\n   \`\`\`\n\n` +
+        `> q\n>\n> r\n\n### [Card](${here}/c)\n\n[text](${here}/c)\n\nx  \ny *z* !`,
+    );
+  });
 });
 
 describe('never inside', () => {

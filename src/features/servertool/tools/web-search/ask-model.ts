@@ -73,7 +73,7 @@ function pageOf(value: Json | undefined) {
 }
 
 /** Links in the text of a model that cites in Markdown. */
-const LINK = /\[([^\]]{1,200})\]\((https?:\/\/[^\s)]+)\)/g;
+const LINK = /\[([^\]]{1,200})\]\((https?:\/\/[^\s)[]{1,2000})\)/g;
 
 /** Its citations as hits, one per page; where it gave none, the links of its text. */
 export function modelFindings({ text, citations }: ModelAnswer): Found {

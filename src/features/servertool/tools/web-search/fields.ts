@@ -23,9 +23,20 @@ export const texts = (value: Json | undefined): readonly string[] =>
 
 /** Markup out, entities read, white space as single blanks. */
 export function plain(markup: string): string {
-  return readEntities(markup.replace(/<[^>]{0,4096}>/g, ''))
-    .replace(/\s+/g, ' ')
-    .trim();
+  return readEntities(withoutTags(markup)).replace(/\s+/g, ' ').trim();
+}
+
+/** An angle bracket without its partner is text. */
+function withoutTags(markup: string): string {
+  const kept: string[] = [];
+  let from = 0;
+  for (let at = markup.indexOf('<'); at >= 0; at = markup.indexOf('<', from)) {
+    const end = markup.indexOf('>', at);
+    if (end < 0) break;
+    kept.push(markup.slice(from, at));
+    from = end + 1;
+  }
+  return from === 0 ? markup : kept.join('') + markup.slice(from);
 }
 
 /** A hit, or none where no page is named. */

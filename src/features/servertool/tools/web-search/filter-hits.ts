@@ -1,5 +1,6 @@
 /** What of an engine's findings is handed on: allowed hosts, each page once, not too many. */
 
+import { withoutTrailing } from '../../../../lib/trim-end.ts';
 import type { Hit, SearchQuery } from './engine.ts';
 
 /** Host (and perhaps path) rules as clients write them: `example.com`, `https://docs.example.com/api`. */
@@ -12,7 +13,7 @@ export function readDomain(rule: string): { readonly host: string; readonly path
   const slash = bare.indexOf('/');
   return slash < 0
     ? { host: bare, path: '' }
-    : { host: bare.slice(0, slash), path: bare.slice(slash).replace(/\/+$/, '') };
+    : { host: bare.slice(0, slash), path: withoutTrailing(bare.slice(slash), '/') };
 }
 
 /** Does the page lie under the domain (a subdomain counts) and its path? */
@@ -34,7 +35,7 @@ export function filterHits(hits: readonly Hit[], query: SearchQuery): readonly H
         return false;
       }
       if (blockedDomains.some((rule) => liesUnder(url, rule))) return false;
-      const same = url.replace(/#.*$/, '').replace(/\/$/, '');
+      const same = url.split('#', 1)[0]!.replace(/\/$/, '');
       if (seen.has(same)) return false;
       seen.add(same);
       return true;

@@ -1,6 +1,7 @@
 /** One engine made ready to search: HTTP, a model, or pages at hand. */
 
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json.ts';
+import { withoutTrailing } from '../../../../lib/trim-end.ts';
 import { ToolError } from '../../tool.ts';
 import { type AskModel, modelFindings, searchPrompt } from './ask-model.ts';
 import { type DocsIndex, searchDocs } from './docs-index.ts';
@@ -55,7 +56,8 @@ export function makeEngine(config: EngineConfig, needs: EngineNeeds): Engine {
   const engine = HTTP_ENGINES.find((one) => one.type === type);
   if (engine === undefined)
     throw new Error(`Search engine '${name}' is of unknown type '${type}'.`);
-  const baseUrl = (config.baseUrl ?? engine.baseUrl)?.replace(/\/+$/, '');
+  const address = config.baseUrl ?? engine.baseUrl;
+  const baseUrl = address && withoutTrailing(address, '/');
   if (baseUrl === undefined) throw new Error(`Search engine '${name}' needs a base_url.`);
   if (engine.needsKey && config.keys.length === 0) {
     throw new Error(`Search engine '${name}' needs a key.`);

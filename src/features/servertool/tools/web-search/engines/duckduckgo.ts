@@ -1,16 +1,12 @@
 /** DuckDuckGo's page without scripts: no key, no promise; throttling answers 202. */
 
+import { Tokens } from '../../web-fetch-tokens.ts';
 import { get, type HttpEngine, withSites } from '../engine.ts';
 import { hit, plain } from '../fields.ts';
 
 const TIME = { day: 'd', week: 'w', month: 'm', year: 'y' } as const;
 const AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
-
-const RESULT = /<div[^>]*class="[^"]*\bresult\b(?![-_])[^"]*"/g;
-const LINK = /<a[^>]*class="[^"]*result__a[^"]*"[^>]*href="([^"]+)"[^>]*>([\s\S]*?)<\/a>/;
-const LINK_TURNED = /<a[^>]*href="([^"]+)"[^>]*class="[^"]*result__a[^"]*"[^>]*>([\s\S]*?)<\/a>/;
-const SNIPPET = /class="[^"]*result__snippet[^"]*"[^>]*>([\s\S]*?)<\/(?:a|div|td)>/;
 
 export const duckduckgo: HttpEngine = {
   type: 'duckduckgo',
@@ -25,20 +21,51 @@ export const duckduckgo: HttpEngine = {
       { q: withSites(query), df: query.recency && TIME[query.recency] },
       options,
     ),
-  read: (body, { count }) => {
-    const page = typeof body === 'string' ? body : '';
-    const starts = [...page.matchAll(RESULT)].map(({ index }) => index);
-    const hits = starts.flatMap((start, at) => {
-      const block = page.slice(start, starts[at + 1]);
-      if (/^<div[^>]*result--ad/.test(block)) return [];
-      const link = LINK.exec(block) ?? LINK_TURNED.exec(block);
-      if (link === null) return [];
-      const snippet = SNIPPET.exec(block)?.[1] ?? '';
-      return hit(address(plain(link[1] ?? '')), plain(link[2] ?? ''), plain(snippet));
-    });
-    return { hits: hits.slice(0, count) };
-  },
+  read: (body, { count }) => ({
+    hits: (typeof body === 'string' ? resultsOf(body) : [])
+      .flatMap(({ link, title, snippet }) =>
+        hit(address(plain(link)), plain(title.join('')), plain(snippet.join(''))),
+      )
+      .slice(0, count),
+  }),
 };
+
+interface Result {
+  link: string;
+  readonly title: string[];
+  readonly snippet: string[];
+}
+
+/** The results of a page, advertisements left out: each a division with a link and a snippet. */
+function resultsOf(page: string): readonly Result[] {
+  const results: Result[] = [];
+  const tokens = new Tokens(page);
+  let result: Result | undefined;
+  /** What the text belongs to, and which end tag ends it. */
+  let into: string[] | undefined;
+  let until = '';
+  for (let token = tokens.next(); token !== undefined; token = tokens.next()) {
+    if (token.type === 'text') into?.push(token.text);
+    else if (token.type === 'close' && token.name === until) into = undefined;
+    else if (token.type === 'open') {
+      const { name, attributes } = token;
+      const classes = (attributes.get('class') ?? '').split(/\s+/, 50);
+      if (name === 'div' && classes.includes('result')) {
+        into = undefined;
+        result = classes.some((one) => one.startsWith('result--ad'))
+          ? undefined
+          : { link: '', title: [], snippet: [] };
+        if (result !== undefined) results.push(result);
+      } else if (name === 'a' && result?.link === '' && classes.includes('result__a')) {
+        result.link = attributes.get('href') ?? '';
+        [into, until] = [result.title, 'a'];
+      } else if (result?.snippet.length === 0 && classes.includes('result__snippet')) {
+        [into, until] = [result.snippet, name];
+      }
+    }
+  }
+  return results;
+}
 
 /** `//duckduckgo.com/l/?uddg=<address>` → the address. */
 function address(href: string): string {

@@ -1,0 +1,59 @@
+/** The language in which a model is told of its conversation tools, where nobody says which. */
+
+import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import type { Locale } from './texts.ts';
+
+/** Characters that are looked at; a beginning tells as much as the whole. */
+const LOOKED_AT = 4000;
+/** Letters from which on instructions tell the language. */
+const ENOUGH = 20;
+const LETTERS = /\p{L}/gu;
+const HAN = /\p{Script=Han}/gu;
+const KANA = /[\p{Script=Hiragana}\p{Script=Katakana}]/gu;
+
+const count = (text: string, which: RegExp) => text.match(which)?.length ?? 0;
+
+/**
+ * Chinese where a fifth of the letters are Chinese characters: one of them says about as much as four
+ * letters. Japanese has them, too, beside letters of its own.
+ */
+function languageOf(text: string): Locale {
+  const han = count(text, HAN);
+  return han > 0 && han * 5 >= count(text, LETTERS) && count(text, KANA) * 5 < han ? 'zh' : 'en';
+}
+
+const textOf = (blocks: readonly Block[]): string => {
+  let text = '';
+  for (const block of blocks) {
+    if (block.type === 'text') text += `${block.text.slice(0, LOOKED_AT)}\n`;
+    if (text.length >= LOOKED_AT) break;
+  }
+  return text.slice(0, LOOKED_AT);
+};
+
+const firstOf = (turns: readonly Turn[], role: (turn: Turn) => boolean): string => {
+  for (const turn of turns) {
+    if (!role(turn)) continue;
+    const text = textOf(turn.blocks);
+    if (text.trim() !== '') return text;
+  }
+  return '';
+};
+
+/**
+ * Of the instructions, else of the first words that were said to the model: what stays the same over
+ * the turns of a conversation, so that a vendor's prompt cache stays of use.
+ */
+export function conversationLanguage({
+  system,
+  turns,
+}: Pick<Conversation, 'system' | 'turns'>): Locale {
+  const own = textOf(system);
+  const told =
+    own.trim() !== ''
+      ? own
+      : firstOf(turns, ({ role }) => role === 'system' || role === 'developer');
+  return languageOf(
+    count(told, LETTERS) >= ENOUGH ? told : firstOf(turns, ({ role }) => role === 'user') || told,
+  );
+}

@@ -1,0 +1,197 @@
+/** Shapes of a history that a model's own chat template refuses: late instructions, neighbours of one role, parallel calls. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
+import type { Fit, Rule } from './fit.ts';
+
+const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
+const isCall = (block: Block): block is ToolCallBlock =>
+  block.type === 'tool-call' && block.by !== 'provider';
+const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
+
+/** Chat only: the other protocols have no template of the model's own before them. */
+export const fitShapes: Rule = (conversation, fit) => {
+  const { profile, protocol } = fit;
+  if (protocol !== 'openai-chat') return conversation;
+  let { turns } = conversation;
+  if (profile.systemTurns === false) turns = instructionsFirst(turns, fit);
+  if (profile.parallelCalls === false) turns = oneCallATurn(turns, fit);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** The last of the rules about turns: those before it make neighbours and part some, and say who is first and last. */
+export const fitNeighbours: Rule = (conversation, fit) => {
+  const { profile, protocol } = fit;
+  let { turns } = conversation;
+  if (protocol === 'anthropic-messages') turns = ended(turns, fit);
+  if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
+    turns = joined(turns, fit);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** "System message must be at the beginning": one stands there, later ones are the user's words. */
+function instructionsFirst(turns: readonly Turn[], { notes, own }: Fit): readonly Turn[] {
+  const found = turns.findIndex((turn) => !isInstruction(turn));
+  const lead = found < 0 ? turns.length : found;
+  const late = mapSame(turns, (turn, at): Turn => {
+    if (at < lead || !isInstruction(turn)) return turn;
+    notes.add('content_bridged', `/messages/${at}`, `${turn.role} turn as user text`);
+    return { role: 'user', blocks: turn.blocks };
+  });
+  // Those of another protocol become one message anyway.
+  if (!own || lead < 2) return late;
+  notes.add('message_shape_repaired', '/messages', `${lead} leading system messages as one`);
+  return [one(late.slice(0, lead)), ...late.slice(lead)];
+}
+
+/** "This model only supports single tool-calls at once": each call is followed by its own result. */
+function oneCallATurn(turns: readonly Turn[], { notes, own }: Fit): readonly Turn[] {
+  const out: Turn[] = [];
+  let changed = false;
+  for (let at = 0; at < turns.length; ) {
+    const end = answerEnd(turns, at, own);
+    const round = turns.slice(at, end);
+    const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
+    let behind = end;
+    while (behind < turns.length && turns[behind]!.role !== 'assistant') behind++;
+    if (calls.length < 2) {
+      for (let i = at; i < behind; i++) out.push(turns[i]!);
+    } else {
+      changed = true;
+      notes.add('message_shape_repaired', `/messages/${at}`, `${calls.length} calls one by one`);
+      for (const turn of parted(round, turns.slice(end, behind))) out.push(turn);
+    }
+    at = Math.max(behind, at + 1);
+  }
+  return changed ? out : turns;
+}
+
+/** Behind one answer of the model: codecs write neighbouring assistant turns of another protocol as one message. */
+function answerEnd(turns: readonly Turn[], at: number, own: boolean): number {
+  if (turns[at]!.role !== 'assistant') return at;
+  let end = at + 1;
+  while (!own && turns[end]?.role === 'assistant') end++;
+  return end;
+}
+
+/** One round of calls as several: what was said goes with the first call, what else came in follows the last. */
+function parted(round: readonly Turn[], input: readonly Turn[]): readonly Turn[] {
+  const results = new Map<string, Turn>();
+  const rest: Turn[] = [];
+  for (const turn of input) {
+    const others: Block[] = [];
+    for (const block of turn.blocks) {
+      if (block.type !== 'tool-result' || !isResult(block) || results.has(block.callId)) {
+        others.push(block);
+      } else {
+        const alone = turn.blocks.length === 1;
+        results.set(block.callId, alone ? turn : { role: 'user', blocks: [block] });
+      }
+    }
+    if (others.length === turn.blocks.length) rest.push(turn);
+    else if (others.length > 0) rest.push({ role: 'user', blocks: others });
+  }
+  const said = round.map((turn): Turn => {
+    const blocks = turn.blocks.filter((block) => !isCall(block));
+    return blocks.length === turn.blocks.length ? turn : edited(turn, { blocks });
+  });
+  const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
+  const out: Turn[] = [];
+  calls.forEach((call, i) => {
+    if (i > 0) out.push({ role: 'assistant', blocks: [call] });
+    else {
+      const host = said.pop()!;
+      for (const turn of said) if (turn.blocks.length > 0) out.push(turn);
+      out.push(edited(host, { blocks: [...host.blocks, call] }));
+    }
+    const result = results.get(call.id);
+    if (result !== undefined) {
+      out.push(result);
+      results.delete(call.id);
+    }
+  });
+  for (const result of results.values()) out.push(result);
+  return [...out, ...rest];
+}
+
+const says = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
+
+/** Who may begin and end a conversation. */
+function ended(turns: readonly Turn[], { profile, notes }: Fit): readonly Turn[] {
+  let out = turns;
+  const last = turns.at(-1);
+  const prefill = last?.role === 'assistant' && !isUnderWay(last);
+  if (profile.assistantLast === false && prefill) {
+    notes.add('user_turn_added', '/messages', 'the model takes no words put into its mouth');
+    // One that says nothing may only be the last.
+    out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), says('Continue.')];
+  }
+  const first = turns[0]?.role;
+  if (profile.userFirst === true && first !== undefined && first !== 'user') {
+    notes.add('user_turn_inserted', '/messages/0', 'the first message must be a user message');
+    out = [says('.'), ...out];
+  }
+  return out;
+}
+
+/** A call of the vendor's own tools has no answer yet: the vendor goes on with this turn itself. */
+function isUnderWay({ blocks }: Turn): boolean {
+  const open = new Set<string>();
+  for (const block of blocks) {
+    if (block.type === 'tool-call' && block.by === 'provider') open.add(block.id);
+    else if (block.type === 'tool-result') open.delete(block.callId);
+  }
+  return open.size > 0;
+}
+
+/** "Conversation roles must alternate": neighbours of one role are one message. */
+function joined(turns: readonly Turn[], { notes, own, protocol }: Fit): readonly Turn[] {
+  const out: Turn[] = [];
+  let changed = false;
+  // Messages has results among the user's blocks, and its codec puts them in front.
+  const join =
+    protocol === 'openai-chat'
+      ? joins
+      : (a: Turn, b: Turn) => own && a.role === b.role && !isInstruction(a);
+  for (let at = 0; at < turns.length; ) {
+    let end = at + 1;
+    while (end < turns.length && join(turns[end - 1]!, turns[end]!, own)) end++;
+    if (end === at + 1) out.push(turns[at]!);
+    else {
+      changed = true;
+      const { role } = turns[at]!;
+      notes.add('message_shape_repaired', `/messages/${at}`, `${end - at} ${role} messages as one`);
+      out.push(one(turns.slice(at, end)));
+    }
+    at = end;
+  }
+  return changed ? out : turns;
+}
+
+function joins(a: Turn, b: Turn, own: boolean): boolean {
+  if (a.role !== b.role) return false;
+  if (a.role === 'user') return !a.blocks.some(isResult) && !b.blocks.some(isResult);
+  // The codec joins the assistant's turns of another protocol itself.
+  return a.role === 'assistant' && own && !a.blocks.some(isCall);
+}
+
+/** Turns of one role as one, with a blank line between their texts. */
+function one(turns: readonly Turn[]): Turn {
+  const blocks: Block[] = [];
+  let said = false;
+  for (const turn of turns) {
+    let apart = said;
+    for (const block of turn.blocks) {
+      const last = blocks.at(-1);
+      if (!apart || block.type !== 'text' || block.text === '') blocks.push(block);
+      else if (last?.type === 'text') {
+        blocks[blocks.length - 1] = edited(last, { text: `${last.text}\n\n${block.text}` });
+      } else blocks.push(edited(block, { text: `\n\n${block.text}` }));
+      if (block.type === 'text') {
+        apart = false;
+        said = true;
+      }
+    }
+  }
+  return edited(turns[0]!, { blocks });
+}

@@ -1,0 +1,102 @@
+/** How long a client's connection may do nothing, and how much of unfinished bodies is held. */
+
+import { GatewayError } from '../conversation/errors.ts';
+
+/** What is needed of the server that runs. */
+export interface Patience {
+  /** Closes the connection of this request after so many seconds of silence; 0 = never. */
+  timeout(request: Request, seconds: number): void;
+  /** Null once the connection is closed. */
+  requestIP(request: Request): unknown;
+}
+
+export interface ConnectionLimits {
+  /** Milliseconds; 0 = no limit. */
+  readonly idleMs: number;
+  /** Milliseconds in which a body must go on; 0 = no limit. */
+  readonly bodyIdleMs: number;
+  /** Bytes of unfinished bodies, of all clients together; 0 = no limit. */
+  readonly unfinishedBytes: number;
+}
+
+/** What must have come of a body by the time that silence is forgiven once more. */
+export const PROGRESS_BYTES = 64 * 1024;
+
+const RETRY_AFTER_S = 2;
+
+// The runtime looks at its timers every four seconds: of one that is to run for three, none may be left.
+const GRAIN_S = 4;
+
+/** Seconds for a timer of the runtime that runs no shorter than this, and up to four seconds longer; 0 = never. */
+export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms / 1000) + GRAIN_S);
+
+/**
+ * The runtime closes a connection by a timer that is set by request and is not moved by what comes in; so it is
+ * set anew at each step: while the body is read, off while the answer is made (a model may think for minutes),
+ * and on again when the exchange is over.
+ */
+export class Connections {
+  #limits: ConnectionLimits;
+  #server: Patience | undefined;
+  #unfinished = 0;
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits;
+  }
+
+  /** Until a server is there (and for requests that come without one) nothing is limited but memory. */
+  attach(server: Patience): void {
+    this.#server = server;
+  }
+
+  configure(limits: ConnectionLimits): void {
+    this.#limits = limits;
+  }
+
+  /** Its body is read: so many bytes may take the time of a slow line, and no longer. */
+  reading(request: Request, bytes: number): void {
+    const { bodyIdleMs } = this.#limits;
+    const ms = bodyIdleMs <= 0 ? 0 : bodyIdleMs + (bytes / PROGRESS_BYTES) * 1000;
+    this.#server?.timeout(request, timerSeconds(ms));
+  }
+
+  /** Its answer is made, however long that takes. */
+  working(request: Request): void {
+    this.#server?.timeout(request, 0);
+  }
+
+  /** Its answer is made; the connection waits for the next request. */
+  resting(request: Request): void {
+    this.#server?.timeout(request, timerSeconds(this.#limits.idleMs));
+  }
+
+  /**
+   * Is the connection closed already? The runtime closes one on which a second request stands behind the
+   * first, which is then not to be answered.
+   */
+  closed(request: Request): boolean {
+    if (this.#server === undefined || this.#server.requestIP(request) !== null) return false;
+    // Of a copy the server knows nothing.
+    return request.signal.aborted;
+  }
+
+  /**
+   * So many bytes of a body are held, or will be, until {@link release}.
+   * @throws GatewayError overloaded when those of all clients are too many
+   */
+  hold(bytes: number): void {
+    const { unfinishedBytes } = this.#limits;
+    if (unfinishedBytes > 0 && this.#unfinished > 0 && this.#unfinished + bytes > unfinishedBytes) {
+      throw new GatewayError(
+        'overloaded',
+        `Bodies of other requests that are under way fill the ${unfinishedBytes} bytes there are for them (limits.unfinished_bytes).`,
+        { retryAfter: RETRY_AFTER_S, code: 'too_many_uploads' },
+      );
+    }
+    this.#unfinished += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#unfinished -= bytes;
+  }
+}

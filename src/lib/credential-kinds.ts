@@ -1,0 +1,316 @@
+/** What credentials look like: one table, each kind found by a scan that reads no character twice. */
+
+/** From where to where a credential stands. */
+export type Span = readonly [start: number, end: number];
+
+/**
+ * One kind of credential. `marker` is the literal that every one of them begins with, two characters
+ * or more; `find` is asked where it stands and tells what to mask. It reads on from there, and what it
+ * reads for one marker it does not read again for the next: no text takes more than linear time.
+ * No span holds a quotation mark or a line break of a JSON text around it, nor half of an escape.
+ */
+export interface Kind {
+  readonly marker: string;
+  readonly find: (text: string, at: number) => Span | undefined;
+  /** It may stand in the middle of a word (it brings its own left border). */
+  readonly anywhere?: boolean;
+}
+
+// Classes of characters, a bit each.
+const CAPITAL = 1;
+const SMALL = 2;
+const DIGIT = 4;
+const DASH = 8;
+const UNDERSCORE = 16;
+const DOT_SIGN = 32;
+const PLUS_SLASH = 64;
+const EQUALS = 128;
+const TILDE = 256;
+const PERCENT = 512;
+const ALNUM = CAPITAL | SMALL | DIGIT;
+const TOKEN = ALNUM | DASH | UNDERSCORE;
+const NAMED = TOKEN | DOT_SIGN | PLUS_SLASH | EQUALS;
+const BEARER = NAMED | TILDE;
+const QUERY = TOKEN | DOT_SIGN | PLUS_SLASH | TILDE | PERCENT;
+
+const CLASSES = new Uint16Array(128);
+for (let code = 0x21; code < 0x7f; code++) {
+  const char = String.fromCharCode(code);
+  if (char >= 'A' && char <= 'Z') CLASSES[code] = CAPITAL;
+  else if (char >= 'a' && char <= 'z') CLASSES[code] = SMALL;
+  else if (char >= '0' && char <= '9') CLASSES[code] = DIGIT;
+}
+for (const [chars, bit] of [
+  ['-', DASH],
+  ['_', UNDERSCORE],
+  ['.', DOT_SIGN],
+  ['+/', PLUS_SLASH],
+  ['=', EQUALS],
+  ['~', TILDE],
+  ['%', PERCENT],
+] as const) {
+  for (const char of chars) CLASSES[char.charCodeAt(0)] = bit;
+}
+
+const isOf = (code: number, bits: number) => code < 128 && (CLASSES[code]! & bits) !== 0;
+
+/** A scan came to the end of the text: more of it could change what was found. */
+let cameToEnd = false;
+
+/** Tells what {@link Kind.find} finds at one place, and whether more text could change that. */
+export function findAt(
+  kind: Kind,
+  text: string,
+  at: number,
+): { readonly span: Span | undefined; readonly open: boolean } {
+  cameToEnd = false;
+  const span = kind.find(text, at);
+  return { span, open: cameToEnd };
+}
+
+/** Another text begins: what was read of the last one is forgotten. */
+export function beginText(): void {
+  lastRun.end = 0;
+}
+
+/** Where the characters of these classes end that begin at `from`. */
+function runEnd(text: string, from: number, bits: number): number {
+  let at = from;
+  while (at < text.length && isOf(text.charCodeAt(at), bits)) at++;
+  if (at >= text.length) cameToEnd = true;
+  return at;
+}
+
+// What `\s` of a regular expression means.
+const isSpace = (code: number) =>
+  code === 0x20 ||
+  (code >= 9 && code <= 13) ||
+  (code > 127 && /\s/.test(String.fromCharCode(code)));
+
+function spacesEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && isSpace(text.charCodeAt(at))) at++;
+  if (at >= text.length) cameToEnd = true;
+  return at;
+}
+
+const prefixed = (marker: string, least: number, bits = TOKEN): Kind => ({
+  marker,
+  find(text, at) {
+    const end = runEnd(text, at + marker.length, bits);
+    return end - at - marker.length >= least ? [at, end] : undefined;
+  },
+});
+
+/** A digit or a capital tells a key from words joined by dashes ("sk-fading-circle"). */
+const secretKey = (marker: string): Kind => ({
+  marker,
+  find(text, at) {
+    const from = at + marker.length;
+    const end = runEnd(text, from, TOKEN);
+    if (end - from < 12) return undefined;
+    if (end - from >= 20 || runEnd(text, from, TOKEN & ~(CAPITAL | DIGIT)) < end) return [at, end];
+    return undefined;
+  },
+});
+
+/** Exactly so many characters, behind which none of a word stands. */
+function exactly(text: string, from: number, many: number, bits: number): number | undefined {
+  for (let at = from; at < from + many; at++) {
+    if (at >= text.length) cameToEnd = true;
+    if (at >= text.length || !isOf(text.charCodeAt(at), bits)) return undefined;
+  }
+  const end = from + many;
+  if (end >= text.length) cameToEnd = true;
+  return end < text.length && isOf(text.charCodeAt(end), ALNUM) ? undefined : end;
+}
+
+/** Three parts with dots between; header and payload are JSON objects, so both begin with eyJ. */
+function webToken(text: string, at: number): Span | undefined {
+  const head = runEnd(text, at + 3, TOKEN);
+  if (head - at < 11 || !text.startsWith('.eyJ', head)) return undefined;
+  const payload = runEnd(text, head + 4, TOKEN);
+  if (payload - head < 12 || text.charCodeAt(payload) !== DOT) return undefined;
+  return [at, runEnd(text, payload + 1, TOKEN)];
+}
+
+const DASHES = '-----';
+
+/**
+ * What stands between the two lines of a private key: base64, blanks and line breaks, also as the
+ * escapes of JSON. A quotation mark ends it: a key never reaches from one string into the next.
+ */
+function privateKey(text: string, at: number): Span | undefined {
+  let line = at + 11;
+  while (line < text.length && (isOf(text.charCodeAt(line), CAPITAL) || text[line] === ' ')) line++;
+  if (line >= text.length) cameToEnd = true;
+  if (!text.startsWith(DASHES, line) || text.slice(line - 11, line) !== 'PRIVATE KEY') {
+    return undefined;
+  }
+  const from = line + DASHES.length;
+  let end = from;
+  for (; end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    if (isOf(code, ALNUM | PLUS_SLASH | EQUALS) || isSpace(code)) continue;
+    if (code !== BACKSLASH) break;
+    while (text.charCodeAt(end + 1) === BACKSLASH) end++;
+    if (end + 1 < text.length && !'nrt/'.includes(text[end + 1]!)) return undefined;
+  }
+  if (end >= text.length - DASHES.length - 3) cameToEnd = true;
+  return end > from && text.startsWith('-----END', end) ? [from, end] : undefined;
+}
+
+function bearerToken(text: string, at: number): Span | undefined {
+  const from = spacesEnd(text, at + 5);
+  if (from === at + 5) return undefined;
+  const end = runEnd(text, from, BEARER);
+  return end - from >= 8 ? [from, end] : undefined;
+}
+
+/** The password of `://user:password@`. */
+function urlPassword(text: string, at: number): Span | undefined {
+  let colon = -1;
+  // One that is masked already is none.
+  let plain = false;
+  for (let i = at + 3; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x40) return plain ? [colon + 1, i] : undefined;
+    if (code === 0x2f || code === QUOTE || code === BACKSLASH || isSpace(code)) return undefined;
+    if (colon >= 0) plain ||= code !== 0x2a;
+    else if (code === COLON) colon = i;
+  }
+  cameToEnd = true;
+  return undefined;
+}
+
+const queried = (marker: string): Kind => ({
+  marker,
+  find(text, at) {
+    const from = at + marker.length;
+    const end = runEnd(text, from, QUERY);
+    return end - from >= 8 ? [from, end] : undefined;
+  },
+});
+
+/** Behind the backslashes and the quotation mark that may stand before or behind a name or value. */
+function behindQuote(text: string, at: number): number {
+  let i = at;
+  while (text.charCodeAt(i) === BACKSLASH) i++;
+  const code = text.charCodeAt(i);
+  if (code === QUOTE || code === 0x27) return i + 1;
+  if (i === at) return at;
+  // The escape of another character: what follows it is a value as well.
+  return Math.min(text.length, i + (text[i] === 'u' ? 5 : 1));
+}
+
+/** The run of {@link NAMED} that was read last: names may stand in it by the thousand. */
+const lastRun = { from: 0, end: 0 };
+
+/** `API_KEY=…`, `"api_key": "…"`: 16 characters or more, a digit among them. */
+const named = (marker: string): Kind => ({
+  marker,
+  anywhere: true,
+  find(text, at) {
+    const nameEnd = behindQuote(text, at + marker.length);
+    const sign = spacesEnd(text, nameEnd);
+    const code = text.charCodeAt(sign);
+    if (code !== COLON && code !== 0x3d) return undefined;
+    const bare = spacesEnd(text, sign + 1);
+    const from = behindQuote(text, bare);
+    // A digit before the first equals sign.
+    const letters = runEnd(text, from, NAMED & ~(DIGIT | EQUALS));
+    if (!isOf(text.charCodeAt(letters), DIGIT)) return undefined;
+    if (from < lastRun.from || from >= lastRun.end) {
+      lastRun.from = from;
+      lastRun.end = runEnd(text, from, NAMED);
+    } else if (lastRun.end === text.length) cameToEnd = true;
+    const { end } = lastRun;
+    if (end - from < 16) return undefined;
+    // A number of JSON is no credential, and asterisks would be no JSON.
+    const number = from === bare && text.charCodeAt(nameEnd - 1) === QUOTE;
+    return number && isNumber(text, from, end) ? undefined : [from, end];
+  },
+});
+
+function isNumber(text: string, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (!'0123456789+-.eE'.includes(text[at]!)) return false;
+  return true;
+}
+
+export const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const COLON = 0x3a;
+export const DOT = 0x2e;
+
+/** 32 hex digits, a dot, 16 characters. Found by the dot, since hex digits are everywhere. */
+export const ZHIPU: Kind = {
+  marker: '.',
+  find(text, at) {
+    for (let i = at; i < at + 32; i++) if (!isHexDigit(text.charCodeAt(i))) return undefined;
+    const end = exactly(text, at + 33, 16, ALNUM);
+    return end === undefined ? undefined : [at, end];
+  },
+};
+
+export const KINDS: readonly Kind[] = [
+  // OpenAI, Anthropic (sk-ant-), OpenRouter (sk-or-), DeepSeek, Moonshot, DashScope and many more.
+  secretKey('sk-'),
+  secretKey('csk-'), // Cerebras
+  prefixed('sk_', 24, ALNUM),
+  prefixed('sk_live_', 24, ALNUM),
+  prefixed('sk_test_', 24, ALNUM),
+  prefixed('AIza', 30), // Google
+  prefixed('ya29.', 20), // Google OAuth
+  prefixed('gsk_', 20), // Groq
+  prefixed('xai-', 20),
+  prefixed('hf_', 20),
+  prefixed('pplx-', 20),
+  prefixed('nvapi-', 20),
+  prefixed('tgp_v1_', 20), // Together
+  prefixed('r8_', 30), // Replicate
+  prefixed('tvly-', 16), // Tavily
+  prefixed('jina_', 30),
+  prefixed('fc-', 32), // Firecrawl
+  prefixed('BSA', 24), // Brave Search
+  prefixed('ghp_', 30),
+  prefixed('gho_', 30),
+  prefixed('ghs_', 30),
+  prefixed('github_pat_', 30),
+  prefixed('glpat-', 20),
+  prefixed('npm_', 36),
+  ...[...'abeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
+  {
+    marker: 'AKIA',
+    find(text, at) {
+      const end = exactly(text, at + 4, 16, CAPITAL | DIGIT);
+      return end === undefined ? undefined : [at, end];
+    },
+  },
+  { marker: 'eyJ', find: webToken },
+  { marker: '-----BEGIN ', find: privateKey, anywhere: true },
+  { marker: 'earer', find: bearerToken, anywhere: true },
+  { marker: 'EARER', find: bearerToken, anywhere: true },
+  { marker: '://', find: urlPassword, anywhere: true },
+  // Query parameters: the mark before the name is checked as the left border of a word is.
+  queried('key='),
+  queried('token='),
+  ...[
+    'API_KEY',
+    'APIKEY',
+    'api_key',
+    'apikey',
+    'apiKey',
+    'api-key',
+    'ACCESS_TOKEN',
+    'ACCESSTOKEN',
+    'access_token',
+    'AUTH_TOKEN',
+    'refresh_token',
+    'CLIENT_SECRET',
+    'client_secret',
+  ].map(named),
+];
+
+/** `0` to `9` and `a` to `f`. */
+export const isHexDigit = (code: number) =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66);

@@ -1,0 +1,83 @@
+/** Masks over secrets that are known, in every spelling in which they can stand in a text. */
+
+import { BACKSLASH } from './credential-kinds.ts';
+
+/** Shorter secrets would be found in ordinary words. */
+const LEAST_SECRET = 8;
+/** Of a longer secret these characters are looked for; behind them it is masked as far as it goes on. */
+const SOUGHT = 256;
+
+/**
+ * Every spelling in which a known secret can stand in a text, longest first: as it is, as JSON and
+ * JSON within JSON write it, as URLs do, `user:password` also as the base64 of an Authorization header.
+ * None for secrets of less than 8 characters.
+ * @param plain false: the secret itself is left out where a JSON text holds its quotation marks or
+ *   backslashes only as structure; for texts of JSON, and for secrets that a stranger chose
+ */
+export function secretSpellings(secret: string, plain = true): readonly string[] {
+  if (secret.length < LEAST_SECRET) return [];
+  const json = JSON.stringify(secret).slice(1, -1);
+  const all = new Set([json, JSON.stringify(json).slice(1, -1)]);
+  if (plain || json === secret) all.add(secret);
+  const url = encodeURIComponent(secret.toWellFormed());
+  all.add(url).add(url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()));
+  all.add(url.replaceAll('%20', '+'));
+  if (/^[^\s:]+:./.test(secret)) all.add(Buffer.from(secret).toString('base64'));
+  return [...all].toSorted((a, b) => b.length - a.length);
+}
+
+/**
+ * Masks known spellings of secrets, wherever they stand, keeping the length and the structure of a JSON
+ * text: an escape stays whole, and what could be numbers or brackets of JSON loses only its digits.
+ * @param spellings as of {@link secretSpellings}, longer ones before what they contain
+ */
+export function maskSecrets(text: string, spellings: readonly string[]): string {
+  let masked = text;
+  for (const spelling of spellings) {
+    const sought = spelling.length > SOUGHT ? spelling.slice(0, SOUGHT) : spelling;
+    const first = masked.indexOf(sought);
+    if (first >= 0) masked = maskFrom(masked, first, spelling, sought);
+  }
+  return masked;
+}
+
+function maskFrom(text: string, first: number, spelling: string, sought: string): string {
+  const blank = STRUCTURE.test(sought) ? ones : stars;
+  const out: string[] = [];
+  let done = 0;
+  for (let at = first; at >= 0; ) {
+    let end = at + sought.length;
+    while (end - at < spelling.length && text[end] === spelling[end - at]) end++;
+    const from = behindEscape(text, at, done);
+    out.push(text.slice(done, Math.min(from, end)), blank(text.slice(from, end)));
+    done = end;
+    at = text.indexOf(sought, done);
+  }
+  out.push(text.slice(done));
+  return out.join('');
+}
+
+const stars = (text: string) => '*'.repeat(text.length);
+const ones = (text: string) => text.replace(/[0-9]/g, '1');
+
+/** What may stand between the strings of a JSON text, cut anywhere. */
+const STRUCTURE =
+  /^(?:rue|ue|e|alse|lse|se|ull|ll|l)?(?:[\s{}[\]:,.+\-0-9]|(?<=[0-9])[eE](?=[+\-0-9])|true|false|null)*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|(?<=[0-9])[eE])?$/;
+
+/** The place itself, or the end of the escape of JSON in whose middle it is. */
+function behindEscape(text: string, at: number, done: number): number {
+  for (let back = 1; back <= 5 && at - back >= done; back++) {
+    if (text.charCodeAt(at - back) !== BACKSLASH) continue;
+    const unicode = text[at - back + 1] === 'u' || (back === 1 && text[at] === 'u');
+    if (!unicode && back > 1) return at;
+    // Of several in a row every second one is itself escaped.
+    let slashes = 1;
+    while (at - back - slashes >= done && text.charCodeAt(at - back - slashes) === BACKSLASH)
+      slashes++;
+    if (slashes % 2 === 0) return at;
+    return unicode && /^[0-9a-fA-F]{4}/.test(text.slice(at - back + 2, at - back + 6))
+      ? at - back + 6
+      : at + (back === 1 ? 1 : 0);
+  }
+  return at;
+}

@@ -1,0 +1,151 @@
+/** What a vendor says that it serves: its own list of models, asked for with a short deadline, and remembered. */
+
+import type { ProtocolName, ProviderConfig } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { Abort } from '../lib/abort.ts';
+import { isObject, type Json, tryParse } from '../lib/json.ts';
+import { networkTo, type PoolOptions } from './pool.ts';
+import { sameConfig } from './same-config.ts';
+import { readFirst } from './transport.ts';
+
+/** Where each protocol has its list, behind the base URL. */
+export const LIST_PATH: Readonly<Record<ProtocolName, string>> = {
+  'openai-chat': '/models',
+  'openai-responses': '/models',
+  'anthropic-messages': '/v1/models',
+};
+
+/** Bytes of a list; the longest one known (OpenRouter's) has half a million. */
+const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_MODELS = 10_000;
+const LONGEST_ID = 256;
+const DEADLINE_MS = 2000;
+/** How long a list counts as new, and how long a vendor that gave none is left alone. */
+const FRESH_MS = 5 * 60_000;
+const REST_MS = 30_000;
+/** Keys that are tried for one list. */
+const MOST_KEYS = 3;
+
+/** A request's headers for this provider, its key included. */
+export function vendorHeaders(
+  { auth, headers, protocol }: ProviderConfig,
+  key: Secret | undefined,
+): Headers {
+  const out = new Headers({ accept: 'application/json', 'content-type': 'application/json' });
+  if (protocol === 'anthropic-messages') out.set('anthropic-version', '2023-06-01');
+  if (key !== undefined && auth !== 'none') {
+    const value = key.reveal();
+    const bearer = auth === 'bearer';
+    out.set(bearer ? 'authorization' : auth, bearer ? `Bearer ${value}` : value);
+  }
+  for (const [name, value] of Object.entries(headers)) out.set(name, value.reveal());
+  return out;
+}
+
+/** The URL of a path at this provider, with its own query. @throws TypeError where base_url is none */
+export function vendorUrl({ baseUrl, query }: ProviderConfig, path: string): URL {
+  const url = new URL(baseUrl + path);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value.reveal());
+  return url;
+}
+
+/** The names in a list, as `model` of a request wants them; undefined when it is no list. */
+export function modelIds(json: Json | undefined): readonly string[] | undefined {
+  const data = isObject(json) ? (json.data ?? json.models) : json;
+  if (!Array.isArray(data)) return undefined;
+  const ids = new Set<string>();
+  for (const entry of data as readonly Json[]) {
+    const id = isObject(entry) ? (entry.id ?? entry.name) : undefined;
+    // Gemini's list has resource names, its requests do without the first part.
+    if (typeof id === 'string') ids.add(id.replace(/^models\//, ''));
+  }
+  return [...ids].filter(isName).slice(0, MOST_MODELS);
+}
+
+const isName = (id: string) => id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id);
+
+/** Gives the list of a provider; undefined when there is none to be had. Never rejects. */
+export type ListModels = (provider: ProviderConfig) => Promise<readonly string[] | undefined>;
+
+/** Asks over the network, the way that requests to this provider go. */
+export function askForModels(proxied: PoolOptions['proxied']): ListModels {
+  return async (provider) => {
+    if (provider.baseUrl === 'demo:') return ['demo'];
+    if (!URL.canParse(provider.baseUrl)) return undefined;
+    const abort = new Abort();
+    abort.follow(AbortSignal.timeout(DEADLINE_MS));
+    const send = networkTo(provider, proxied);
+    const keys = provider.keys.length === 0 ? [undefined] : provider.keys.slice(0, MOST_KEYS);
+    try {
+      for (const key of keys) {
+        const headers = vendorHeaders(provider, key);
+        // The bytes are counted as they come.
+        headers.set('accept-encoding', 'identity');
+        const url = vendorUrl(provider, LIST_PATH[provider.protocol]).href;
+        const answer = await send({ url, method: 'GET', headers, abort });
+        if (answer.status === 200) {
+          const chunks: Uint8Array[] = [];
+          await readFirst(answer.body, MOST_BYTES, (chunk) => chunks.push(chunk));
+          return modelIds(tryParse(new TextDecoder().decode(Buffer.concat(chunks))));
+        }
+        answer.body.cancel();
+        if (answer.status !== 401 && answer.status !== 403) return undefined;
+      }
+    } catch {
+      // What the configuration names is listed all the same; `hopgate doctor` says what is wrong.
+    }
+    return undefined;
+  };
+}
+
+interface Known {
+  readonly provider: ProviderConfig;
+  names: readonly string[] | undefined;
+  /** Milliseconds since 1970 from which on it is asked again. */
+  dueAt: number;
+  asking: Promise<void> | undefined;
+}
+
+/** The latest list of each provider. Nobody waits for one that is only old. */
+export class ModelLists {
+  readonly #ask: ListModels;
+  readonly #now: () => number;
+  readonly #known = new Map<string, Known>();
+
+  constructor(ask: ListModels, now: () => number = Date.now) {
+    this.#ask = ask;
+    this.#now = now;
+  }
+
+  /** By provider: what it said last; a provider that never said anything is left out. */
+  async of(providers: readonly ProviderConfig[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const out = new Map<string, readonly string[]>();
+    const take = ({ provider, names }: Known) => {
+      if (names !== undefined) out.set(provider.name, names);
+    };
+    const all = providers.map((provider) => this.#refreshed(provider));
+    all.forEach(take);
+    // One that has a list is asked behind the answer that is given from it.
+    const first = all.filter(({ provider }) => !out.has(provider.name));
+    await Promise.all(first.map(({ asking }) => asking));
+    first.forEach(take);
+    return out;
+  }
+
+  #refreshed(provider: ProviderConfig): Known {
+    let known = this.#known.get(provider.name);
+    if (known === undefined || !sameConfig(known.provider, provider)) {
+      known = { provider, names: undefined, dueAt: 0, asking: undefined };
+      this.#known.set(provider.name, known);
+    }
+    if (known.asking === undefined && this.#now() >= known.dueAt) known.asking = this.#fill(known);
+    return known;
+  }
+
+  async #fill(known: Known): Promise<void> {
+    const names = await this.#ask(known.provider);
+    if (names !== undefined) known.names = names;
+    known.dueAt = this.#now() + (names === undefined ? REST_MS : FRESH_MS);
+    known.asking = undefined;
+  }
+}

@@ -1,0 +1,17 @@
+/** The credentials of a configuration as they may turn up in what a vendor says. */
+
+import type { Config } from '../config/config.ts';
+import { secretsIn } from '../config/secret.ts';
+import { spellingsOf } from '../lib/literals.ts';
+
+const known = new WeakMap<Config, readonly string[]>();
+
+/** Every spelling of every credential in the configuration; worked out once for each. */
+export function secretsOf(config: Config): readonly string[] {
+  let all = known.get(config);
+  if (all === undefined) {
+    all = spellingsOf(secretsIn(config));
+    known.set(config, all);
+  }
+  return all;
+}

@@ -1,0 +1,202 @@
+/** Slips of the pen in a configuration: told at their place, in words that say what to write instead. */
+
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+
+import { describe, expect, test } from 'bun:test';
+import { describeProblem } from '../../src/config/index.ts';
+import { refusalToServe } from '../../src/config/servable.ts';
+import { bad, good, PROVIDER, parse } from './support.ts';
+
+const GLM =
+  'providers:\n  glm: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", models: [glm-4.7, "glm-5*"] }\n';
+
+const told = (text: string, variables: Record<string, string> = {}) => {
+  const result = parse(text, variables);
+  const problems = result.ok ? [] : result.problems;
+  return [...problems, ...result.warnings].map((one) => describeProblem(one, 'f'));
+};
+
+describe('globs without quotes', () => {
+  test.each([
+    ['model: *claude', 'f:5:14: *claude stands for', 'did you mean "*claude"?'],
+    ['model: *claude*', 'f:5:14: *claude* stands for', 'did you mean "*claude*"?'],
+    ['model: *-haiku', 'f:5:14: *-haiku stands for', 'did you mean "*-haiku"?'],
+    ['model: *', 'f:5:14: a * alone', 'did you mean "*"?'],
+    ['model: [*]', 'f:5:15: a * alone', 'did you mean "*"?'],
+    ['{ model: * }', 'f:5:16: a * alone', 'did you mean "*"?'],
+    ['model: ["a", *b]', 'f:5:20: *b stands for', 'did you mean "*b"?'],
+  ])('%s', (line, begins, ends) => {
+    const [first] = told(`${PROVIDER}routes:\n  - when:\n      ${line}\n    to: [p/x]\n`);
+    expect(first).toStartWith(begins);
+    expect(first).toContain('in quotes');
+    expect(first).toContain(ends);
+  });
+});
+
+describe('what YAML itself refuses is told once, where it is', () => {
+  test.each([
+    ['a quote that never ends', `${PROVIDER}listen: "127.0.0.1:1\nworkers: 2\n`, 'f:3:9: '],
+    [
+      'a single one',
+      `${PROVIDER}listen: '127.0.0.1:1\nworkers: 2\n`,
+      "f:3:9: a text that begins with '",
+    ],
+    ['one in a list', `${PROVIDER}auth: { keys: ["abc] }\nworkers: 2\n`, 'f:3:16: '],
+    ['tabs', `${PROVIDER}log:\n\tlevel: info\n\tformat: json\n`, 'f:4:1: a tab cannot'],
+    [
+      'a key twice',
+      `${PROVIDER}listen: 1\nlisten: 2\n`,
+      'f:4:1: the key "listen" is there already, in line 3',
+    ],
+  ])('%s', (_, text, begins) => {
+    const lines = told(text);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toStartWith(begins);
+  });
+});
+
+describe('variables that are not filled in', () => {
+  test.each([
+    ['keys: ["$ZHIPU_API_KEY"]'],
+    ['keys: $ZHIPU_API_KEY'],
+    ['headers: { authorization: "Bearer $ZHIPU_API_KEY" }'],
+    ['keys: ["${ZHIPU_API_KEY"]'],
+    ['headers: { x-team: "${TEAM" }'],
+  ])('%s', (line) => {
+    const text = `providers:\n  p:\n    protocol: openai-chat\n    base_url: http://127.0.0.1:1/v1\n    ${line}\n`;
+    const problems = bad(text, { ZHIPU_API_KEY: 'a-secret-value', TEAM: 'x' });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({ line: 5 });
+    const words = describeProblem(problems[0]!);
+    if (!line.includes('${')) expect(words).toContain('did you mean "${ZHIPU_API_KEY}"');
+    expect(words).not.toContain('a-secret-value');
+  });
+
+  test('a dollar sign elsewhere is one, and "$${" is "${"', () => {
+    expect(good(`${PROVIDER}auth: { keys: ["pa$$word-of-length"] }\n`).auth.keys).toHaveLength(1);
+    expect(good(`${PROVIDER}auth: { keys: ["$\${not a reference}"] }\n`).auth.keys).toHaveLength(1);
+  });
+});
+
+describe('targets that are legal and hardly meant', () => {
+  test.each([
+    ['glm/glm4.7', 'glm does not list the model "glm4.7" (did you mean "glm/glm-4.7"?)'],
+    ['glm/claude-*', 'becomes "claude-claude-x" (did you mean "glm/*"?)'],
+  ])('%s', (to, words) => {
+    const result = parse(`${GLM}routes:\n  - to: ["${to}"]\n`);
+    expect(result.ok).toBe(true);
+    expect(result.warnings.map((one) => describeProblem(one))).toEqual([
+      expect.stringContaining(words),
+    ]);
+  });
+
+  test('another version, a name of its own, a glob that fits, a path before the star: no word', () => {
+    for (const to of ['glm/glm-4.6', 'glm/quite-another', 'glm/glm-5.1', 'glm/*', 'glm/zai/*']) {
+      expect(told(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
+    }
+  });
+});
+
+describe('words that say what to write', () => {
+  test.each([
+    [
+      'open.bigmodel.cn/api',
+      'must begin with https:// or http:// (did you mean "https://open.bigmodel.cn/api"?)',
+    ],
+    ['ftp://host/x', 'must begin with https://'],
+    ['http://user:pass@host/v1', 'must hold no user name or password'],
+    ['https://token@host/v1', 'must hold no user name or password'],
+    ['https://@host/v1', 'must hold no user name or password'],
+    ['https://host/v1?key=abc', 'must have no ?query'],
+    ['https://host/v1#x', 'must have no #fragment'],
+    ['https://ho st/v1', 'is not a URL'],
+  ])('base_url: %s', (url, words) => {
+    const text = `providers:\n  p: { protocol: openai-chat, base_url: ${JSON.stringify(url)} }\n`;
+    const problems = bad(text);
+    expect(problems).toHaveLength(1);
+    expect(describeProblem(problems[0]!)).toContain(words);
+    expect(describeProblem(problems[0]!)).not.toContain('pass@');
+  });
+
+  test('a password in a URL of a reference is refused and never told', () => {
+    const text = 'providers:\n  p: { protocol: openai-chat, base_url: "${U}" }\n';
+    for (const U of ['http://user:s3cret@host/v1', 'user:s3cret@host/v1']) {
+      const words = JSON.stringify(bad(text, { U }));
+      expect(words).toContain('base_url');
+      expect(words).not.toContain('s3cret');
+    }
+  });
+
+  test('other addresses hold no password either', () => {
+    for (const more of [
+      'server_tools: { mcp: { m: { url: "http://u:p@host/mcp" } } }',
+      'memory: { url: "http://u:p@host/recall" }',
+    ]) {
+      expect(describeProblem(bad(`${PROVIDER}${more}\n`)[0]!)).toContain(
+        'no user name or password',
+      );
+    }
+  });
+
+  test('to: glm', () => {
+    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('must be provider/model');
+    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
+  });
+
+  test('a gateway key that anybody guesses is warned of, and not repeated', () => {
+    for (const keys of ['[abc]', '[{ name: ann, key: abc }]']) {
+      const [only, ...others] = told(`${PROVIDER}auth: { keys: ${keys} }\n`);
+      expect(only).toContain('is short');
+      expect(only).not.toContain('abc');
+      expect(others).toEqual([]);
+    }
+  });
+});
+
+describe('all that is wrong is told in one round', () => {
+  test('what the schema refuses and what does not fit together', () => {
+    const lines = told(
+      `${GLM}wrokers: 2\nroutes:\n  - to: [gml/x]\n  - { to: [glm/x], whn: {} }\naliases: { a: b, b: a }\n`,
+    );
+    expect(lines.join('\n')).toMatch(/wrokers: unknown key/);
+    expect(lines.join('\n')).toMatch(/routes\[0\]\.to\[0\]: there is no provider "gml"/);
+    expect(lines.join('\n')).toMatch(/routes\[1\]\.whn: unknown key/);
+    expect(lines.join('\n')).toMatch(/goes round in a circle/);
+  });
+
+  test('what follows from a slip is not told beside it', () => {
+    expect(bad(`${PROVIDER.replace('protocol', 'protocl')}routes:\n  - to: [p/x]\n`)).toHaveLength(
+      1,
+    );
+    expect(bad(`${PROVIDER.replace('"http://127.0.0.1:1/v1"', '5')}`)).toHaveLength(1);
+    expect(bad(`${GLM.replace('providers', 'prividers')}routes:\n  - to: [glm/x]\n`)).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('what serve refuses', () => {
+  test.each([
+    ['0.0.0.0:1', true],
+    ['"*:1"', true],
+    ['"[::]:1"', true],
+    ['192.168.1.5:1', true],
+    ['myhost:1', true],
+    ['127.0.0.1:1', false],
+    ['"[::1]:1"', false],
+    ['localhost:1', false],
+    ['5520', false],
+  ])('listen: %s', (listen, refused) => {
+    const config = good(`${PROVIDER}listen: ${listen}\n`);
+    expect(refusalToServe(config) !== undefined).toBe(refused);
+    const keyed = good(`${PROVIDER}listen: ${listen}\nauth: { keys: [long-enough-key] }\n`);
+    expect(refusalToServe(keyed)).toBeUndefined();
+  });
+
+  test.each(['999.1.1.1:80', '"[zz]:80"', '"[1::2::3]:1"', '127.0.0.1:99999', '1.2.3:80'])(
+    'an address that there cannot be: %s',
+    (listen) => {
+      expect(bad(`${PROVIDER}listen: ${listen}\n`)[0]?.path).toBe('listen');
+    },
+  );
+});

@@ -1,0 +1,164 @@
+/** A turn that is under way when its space is erased adds nothing to it, wherever it would have been kept. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Memory } from '../../../src/conversation/memory.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import { capture } from '../../../src/features/conversation-tools/capture.ts';
+import type { FeatureContext } from '../../../src/features/feature.ts';
+import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import { externalMemory } from '../../../src/features/memory/external.ts';
+import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
+import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
+import { instant } from '../../../src/lib/instant.ts';
+import { memories, watched } from './support.ts';
+
+const files = memories();
+const folders: string[] = [];
+afterEach(async () => {
+  await files.clean();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+const newFile = (name: string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-erased-'));
+  folders.push(folder);
+  return join(folder, name);
+};
+
+/** Begins a turn; the returned function ends it. */
+function turn(memory: Memory, said: string, reply: string): () => Promise<void> {
+  const asked = {
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: said }] }],
+  } as unknown as Conversation;
+  const onFailed = (thrown: unknown) => {
+    throw thrown;
+  };
+  const feature = capture({ memory, space: 's', talk: undefined, asked: () => asked, onFailed });
+  const interceptor = feature.intercept!(asked, {} as FeatureContext)!;
+  return async () => {
+    for (const event of [
+      { type: 'block-start', index: 0, head: { type: 'text' } },
+      { type: 'delta', index: 0, text: reply },
+      { type: 'block-stop', index: 0 },
+      { type: 'finish', reason: 'stop' },
+      { type: 'end' },
+    ] as const) {
+      interceptor.event(event);
+    }
+    interceptor.end();
+    await Bun.sleep(5);
+  };
+}
+
+describe('the embedded memory', () => {
+  test('keeps neither what was said nor the reply; the next turn is kept whole', async () => {
+    const path = files.path();
+    const [one, other] = [files.open({ path }), files.open({ path })];
+    const end = turn(one.memory, 'I live in Oslo', 'Oslo is cold.');
+    const endOther = turn(other.memory, 'I live in Rome', 'Rome is warm.');
+    await Bun.sleep(20);
+    await one.memory.erase('s');
+    await Bun.sleep(5);
+    await end();
+    await endOther();
+    expect(one.texts('s')).toEqual([]);
+    expect(other.texts('s')).toEqual([]);
+    await turn(one.memory, 'I live in Bergen', 'It rains there.')();
+    expect(one.texts('s').toSorted()).toEqual(['I live in Bergen', 'It rains there.']);
+  });
+});
+
+describe('a store elsewhere', () => {
+  test('is not told of it', async () => {
+    const calls: string[] = [];
+    const memory = externalMemory({
+      url: 'http://memo.test/recall',
+      captureUrl: 'http://memo.test/events',
+      timeoutMs: 1000,
+      limits: DEFAULT_LIMITS,
+      watch: watched(),
+      fetch: async (_url, init) => {
+        calls.push(`${init.method} ${String(init.body)}`);
+        return Response.json({});
+      },
+    });
+    const end = turn(memory, 'I live in Oslo', 'Oslo is cold.');
+    await Bun.sleep(5);
+    await memory.erase('s');
+    await end();
+    await turn(memory, 'I live in Bergen', 'It rains there.')();
+    await memory.close();
+    expect(calls[0]).toStartWith('DELETE');
+    expect(calls.join()).not.toContain('Oslo');
+    expect(calls.join()).toContain('Bergen');
+  });
+});
+
+describe('stored responses', () => {
+  test.each([true, false])('with a file: %p', async (withFile) => {
+    const options = withFile ? { path: newFile('responses.db') } : {};
+    const stores = [openResponseStore(options), openResponseStore(options)];
+    const [one, other] = stores as [(typeof stores)[0], (typeof stores)[0]];
+    const keep = (store: typeof one, id: string, began: number) =>
+      record(store, {
+        body: {},
+        response: { id, output: [] },
+        owner: '',
+        space: 's',
+        began,
+        inputItems: () => [],
+        outputItems: () => [],
+      });
+    const began = instant();
+    await Bun.sleep(5);
+    one.eraseSpace('s');
+    await Bun.sleep(5);
+    keep(one, 'late', began);
+    if (withFile) keep(other, 'late-too', began);
+    keep(one, 'new', instant());
+    one.flush();
+    other.flush();
+    expect(one.get('late', '')).toBeUndefined();
+    expect(other.get('late-too', '')).toBeUndefined();
+    expect(one.get('new', '')?.id).toBe('new');
+    for (const store of stores) store.close();
+  });
+});
+
+describe('descriptions of images', () => {
+  test.each([true, false])('with a file: %p', async (withFile) => {
+    const options = withFile ? { path: newFile('descriptions.db') } : {};
+    const one = openDescriptionStore(options);
+    const other = withFile ? openDescriptionStore(options) : one;
+    one.put('image', 'a cat for all');
+    expect(one.of('s').get('image')).toBeUndefined();
+    one.of('s').put('image', 'a cat of s');
+    one.of('t').put('image', 'a cat of t');
+    expect(other.of('s').get('image')).toBe('a cat of s');
+    // Described while the space is erased.
+    expect(one.of('s').get('second')).toBeUndefined();
+    expect(other.of('s').get('third')).toBeUndefined();
+    await Bun.sleep(5);
+    one.eraseSpace('s');
+    await Bun.sleep(5);
+    one.of('s').put('second', 'a dog of s');
+    other.of('s').put('third', 'a bird of s');
+    for (const store of [one, other]) {
+      for (const image of ['image', 'second', 'third']) {
+        expect(store.of('s').get(image)).toBeUndefined();
+      }
+      expect(store.of('t').get('image')).toBe('a cat of t');
+      expect(store.get('image')).toBe('a cat for all');
+    }
+    one.of('s').put('image', 'seen again');
+    expect(other.of('s').get('image')).toBe('seen again');
+    if (withFile) {
+      const bytes = await Bun.file(options.path!).bytes();
+      expect(Buffer.from(bytes).includes('a cat of s')).toBe(false);
+    }
+    one.close();
+    if (withFile) other.close();
+  });
+});

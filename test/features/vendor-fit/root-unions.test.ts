@@ -1,0 +1,88 @@
+/** A client's own tool with a union at its schema's root goes to OpenAI as a plain object; other bodies stay as they are. */
+
+import { describe, expect, test } from 'bun:test';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import { expectLinear } from '../../support/growth.ts';
+import { seenBy, targetOf } from './vendor.ts';
+
+const branch: JsonObject = { type: 'object', properties: { a: {} }, required: ['a'] };
+const UNIONS: readonly JsonObject[] = [
+  { anyOf: [branch] },
+  { oneOf: [branch] },
+  { allOf: [branch] },
+  { type: 'object', not: branch },
+  { type: 'object', properties: {}, enum: [{}] },
+];
+const PLAIN: readonly JsonObject[] = [
+  {},
+  { type: 'object', properties: { a: { anyOf: [{ enum: ['b'] }] }, not: { oneOf: [] } } },
+  { type: 'object', properties: { parameters: { type: 'object', parameters: { anyOf: [] } } } },
+];
+
+const asked = {
+  'openai-chat': (parameters: Json): JsonObject => ({
+    model: 'gpt-4o',
+    messages: [{ role: 'user', content: 'a' }],
+    tools: [{ type: 'function', function: { name: 'f', parameters } }],
+  }),
+  'openai-responses': (parameters: Json): JsonObject => ({
+    model: 'gpt-4o',
+    input: 'a',
+    tools: [{ type: 'function', name: 'f', parameters, strict: false }],
+  }),
+} as const;
+
+describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => {
+  const target = targetOf('openai', 'gpt-4o', protocol);
+
+  test('unions become plain', () => {
+    for (const union of UNIONS) {
+      const { body, notes, idle } = seenBy(target, asked[protocol](union), protocol);
+      const [tool] = body.tools as JsonObject[];
+      const sent = ((tool!.function as JsonObject) ?? tool).parameters as JsonObject;
+      expect(sent.type).toBe('object');
+      for (const key of ['anyOf', 'oneOf', 'allOf', 'not', 'enum'])
+        expect(sent[key]).toBeUndefined();
+      expect(notes.join()).toContain('schema_simplified');
+      expect(idle).toBe(false);
+    }
+  });
+
+  test('others stay, unread', () => {
+    for (const schema of PLAIN) {
+      const seen = seenBy(target, asked[protocol](schema), protocol);
+      expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
+    }
+    const open = targetOf('mistral', 'm', protocol);
+    const seen = seenBy(open, asked[protocol](UNIONS[0]!), protocol);
+    expect(JSON.stringify(seen.body.tools)).toContain('anyOf');
+  });
+});
+
+test('the look at the bytes is linear', async () => {
+  const target = targetOf('openai', 'gpt-4o', 'openai-chat');
+  const notes = undefined as never;
+  const look = (body: Buffer) =>
+    vendorFit().looksAt!(body, { target, client: 'openai-chat', notes, hop: 1 });
+  for (const one of [
+    '"parameters":{"x":',
+    '"parameters":',
+    '"parameters":{}',
+    '"parameters":{"a":"',
+  ]) {
+    await expectLinear({
+      name: one,
+      input: (size) => Buffer.from(one.repeat(Math.ceil(size / one.length))),
+      run: look,
+    });
+  }
+  await expectLinear({
+    name: 'nested',
+    input: (size) => {
+      const depth = Math.ceil(size / 16);
+      return Buffer.from(`${'{"parameters":'.repeat(depth)}1${'}'.repeat(depth)}`);
+    },
+    run: look,
+  });
+});

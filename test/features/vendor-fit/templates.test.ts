@@ -1,0 +1,222 @@
+/** Histories at servers with a model's own chat template: what such templates refuse is not sent. */
+
+import { describe, expect, test } from 'bun:test';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { isObject, type JsonObject } from '../../../src/lib/json.ts';
+import { seenBy, targetOf } from './vendor.ts';
+
+const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];
+const MISTRAL = 'Mistral-Small-3.2-24B-Instruct-2506';
+const LLAMA = 'meta-llama/Llama-3.1-8B-Instruct';
+
+/** The rules of the real templates, in their words. */
+function refusal(body: JsonObject, model: string): string | undefined {
+  const messages = (body.messages as JsonObject[]).filter(isObject);
+  const spoken = messages.filter(({ role }) => role !== 'system');
+  if (messages.some(({ role }, at) => role === 'system' && at > 0)) {
+    return 'System message must be at the beginning.';
+  }
+  const counted = spoken.filter(
+    ({ role, tool_calls }) => role !== 'tool' && tool_calls === undefined,
+  );
+  const alternates = counted.every(({ role }, at) => (role === 'user') === (at % 2 === 0));
+  const neighbours = spoken.some(
+    ({ role }, at) => role !== 'tool' && at > 0 && spoken[at - 1]!.role === role && role === 'user',
+  );
+  if (neighbours || (model === MISTRAL && !alternates)) return 'Conversation roles must alternate';
+  const calls = messages.flatMap(({ tool_calls: list }) =>
+    Array.isArray(list) ? [list as JsonObject[]] : [],
+  );
+  if (model === LLAMA && calls.some((list) => list.length > 1)) {
+    return 'This model only supports single tool-calls at once!';
+  }
+  if (model === MISTRAL) {
+    if (calls.flat().some(({ id }) => !/^[a-zA-Z0-9]{9}$/.test(String(id)))) return 'Tool call IDs';
+    if (messages.some(({ role }, at) => role === 'user' && messages[at - 1]?.role === 'tool')) {
+      return "Unexpected role 'user' after role 'tool'";
+    }
+  }
+  return undefined;
+}
+
+const call = (id: string) => ({
+  id,
+  type: 'function',
+  function: { name: 'look', arguments: '{}' },
+});
+const answer = (id: string) => ({ role: 'tool', tool_call_id: id, content: `found ${id}` });
+const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
+
+const CHAT: Readonly<Record<string, JsonObject>> = {
+  'two user messages in a row': {
+    messages: [
+      { role: 'user', content: 'environment' },
+      { role: 'user', content: [{ type: 'text', text: 'prompt' }] },
+    ],
+  },
+  'instructions in the middle': {
+    messages: [
+      { role: 'system', content: 'a' },
+      { role: 'user', content: 'b' },
+      { role: 'assistant', content: 'c' },
+      { role: 'developer', content: 'd' },
+      { role: 'user', content: 'e' },
+    ],
+  },
+  'several instructions at the beginning': {
+    messages: [
+      { role: 'system', content: 'a' },
+      { role: 'developer', content: 'b' },
+      { role: 'user', content: 'c' },
+    ],
+  },
+  'parallel calls, and a reminder behind their results': {
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'let me see', tool_calls: [call('call_1'), call('call_2')] },
+      answer('call_1'),
+      answer('call_2'),
+      { role: 'user', content: 'reminder' },
+    ],
+    tools,
+  },
+  'an answer in two messages': {
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b' },
+      { role: 'assistant', content: 'c', tool_calls: [call('call_1')] },
+      answer('call_1'),
+      { role: 'assistant', content: 'd' },
+      { role: 'user', content: 'e' },
+    ],
+    tools,
+  },
+};
+
+const MESSAGES: JsonObject = {
+  max_tokens: 9,
+  system: 's',
+  messages: [
+    { role: 'user', content: 'a' },
+    { role: 'system', content: 'late' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'let me see' },
+        { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
+        { type: 'tool_use', id: 'toolu_2', name: 'look', input: {} },
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'toolu_1', content: 'found toolu_1' },
+        { type: 'tool_result', tool_use_id: 'toolu_2', content: 'found toolu_2' },
+        { type: 'text', text: 'reminder' },
+      ],
+    },
+  ],
+  tools: [{ name: 'look', input_schema: { type: 'object' } }],
+};
+
+// As Codex sends it: no instructions, a developer item, the environment, the prompt.
+const item = (role: string, text: string) => ({
+  type: 'message',
+  role,
+  content: [{ type: 'input_text', text }],
+});
+const RESPONSES: JsonObject = {
+  input: [
+    item('developer', 'base prompt'),
+    item('user', 'environment'),
+    item('user', 'prompt'),
+    { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' },
+    { type: 'function_call', call_id: 'call_2', name: 'look', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'call_1', output: 'found call_1' },
+    { type: 'function_call_output', call_id: 'call_2', output: 'found call_2' },
+    item('developer', 'note'),
+    item('user', 'go on'),
+  ],
+  tools: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
+};
+
+const ASKED: readonly (readonly [string, ProtocolName, JsonObject])[] = [
+  ...Object.entries(CHAT).map(([what, body]) => [what, 'openai-chat', body] as const),
+  ['a Messages client', 'anthropic-messages', MESSAGES],
+  ['a Responses client', 'openai-responses', RESPONSES],
+];
+
+for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
+  describe(model, () => {
+    for (const server of SERVERS) {
+      for (const [what, client, asked] of ASKED) {
+        test(`${server}: ${what}`, () => {
+          const seen = seenBy(targetOf(server, model), { model, ...asked }, client);
+          expect(refusal(seen.body, model)).toBeUndefined();
+          expect(seen.again).toBe(true);
+          if (client === 'openai-chat' && refusal(asked, model) !== undefined) {
+            expect(seen.same).toBe(false);
+          }
+          expect(seen.idle).toBe(seen.idle && seen.same);
+          // Nothing that was said is lost.
+          const sent = JSON.stringify(seen.body);
+          for (const said of JSON.stringify(asked).match(
+            /found call_\d|found toolu_\d|reminder|environment|prompt|late|let me see/g,
+          ) ?? []) {
+            expect(sent).toContain(said);
+          }
+        });
+      }
+    }
+  });
+}
+
+test('each result follows its own call where calls go out one by one', () => {
+  const body = { model: LLAMA, ...CHAT['parallel calls, and a reminder behind their results'] };
+  const { body: sent } = seenBy(targetOf('llamacpp', LLAMA), body as JsonObject);
+  expect((sent.messages as JsonObject[]).map(({ role, tool_call_id: id }) => [role, id])).toEqual([
+    ['user', undefined],
+    ['assistant', undefined],
+    ['tool', 'call_1'],
+    ['assistant', undefined],
+    ['tool', 'call_2'],
+    ['user', undefined],
+  ]);
+});
+
+test('neighbours become one text with a blank line between', () => {
+  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), {
+    model: 'm',
+    ...CHAT['two user messages in a row'],
+  });
+  expect(body.messages).toEqual([{ role: 'user', content: 'environment\n\nprompt' }]);
+  expect(notes.join()).toContain('message_shape_repaired');
+});
+
+test('a named tool is asked for as any tool', () => {
+  const asked = {
+    model: 'm',
+    messages: [{ role: 'user', content: 'a' }],
+    tools,
+    tool_choice: { type: 'function', function: { name: 'look' } },
+  };
+  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), asked);
+  expect(body.tool_choice).toBe('required');
+  expect(notes.join()).toContain('parameter_mapped');
+});
+
+test('a dialogue in turns goes out as it came, unread', () => {
+  const asked = {
+    model: 'm',
+    messages: [
+      { role: 'system', content: 's' },
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b' },
+      { role: 'user', content: 'c' },
+    ],
+  };
+  for (const server of SERVERS) {
+    const seen = seenBy(targetOf(server, 'm'), asked);
+    expect([server, seen.same, seen.idle]).toEqual([server, true, true]);
+  }
+});

@@ -1,0 +1,159 @@
+/** The work of the memory grows linearly with what clients send, and long work lets others have their turn. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { joinedExtension } from '../../src/features/conversation-tools/headers.ts';
+import { conversationLanguage } from '../../src/features/conversation-tools/language.ts';
+import { readEvents, readLines, readRecall } from '../../src/features/memory/api-input.ts';
+import type { EventBook } from '../../src/features/memory/base.ts';
+import { isQuestion } from '../../src/features/memory/kinds.ts';
+import { stem } from '../../src/features/memory/stem.ts';
+import { queryTerms, termsOf } from '../../src/features/memory/terms.ts';
+import { formsOf } from '../../src/features/memory/word-forms.ts';
+import { alone, memories } from '../features/memory/support.ts';
+import { expectLinear } from '../support/growth.ts';
+
+const files = memories();
+afterEach(files.clean);
+
+const repeated = (part: string) => (size: number) =>
+  part.repeat(Math.ceil(size / part.length)).slice(0, size);
+const numbered = (size: number, word: (i: number) => string) =>
+  Array.from({ length: Math.ceil(size / 10) }, (_, i) => word(i));
+const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
+  ['one word', repeated('a')],
+  ['blanks', repeated(' ')],
+  ['lines', repeated('\n')],
+  ['questions', repeated('who? ')],
+  ['commas', repeated('who,')],
+  ['marks', repeated('?')],
+  ['Chinese', repeated('你还记得我的狗叫什么名字吗')],
+  ['one Chinese character', repeated('什')],
+  ['accents', repeated('e\u0301\u0301')],
+  ['digits in words', repeated('a1')],
+  ['half characters', repeated('\ud83d')],
+  ['search syntax', repeated('NEAR(a OR "b" -c) * ')],
+  ['endings', repeated('ing')],
+  ['other words', (size) => numbered(size, (i) => `word${i}`).join(' ')],
+];
+
+describe('texts', () => {
+  for (const [name, input] of TEXTS) {
+    test(`terms of ${name}`, async () => {
+      await expectLinear({ name, input, run: (text: string) => termsOf(text), most: 2 ** 18 });
+      await expectLinear({ name, input, run: (text: string) => queryTerms(text), most: 2 ** 18 });
+    }, 60_000);
+    test(`kind, language and forms of ${name}`, async () => {
+      await expectLinear({ name, input, run: (text: string) => isQuestion(text), most: 2 ** 17 });
+      await expectLinear({
+        name,
+        input,
+        run: (text: string) => formsOf(stem(text)),
+        most: 2 ** 17,
+      });
+      await expectLinear({
+        name,
+        input: (size) => ({ system: [{ type: 'text' as const, text: input(size) }], turns: [] }),
+        run: (conversation) => conversationLanguage(conversation),
+        most: 2 ** 17,
+      });
+    }, 60_000);
+  }
+});
+
+describe('bodies', () => {
+  const BODIES: readonly (readonly [string, (size: number) => string])[] = [
+    ['empty lines', repeated('\n')],
+    ['short lines', repeated('{"text":"a"}\n')],
+    ['one line', (size) => JSON.stringify({ text: 'a'.repeat(size) })],
+    ['a line that is not JSON', repeated('{')],
+    ['many fields', (size) => `{${numbered(size, (i) => `"f${i}":1`).join()}}`],
+    ['many tags', (size) => JSON.stringify({ text: 'a', tags: numbered(size, String) })],
+    ['many events', (size) => `{"events":[${'{"text":"a"},'.repeat(size / 13)}{"text":"a"}]}`],
+  ];
+  const readers = {
+    lines: (body: Uint8Array) => [...readLines(body)],
+    events: readEvents,
+    recall: readRecall,
+  };
+  for (const [name, make] of BODIES) {
+    for (const [reader, read] of Object.entries(readers)) {
+      test(
+        `${reader}: ${name}`,
+        () =>
+          expectLinear({
+            name,
+            most: 2 ** 20,
+            input: (size) => new TextEncoder().encode(make(size)),
+            run: (body) => {
+              try {
+                read(body);
+              } catch {
+                // What it says is tested elsewhere.
+              }
+            },
+          }),
+        60_000,
+      );
+    }
+  }
+  test('headers of any length', () =>
+    expectLinear({
+      name: 'x-hopgate-…',
+      input: (size) => new Headers({ [`x-hopgate-${'r'.repeat(size)}`]: 'x' }),
+      run: (headers) => joinedExtension(undefined, headers),
+      most: 2 ** 18,
+    }));
+});
+
+/** The longest that others had to wait while something ran, in ms. */
+async function longestWait(run: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  let over = false;
+  const beat = () => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+    if (!over) setImmediate(beat);
+  };
+  setImmediate(beat);
+  await run();
+  over = true;
+  return longest;
+}
+
+const countOf = (book: EventBook, space: string): number =>
+  book.spaces('', 10).find((one) => one.space === space)?.events ?? 0;
+
+describe('work on many long texts is done in steps', () => {
+  const text = (i: number) =>
+    Array.from({ length: 1300 }, (_, at) => `w${((i * 31 + at) * 7919) % 9973}`)
+      .join(' ')
+      .slice(0, 8000);
+  // In one piece it would take a second; the machine may be busy.
+  const PATIENCE = 400;
+
+  test('adding, capturing, recalling', async () => {
+    const { book, memory } = files.open({ path: files.path() });
+    book.add('s', [{ text: 'begin' }], alone);
+    const events = Array.from({ length: 200 }, (_, i) => ({ text: text(i) }));
+    expect(await longestWait(() => book.addInSteps('s', events, alone))).toBeLessThan(PATIENCE);
+    await memory.capture('t', events);
+    const query = 'w1 w7919';
+    expect(await longestWait(() => memory.recall('t', { query }))).toBeLessThan(PATIENCE);
+    const long = `${text(1)} `.repeat(100);
+    expect(await longestWait(() => memory.recall('s', { query: long }))).toBeLessThan(PATIENCE);
+    expect([countOf(book, 's'), countOf(book, 't')]).toEqual([201, 200]);
+  }, 60_000);
+
+  test('events that were added are taken back when a later one finds no room', async () => {
+    const limits = { text: 8000, tags: 32, events: 20, bytes: 2 ** 30 };
+    const { book } = files.open({ path: files.path(), limits });
+    const events = Array.from({ length: 30 }, (_, i) => ({ text: text(i) }));
+    let failed: unknown;
+    await book.addInSteps('s', events, alone).catch((thrown: unknown) => {
+      failed = thrown;
+    });
+    expect(String(failed)).toContain('memory.limits.events');
+    expect(countOf(book, 's')).toBe(0);
+  }, 60_000);
+});

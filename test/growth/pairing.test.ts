@@ -1,0 +1,394 @@
+/** The repair of tool histories is linear in what it repairs, however a history is made to hurt it. */
+
+import { describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { Notes } from '../../src/conversation/notes.ts';
+import { historyRefusal } from '../../src/conversation/refusal.ts';
+import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
+import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
+import { afterRefusal } from '../../src/features/after-refusal/index.ts';
+import { mendBody, pairing, repair } from '../../src/features/pairing/index.ts';
+import { mayNeedRepair } from '../../src/features/pairing/looks-at.ts';
+import { vendorFit } from '../../src/features/vendor-fit/index.ts';
+import type { Json, JsonObject } from '../../src/lib/json.ts';
+import { PROTOCOLS } from '../features/pairing/support.ts';
+import { expectLinear } from '../support/growth.ts';
+
+const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
+
+/** Blocks of a Messages history: `n` of them, by kind. */
+const use = (id: string, more: JsonObject = {}): JsonObject => ({
+  type: 'tool_use',
+  id,
+  name: 'f',
+  input: {},
+  ...more,
+});
+const result = (id: string, content: Json = 'x'): JsonObject => ({
+  type: 'tool_result',
+  tool_use_id: id,
+  content,
+});
+const said = (text: string): JsonObject => ({ type: 'text', text });
+const user = (...content: Json[]): JsonObject => ({ role: 'user', content });
+const model = (...content: Json[]): JsonObject => ({ role: 'assistant', content });
+const list = <T>(n: number, make: (i: number) => T): T[] =>
+  Array.from({ length: n }, (_, i) => make(i));
+
+/** Messages histories of about `n` blocks. */
+const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
+  'calls and results of one id, inline': (n) => [
+    user(said('a')),
+    model(...list(n, (i) => (i % 2 === 0 ? use('a') : result('a')))),
+  ],
+  'calls of one id, then results of one id': (n) => [
+    user(said('a')),
+    model(...list(n / 2, () => use('a'))),
+    user(...list(n / 2, () => result('a'))),
+  ],
+  'results of one id before the calls': (n) => [
+    user(...list(n / 2, () => result('a'))),
+    model(...list(n / 2, () => use('a'))),
+  ],
+  'rounds of one id whose results are all at the end': (n) => [
+    ...list(n / 2, () => [user(said('a')), model(use('a'))]).flat(),
+    user(...list(n / 2, () => result('a'))),
+  ],
+  'results inline before their calls, and words between': (n) => [
+    user(said('a')),
+    model(
+      ...list(n / 3, (i) => result(`t${i}`)),
+      ...list(n / 3, (i) => use(`t${i}`)),
+      ...list(n / 3, () => said('b')),
+    ),
+  ],
+  'stray results of one id that is paired elsewhere': (n) => [
+    user(said('a')),
+    model(use('a')),
+    user(result('a', 'long '.repeat(n)), ...list(n, () => result('a', 'short'))),
+  ],
+  'stray results that say the same at length': (n) => [
+    user(said('a')),
+    model(use('a')),
+    user(
+      ...list(n, () =>
+        result(
+          'a',
+          list(3, (i) => said(`part ${i}`)),
+        ),
+      ),
+    ),
+  ],
+  'server calls without answers': (n) => [
+    user(said('a')),
+    model(
+      ...list(n, (i) => ({
+        type: 'server_tool_use',
+        id: `srvtoolu_${i}`,
+        name: 'web_search',
+        input: {},
+      })),
+    ),
+  ],
+  'server calls and answers of one id': (n) => [
+    user(said('a')),
+    model(
+      ...list(n / 2, () => ({
+        type: 'server_tool_use',
+        id: 'srvtoolu_a',
+        name: 'web_search',
+        input: {},
+      })),
+      ...list(n / 2, () => ({
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_a',
+        content: [],
+      })),
+    ),
+  ],
+  'server calls, and their answers in a turn far behind': (n) => [
+    user(said('a')),
+    ...list(n / 3, (i) =>
+      model({ type: 'server_tool_use', id: `srvtoolu_${i}`, name: 'web_search', input: {} }),
+    ),
+    ...list(n / 3, () => user(result('zz'))),
+    model(
+      ...list(n / 3, (i) => ({
+        type: 'web_search_tool_result',
+        tool_use_id: `srvtoolu_${i}`,
+        content: [],
+      })),
+    ),
+  ],
+  'messages of one role': (n) => list(n, (i) => user(i % 2 === 0 ? said('a') : result(`s${i}`))),
+  'messages of the assistant alone': (n) =>
+    list(n, (i) => model(i % 2 === 0 ? said('a') : use(`t${i}`))),
+  'instructions everywhere': (n) =>
+    list(n, (i) =>
+      i % 3 === 0
+        ? { role: 'system', content: 'a' }
+        : i % 3 === 1
+          ? model(use(`t${i}`))
+          : user(result(`t${i - 1}`)),
+    ),
+  'ids that are refused': (n) => [
+    user(said('a')),
+    model(...list(n / 2, (i) => use(`f.x:${i}`))),
+    user(...list(n / 2, (i) => result(`f.x:${n - i}`))),
+  ],
+  'calls in user messages': (n) => list(n / 2, (i) => user(said('a'), use(`t${i}`))),
+  'thinking everywhere': (n) =>
+    list(n / 2, (i) =>
+      i % 2 === 0
+        ? user(said('a'))
+        : model(said('b'), { type: 'thinking', thinking: 'c', signature: 'd' }, said('e')),
+    ),
+  'cache marks everywhere': (n) => [
+    user(...list(n, () => ({ ...said('a'), cache_control: { type: 'ephemeral' } }))),
+  ],
+  'blank texts': (n) => [user(...list(n, () => said(' '))), model(...list(n, () => said('\n')))],
+  'broken pieces': (n) => [
+    user(...list(n, (i) => [null, 5, {}, [], { type: 7 }][i % 5]!)),
+    model(),
+  ],
+  'results in results': (n) => [
+    user(said('a')),
+    model(use('a')),
+    user(
+      result(
+        'a',
+        list(n, (i) => result(`n${i}`)),
+      ),
+    ),
+  ],
+};
+
+const bodies = (messages: readonly Json[]): JsonObject => ({
+  model: 'm',
+  max_tokens: 9,
+  tools: [{ name: 'f', input_schema: { type: 'object' } }],
+  messages,
+});
+
+/** The blocks of so many characters. */
+const blocksIn = (size: number) => Math.max(6, Math.floor(size / 60));
+
+const target = (protocol: ProtocolName, profile: Profile = NO_PROFILE): Target => ({
+  provider: 'p',
+  model: 'm',
+  protocol,
+  profile,
+});
+
+function decoded(body: JsonObject, from: ProtocolName): Conversation {
+  return PROTOCOLS[from].decodeRequest(mendBody(body, from, new Notes()));
+}
+
+const MOST = 1024 * 1024;
+
+describe.each(NAMES)('a Messages history to %s', (to) => {
+  for (const [name, make] of Object.entries(MESSAGES)) {
+    test(name, async () => {
+      await expectLinear({
+        name,
+        most: MOST,
+        input: (size) => decoded(bodies(make(blocksIn(size))), 'anthropic-messages'),
+        run: (conversation) => {
+          const notes = new Notes();
+          const sent = repair(conversation, target(to), notes);
+          PROTOCOLS[to].encodeRequest(sent, target(to), notes);
+          notes.summary();
+        },
+      });
+    }, 60_000);
+  }
+});
+
+const call = (id: string, args = '{}'): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name: 'f', arguments: args },
+});
+const tool = (id: string): JsonObject => ({ role: 'tool', tool_call_id: id, content: 'x' });
+
+const CHAT: Readonly<Record<string, (n: number) => readonly Json[]>> = {
+  'calls of one id in one message': (n) => [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: null, tool_calls: list(n / 2, () => call('a')) },
+    ...list(n / 2, () => tool('a')),
+  ],
+  'results without calls': (n) => list(n, (i) => tool(`t${i}`)),
+  'rounds whose results come last': (n) => [
+    ...list(n / 2, (i) => ({ role: 'assistant', content: null, tool_calls: [call(`t${i % 7}`)] })),
+    ...list(n / 2, (i) => tool(`t${i % 7}`)),
+  ],
+  'arguments that are cut off': (n) => [
+    { role: 'user', content: 'a' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: list(n, (i) => call(`t${i}`, '{"a":"'.repeat(3))),
+    },
+  ],
+  'one role only': (n) => list(n, () => ({ role: 'user', content: 'a' })),
+  'instructions only': (n) => list(n, () => ({ role: 'system', content: 'a' })),
+};
+const item = (id: string): JsonObject => ({
+  type: 'function_call',
+  call_id: id,
+  name: 'f',
+  arguments: '{',
+});
+const output = (id: string): JsonObject => ({
+  type: 'function_call_output',
+  call_id: id,
+  output: 'x',
+});
+const RESPONSES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
+  'calls whose outputs are far behind': (n) => [
+    ...list(n / 2, (i) => [item(`t${i}`), { role: 'user', content: 'a' }]).flat(),
+    ...list(n / 2, (i) => output(`t${i}`)),
+  ],
+  'calls without outputs': (n) => list(n, (i) => item(`t${i}`)),
+  'calls and outputs of one id': (n) => [
+    ...list(n / 2, () => item('a')),
+    ...list(n / 2, () => output('a')),
+  ],
+  'reasoning that leads nowhere': (n) =>
+    list(n, (i) => ({ type: 'reasoning', id: `rs_${i}`, summary: [] })),
+  'items of one id': (n) =>
+    list(n, () => ({ type: 'message', id: 'msg_1', role: 'user', content: 'a' })),
+  'assistant messages only': (n) => list(n, () => ({ role: 'assistant', content: 'a' })),
+};
+
+/** What templates and vendors may be: every fact about turns at once. */
+const STRICT: Profile = {
+  name: 'strict',
+  systemTurns: false,
+  sameRoleTurns: false,
+  parallelCalls: false,
+  userAfterTool: false,
+  assistantLast: false,
+  userFirst: true,
+  needsUserTurn: true,
+  developerRole: false,
+  callIds: 'nine-alphanumeric',
+  reasoningReplay: 'all',
+  thinkingDefault: 'always',
+  reasoningField: 'reasoning_content',
+};
+const fit = vendorFit();
+
+const OTHERS = [
+  ['openai-chat', CHAT, (value: readonly Json[]): JsonObject => ({ model: 'm', messages: value })],
+  [
+    'openai-responses',
+    RESPONSES,
+    (value: readonly Json[]): JsonObject => ({ model: 'm', input: value }),
+  ],
+  ['anthropic-messages', MESSAGES, bodies],
+] as const;
+
+for (const [from, histories, wrap] of OTHERS) {
+  for (const to of NAMES) {
+    describe(`${from} to a strict ${to}`, () => {
+      for (const [name, make] of Object.entries(histories)) {
+        test(name, async () => {
+          const at = target(to, STRICT);
+          await expectLinear({
+            name,
+            most: MOST / 2,
+            input: (size) => {
+              const body = wrap(make(blocksIn(size)));
+              return {
+                conversation: decoded(body, from),
+                bytes: Buffer.from(JSON.stringify(body)),
+              };
+            },
+            run: ({ conversation, bytes }) => {
+              const notes = new Notes();
+              const context = { target: at, client: from, notes, hop: 1 };
+              mayNeedRepair(bytes, from);
+              fit.looksAt!(bytes, context);
+              const paired = pairing.request!(conversation, context);
+              PROTOCOLS[to].encodeRequest(fit.request!(paired, context), at, notes);
+            },
+          });
+        }, 60_000);
+      }
+    });
+  }
+}
+
+const refused = (message: string): GatewayError =>
+  new GatewayError('invalid_request', message, { status: 400, fromUpstream: true });
+
+describe('the words of a refusal', () => {
+  const ids = (n: number) => list(n, (i) => `toolu_${i}`);
+  const texts: Readonly<Record<string, (size: number) => string>> = {
+    'ids, all of them unknown': (size) =>
+      `messages.1: \`tool_use\` ids were found without \`tool_result\` blocks: ${ids(size / 12).join('x, ')}`,
+    spaces: (size) => ' '.repeat(size),
+    quotes: (size) => '`'.repeat(size),
+    'the beginning of a pattern': (size) => 'thinking block '.repeat(size / 15),
+    'encrypted content': (size) => 'encrypted content '.repeat(size / 18),
+    'a long path': (size) => `messages${'.0'.repeat(size / 2)}`,
+    'many paths': (size) => 'messages.0.x: Extra inputs are not permitted '.repeat(size / 45),
+    colons: (size) => `${'a'.repeat(size)}:`,
+  };
+  for (const [name, make] of Object.entries(texts)) {
+    test(`${name}: read`, async () => {
+      await expectLinear({
+        name,
+        most: MOST,
+        input: (size) => refused(make(size)),
+        run: (error) => historyRefusal(error),
+      });
+    });
+  }
+  test('ids that are looked for in it', async () => {
+    for (const id of [
+      (i: number) => `toolu_${i}`,
+      (i: number) => `f.x:${i}`,
+      (i: number) => `a${'b'.repeat(i % 50)}`,
+    ]) {
+      await expectLinear({
+        name: 'ids in words',
+        most: MOST / 2,
+        input: (size) => {
+          const n = blocksIn(size);
+          const words = `\`tool_use\` ids were found without \`tool_result\` blocks: ${list(n, (i) => `t${i}`).join(', ')}`;
+          const body = bodies([
+            user(said('a')),
+            model(...list(n / 2, (i) => use(id(i)))),
+            user(...list(n / 2, (i) => result(id(i)))),
+          ]);
+          return { conversation: decoded(body, 'anthropic-messages'), error: refused(words) };
+        },
+        run: ({ conversation, error }) =>
+          afterRefusal.request!(conversation, {
+            target: target('anthropic-messages'),
+            client: 'anthropic-messages',
+            notes: new Notes(),
+            hop: 1,
+            refusal: error,
+          }),
+      });
+    }
+  }, 60_000);
+});
+
+test('ten thousand odd blocks take no more than a moment', () => {
+  for (const [name, make] of Object.entries(MESSAGES)) {
+    const conversation = decoded(bodies(make(10_000)), 'anthropic-messages');
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 5; i++) {
+      const before = process.threadCpuUsage();
+      repair(conversation, target('anthropic-messages'), new Notes());
+      const { user: mine, system } = process.threadCpuUsage(before);
+      least = Math.min(least, (mine + system) / 1000);
+    }
+    if (process.env.GROWTH_TIMES !== undefined) console.log(`${least.toFixed(1)} ms ${name}`);
+    expect([name, least < 100]).toEqual([name, true]);
+  }
+}, 60_000);

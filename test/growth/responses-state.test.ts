@@ -1,0 +1,144 @@
+/** The work on stored responses grows linearly with chains, items and references, and lets others have their turn. */
+
+import { describe, expect, test } from 'bun:test';
+import {
+  chainItems,
+  listInputItems,
+  openResponseStore,
+  type ResponseStore,
+  resolveReferences,
+} from '../../src/features/response-store/index.ts';
+import { replay } from '../../src/features/response-store/replay.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { tellsItem } from '../../src/protocols/openai-responses/digest.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import { prependItems } from '../../src/protocols/openai-responses/state.ts';
+import { expectLinear } from '../support/growth.ts';
+
+const message = (id: string): JsonObject => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'a word', annotations: [] }],
+});
+const LIMITS = { memoryRows: 1_000_000, memoryBytes: 2 ** 40 };
+
+/** A chain of so many responses, with so many items each. */
+function storeOf(rows: number, each: number): ResponseStore {
+  const store = openResponseStore({ limits: LIMITS, flushAfter: 1_000_000 });
+  for (let i = 0; i < rows; i++) {
+    const output = Array.from({ length: each }, (_, at) => message(`msg_${i}_${at}`));
+    store.put({
+      id: `resp_${i}`,
+      owner: '',
+      created: i,
+      ...(i > 0 && { previous: `resp_${i - 1}` }),
+      model: 'm',
+      input: [{ type: 'message', role: 'user', content: 'go on' }],
+      output,
+      response: { id: `resp_${i}`, output },
+    });
+  }
+  return store;
+}
+/** An item counts as so many characters. */
+const ITEM = 100;
+const itemsIn = (size: number) => Math.ceil(size / ITEM);
+
+describe('chains and items', () => {
+  test(
+    'a chain of many responses',
+    () =>
+      expectLinear({
+        name: 'chain',
+        input: (size) => ({ store: storeOf(itemsIn(size), 1), last: itemsIn(size) - 1 }),
+        run: ({ store, last }) => chainItems(store.chain(`resp_${last}`, ''), 'vendor'),
+        most: 2 ** 20,
+      }),
+    60_000,
+  );
+
+  test.each([true, false])(
+    'many references, all to one response: %p',
+    (one) =>
+      expectLinear({
+        name: 'references',
+        input: (size) => {
+          const count = itemsIn(size);
+          const store = one ? storeOf(1, count) : storeOf(count, 1);
+          const ids = Array.from({ length: count }, (_, i) => (one ? `msg_0_${i}` : `msg_${i}_0`));
+          return { store, body: { input: ids.map((id) => ({ type: 'item_reference', id })) } };
+        },
+        run: ({ store, body }) => resolveReferences(body, store, ''),
+        most: 2 ** 20,
+      }),
+    60_000,
+  );
+
+  test(
+    'an unknown reference of any length',
+    () =>
+      expectLinear({
+        name: 'long ids',
+        input: (size) => ({
+          store: storeOf(10, 10),
+          body: { input: [{ type: 'item_reference', id: 'x'.repeat(size) }] },
+        }),
+        run: ({ store, body }) => resolveReferences(body, store, '', { mayKnow: true }),
+      }),
+    60_000,
+  );
+
+  test(
+    'a page of very many input items',
+    () =>
+      expectLinear({
+        name: 'input items',
+        input: (size) => ({ store: storeOf(itemsIn(size), 1), last: itemsIn(size) - 1 }),
+        run: ({ store, last }) => listInputItems(store, `resp_${last}`, '', { limit: 100 }),
+        most: 2 ** 19,
+      }),
+    60_000,
+  );
+
+  test('a conversation with very many earlier items, and one streamed again', async () => {
+    const made = (size: number) =>
+      Array.from({ length: itemsIn(size) }, (_, i) => message(`msg_${i}`));
+    await expectLinear({
+      name: 'prepended',
+      input: (size) => ({
+        items: made(size),
+        asked: openaiResponses.decodeRequest({ model: 'm', input: 'on' }),
+      }),
+      run: ({ items, asked }) => prependItems(asked, items),
+    });
+    await expectLinear({
+      name: 'replay',
+      input: (size) => ({ id: 'resp_1', output: made(size) }),
+      run: (response) => replay(response, null),
+    });
+  }, 60_000);
+
+  test('frames without names', () =>
+    expectLinear({
+      name: 'tellsItem',
+      input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
+      run: (frame) => tellsItem(frame),
+    }));
+});
+
+test('a chain of ten thousand responses lets others have their turn', async () => {
+  const store = storeOf(10_000, 1);
+  let beats = 0;
+  let over = false;
+  const beat = () => {
+    beats++;
+    if (!over) setImmediate(beat);
+  };
+  setImmediate(beat);
+  const chain = await store.chainInSteps('resp_9999', '');
+  over = true;
+  expect('missing' in chain ? 0 : chain.links).toBe(10_000);
+  expect(beats).toBeGreaterThan(0);
+}, 60_000);

@@ -1,0 +1,182 @@
+/** Routing takes time in proportion to what a client sends and to what an operator writes, and never to both at once. */
+
+import { describe, expect, test } from 'bun:test';
+import type { Config } from '../../src/config/index.ts';
+import type { Block, Conversation, Turn } from '../../src/conversation/types.ts';
+import { globTest } from '../../src/lib/glob.ts';
+import {
+  explain,
+  modelsWith,
+  plainRequest,
+  type RouteRequest,
+  requestFacts,
+  route,
+  routingTable,
+} from '../../src/routing/index.ts';
+import { good, PROVIDER } from '../config/support.ts';
+import { cpuTime } from '../support/cpu-time.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+/** For a megabyte: what takes the square of it takes minutes. */
+async function expectQuick(work: () => unknown): Promise<void> {
+  expect(await cpuTime(work)).toBeLessThan(500);
+}
+
+const PATTERNS = [
+  '*a*a*a*a*a*a*a*a*b',
+  '*aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab*',
+  '*a?a?a?a?b*',
+  '*????????b',
+  `${'*a'.repeat(200)}*b`,
+  `*${'?a'.repeat(50)}b*`,
+  '*/*/*/*',
+  'a*b*a',
+];
+const TEXTS: Readonly<Record<string, (size: number) => string>> = {
+  'one letter': (size) => 'a'.repeat(size),
+  'two by turns': (size) => 'ab'.repeat(size / 2),
+  slashes: (size) => '/'.repeat(size),
+  'capitals of two': (size) => 'İ'.repeat(size),
+};
+
+describe('globs', () => {
+  for (const pattern of PATTERNS) {
+    for (const [name, input] of Object.entries(TEXTS)) {
+      test(`${pattern.slice(0, 40)} on ${name}`, async () => {
+        const fits = globTest(pattern);
+        await expectQuick(() => fits(input(MEGABYTE)));
+      });
+    }
+  }
+
+  test('the same as trying every way, on many small texts', () => {
+    const slow = (pattern: string): RegExp =>
+      new RegExp(
+        `^${[...pattern].map((c) => (c === '*' ? '.*' : c === '?' ? '.' : c === 'a' ? 'a' : 'b')).join('')}$`,
+        's',
+      );
+    const letters = ['a', 'b', '*', '?'];
+    let seed = 1;
+    const next = (n: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % n;
+    };
+    for (let i = 0; i < 20_000; i++) {
+      const pattern = Array.from({ length: next(8) }, () => letters[next(4)]!).join('');
+      const text = Array.from({ length: next(10) }, () => letters[next(2)]!).join('');
+      expect([pattern, text, globTest(pattern)(text)]).toEqual([
+        pattern,
+        text,
+        slow(pattern).test(text),
+      ]);
+    }
+  });
+});
+
+const many = (count: number, line: (n: number) => string): Config =>
+  good(
+    `${PROVIDER}routes:\n${Array.from({ length: count }, (_, n) => `  - ${line(n)}\n`).join('')}`,
+  );
+const asking = (model: string, more: Partial<RouteRequest> = {}): RouteRequest => ({
+  ...plainRequest(model, 'openai-chat', 0),
+  ...more,
+});
+
+describe('ten thousand routes', () => {
+  const globs = routingTable(many(10_000, (n) => `{ when: { model: "*m${n}*x" }, to: [p/x] }`));
+
+  test('a name of a megabyte is refused without being held against any', async () => {
+    const model = 'm'.repeat(1024 * 1024);
+    let decision: ReturnType<typeof route> | undefined;
+    const cost = await cpuTime(() => {
+      decision = route(asking(model), globs);
+    });
+    expect(decision).toMatchObject({ ok: false, error: { kind: 'not_found' } });
+    expect(cost).toBeLessThan(50);
+  });
+
+  test('a name that nobody takes costs milliseconds, each time', async () => {
+    route(asking('warm'), globs);
+    const cost = await cpuTime(() => {
+      for (let i = 0; i < 10; i++) expect(route(asking(`unknown-${i}`), globs).ok).toBe(false);
+    });
+    expect(cost / 10).toBeLessThan(50);
+  });
+
+  test('the category of a request with very many tools is found once', async () => {
+    const config = many(
+      2000,
+      (n) => `{ when: { category: vision, model: "m${n % 2}" }, to: [p/x] }`,
+    );
+    const table = routingTable(config);
+    const toolNames = Array.from({ length: 20_000 }, (_, n) => `tool_${n}`);
+    route(asking('m0'), table);
+    const cost = await cpuTime(() => route(asking('m0', { toolNames }), table));
+    expect(cost).toBeLessThan(100);
+  });
+
+  test('a list of ten thousand vendor names is laid over them in bounded time', async () => {
+    const names = Array.from({ length: 10_000 }, (_, n) => `vendor-${n}`);
+    const config = many(10_000, (n) => `{ when: { model: "r${n}-*" }, to: ["p/*"] }`);
+    const cost = await cpuTime(() => modelsWith(config, new Map([['p', names]])));
+    expect(cost).toBeLessThan(2000);
+  });
+});
+
+describe('facts of a request', () => {
+  const table = routingTable(
+    many(
+      8,
+      (n) =>
+        `{ when: { text: ["*urgent*${n}*", "*a*b*c*"], tool_names: ["x*", "*y?z*"], images: ">${n}", documents: true, background: true, category: [coding, tools], tokens: ">${n}k" }, to: [p/x] }`,
+    ),
+  );
+  const facts = (turns: readonly Turn[], tools: Conversation['tools'] = [], bytes = 100_000) =>
+    requestFacts({
+      model: 'm',
+      protocol: 'openai-chat',
+      stream: false,
+      bytes,
+      headers: new Headers(),
+      affinity: 'a',
+      asked: {
+        conversation: { system: [], turns, tools, settings: {} } as unknown as Conversation,
+      },
+    });
+  const text = (words: string): Block => ({ type: 'text', text: words }) as Block;
+  const user = (...blocks: Block[]): Turn => ({ role: 'user', blocks }) as Turn;
+  const result = { type: 'tool-result', callId: 'c', content: [text('r')] } as unknown as Block;
+  const inputs: Readonly<Record<string, (size: number) => RouteRequest>> = {
+    'one long text': (size) => facts([user(text('a'.repeat(size)))]),
+    'a long text of parts of a pattern': (size) => facts([user(text('aburgent'.repeat(size / 8)))]),
+    'very many turns': (size) =>
+      facts(Array.from({ length: size / 64 }, () => user(text('urgent')))),
+    'very many blocks': (size) =>
+      facts([user(...Array.from({ length: size / 64 }, () => text('b')))]),
+    'very many results': (size) =>
+      facts([user(text('q')), ...Array.from({ length: size / 64 }, () => user(result))]),
+    'very many tools': (size) =>
+      facts(
+        [user(text('q'))],
+        Array.from(
+          { length: size / 64 },
+          (_, n) =>
+            ({ type: 'function', name: `tool_${n}` }) as unknown as Conversation['tools'][0],
+        ),
+      ),
+    'very many instructions': (size) =>
+      facts(
+        Array.from(
+          { length: size / 64 },
+          () => ({ role: 'system', blocks: [text('create a, a, a, a, a, a,')] }) as Turn,
+        ),
+      ),
+  };
+  for (const [name, input] of Object.entries(inputs)) {
+    test(name, async () => {
+      const request = input(MEGABYTE);
+      await expectQuick(() => explain(request, table));
+    });
+  }
+});

@@ -1,0 +1,182 @@
+/** Work of the session ledger grows with the history and the answer, whatever their ids and texts are. */
+
+import { describe, test } from 'bun:test';
+import { Notes } from '../../src/conversation/notes.ts';
+import type { Turn } from '../../src/conversation/types.ts';
+import { collector } from '../../src/features/session-ledger/collect.ts';
+import { callKey, textKeys, wordsBefore } from '../../src/features/session-ledger/keys.ts';
+import { memorySessionLedger, type Piece } from '../../src/features/session-ledger/ledger.ts';
+import { restore } from '../../src/features/session-ledger/restore.ts';
+import { expectLinear } from '../support/growth.ts';
+
+const SCOPE = { owner: '', provider: 'vendor' };
+const TARGET = {
+  provider: 'vendor',
+  model: 'm',
+  protocol: 'openai-chat',
+  profile: { name: 'none', reasoningField: 'reasoning_content' },
+} as const;
+
+const TEXTS: Readonly<Record<string, string>> = {
+  letters: 'a',
+  digits: '1',
+  'digits and dashes': '12345678901-',
+  'letters and digits': 'a1',
+  'letters and dots': 'abcdefghijklmno.',
+  blanks: ' ',
+  'line breaks': '\n',
+  'words and blanks': 'a ',
+  umlauts: 'ä',
+};
+
+for (const [what, piece] of Object.entries(TEXTS)) {
+  const input = (size: number) => piece.repeat(size / piece.length);
+  describe(what, () => {
+    test('as an id', () =>
+      expectLinear({ name: what, input, run: (id) => callKey(SCOPE, id, () => '') }));
+    test('as an answer', () =>
+      expectLinear({ name: what, input, run: (text) => textKeys(SCOPE, text, () => '') }));
+    test('as the words before one', () =>
+      expectLinear({
+        name: what,
+        input: (size): Turn[] => [
+          { role: 'user', blocks: [{ type: 'text', text: input(size) }] },
+          { role: 'user', blocks: [{ type: 'text', text: input(size) }] },
+        ],
+        run: (turns) => wordsBefore(turns, turns.length),
+      }));
+  });
+}
+
+const reasoning = (text: string) => ({ type: 'reasoning', text }) as const;
+const call = (id: string) =>
+  ({ type: 'tool-call', id, name: 'x', kind: 'function', input: '{}', by: 'client' }) as const;
+const result = (callId: string) =>
+  ({
+    type: 'tool-result',
+    callId,
+    content: [],
+    kind: 'function',
+    isError: false,
+    by: 'client',
+  }) as const;
+
+/** A ledger that knows one answer of so many calls, each with its own reasoning. */
+function knowing(count: number) {
+  const ledger = memorySessionLedger();
+  const pieces: Piece[] = [];
+  const ids = Array.from({ length: count }, (_, i) => `call_a1b2c3d4e5f6a7b8${i}`);
+  for (const id of ids) {
+    pieces.push({ type: 'reasoning', block: reasoning(`thought of ${id}`) });
+    pieces.push({ type: 'call', id });
+  }
+  const keys = ids.map((id) => callKey(SCOPE, id, () => ''));
+  ledger.put(keys, { id: 'e', provider: 'vendor', protocol: 'openai-chat', model: 'm', pieces });
+  return { ledger, ids };
+}
+
+const restoring = (
+  shape: (ids: readonly string[]) => readonly Turn[],
+  origin: 'openai-chat' | 'openai-responses' | 'anthropic-messages',
+  protocol: 'openai-chat' | 'anthropic-messages' = 'openai-chat',
+) => ({
+  input: (size: number) => {
+    const { ledger, ids } = knowing(Math.ceil(size / 50));
+    const turns: readonly Turn[] = [
+      ...shape(ids),
+      { role: 'user', blocks: [{ type: 'text', text: 'go on' }] },
+    ];
+    const conversation = {
+      model: 'm',
+      system: [],
+      turns,
+      tools: [],
+      settings: { stream: true },
+      origin: { protocol: origin },
+    };
+    return { ledger, conversation };
+  },
+  run: ({
+    ledger,
+    conversation,
+  }: {
+    ledger: ReturnType<typeof memorySessionLedger>;
+    conversation: unknown;
+  }) =>
+    restore(conversation as never, {
+      ledger,
+      scope: SCOPE,
+      target: { ...TARGET, protocol } as never,
+      notes: new Notes(),
+    }),
+  most: 2 * 1024 * 1024,
+});
+
+describe('a history is completed', () => {
+  test('one answer of many calls', () =>
+    expectLinear({
+      name: 'calls',
+      ...restoring(
+        (ids) => [
+          { role: 'assistant', blocks: ids.map(call) },
+          { role: 'user', blocks: ids.map(result) },
+        ],
+        'anthropic-messages',
+      ),
+    }));
+  test('one answer of many items', () =>
+    expectLinear({
+      name: 'items',
+      ...restoring(
+        (ids) => [
+          ...ids.map((id): Turn => ({ role: 'assistant', blocks: [call(id)] })),
+          { role: 'user', blocks: ids.map(result) },
+        ],
+        'openai-responses',
+      ),
+    }));
+  test('many answers', () =>
+    expectLinear({
+      name: 'answers',
+      ...restoring(
+        (ids) =>
+          ids.flatMap((id): Turn[] => [
+            { role: 'assistant', blocks: [call(id)] },
+            { role: 'user', blocks: [result(id)] },
+          ]),
+        'openai-chat',
+      ),
+    }));
+  test('one answer whose reasoning the client holds', () =>
+    expectLinear({
+      name: 'held reasoning',
+      ...restoring(
+        (ids) => [
+          {
+            role: 'assistant',
+            blocks: [...ids.map((id) => reasoning(`thought of ${id}`)), ...ids.map(call)],
+          },
+          { role: 'user', blocks: ids.map(result) },
+        ],
+        'openai-chat',
+        'openai-chat',
+      ),
+    }));
+});
+
+test('an answer in many small pieces is heard', () =>
+  expectLinear({
+    name: 'pieces',
+    input: (size) => size,
+    run: (size) => {
+      const heard = collector(() => {});
+      heard.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
+      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 0, text: 'x' });
+      heard.event({ type: 'block-stop', index: 0 });
+      heard.event({ type: 'block-start', index: 1, head: { type: 'text' } });
+      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 1, text: 'y' });
+      heard.event({ type: 'block-stop', index: 1 });
+      heard.end();
+    },
+    most: 1024 * 1024,
+  }));

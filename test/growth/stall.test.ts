@@ -1,0 +1,111 @@
+/** Answers near the limit that are errors: what is done with their words costs little beside reading them. */
+
+import { describe, expect, test } from 'bun:test';
+import { boundedError } from '../../src/conversation/error-bounds.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { openRecorder } from '../../src/features/recorder/index.ts';
+import { type Json, parseJson } from '../../src/lib/json.ts';
+import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
+import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
+import type { Protocol } from '../../src/protocols/protocol.ts';
+import { exchange, play, scratch, told } from '../features/recorder/support.ts';
+import { longestTurn } from '../support/longest-turn.ts';
+
+const PROTOCOLS: readonly Protocol[] = [openaiChat, openaiResponses, anthropicMessages];
+const MOST = 262_144;
+
+const long = (word: string) => word.repeat((24 * 2 ** 20) / word.length);
+const ERRORS: Readonly<Record<string, () => Json>> = {
+  'a message': () => ({ error: { message: `no room ${long('API_KEY=1 ')}` } }),
+  'a message without a blank': () => ({ error: { message: long('x') } }),
+  'a code and a type': () => ({
+    error: { message: 'no room', code: long('z'), type: long('y'), param: long('p') },
+  }),
+  'details before the message': () => ({
+    error: { metadata: Array.from({ length: 500_000 }, (_, i) => ({ i })), message: 'no room' },
+  }),
+  'names of members': () => ({ error: { message: 'no room', details: { [long('n')]: 1 } } }),
+};
+
+describe('an error of many megabytes in the place of an answer', () => {
+  for (const protocol of PROTOCOLS) {
+    for (const [name, make] of Object.entries(ERRORS)) {
+      test(`${protocol.name}: ${name}`, () => {
+        const text = JSON.stringify({ type: 'error', ...(make() as object) });
+        const value = parseJson(text);
+        const before = process.threadCpuUsage();
+        const { error } = protocol.digestReply(value);
+        const { user } = process.threadCpuUsage(before);
+        expect(error).toBeDefined();
+        const { message, code = '', param = '', details = null } = error!;
+        if (name !== 'a message without a blank') expect(message).toStartWith('no room');
+        for (const said of [message, code, param]) expect(said.length).toBeLessThan(MOST + 10);
+        expect(JSON.stringify(details).length).toBeLessThan(2 ** 20 + 200_000);
+        expect(user / 1000).toBeLessThan(50);
+      });
+    }
+  }
+});
+
+describe('an error is taken', () => {
+  test('as the very value where it fits', () => {
+    for (const said of [undefined, null, 1, 'words', [1, { a: [] }], { error: { message: 'm' } }]) {
+      expect(boundedError<Json | undefined>(said)).toBe(said);
+    }
+  });
+
+  test('not deeper than anybody reads, and without its prototype being set', () => {
+    const deep = `${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`;
+    expect(JSON.stringify(boundedError(parseJson(deep))).length).toBeLessThan(1000);
+    const odd = boundedError(parseJson(`{"__proto__":{"x":"${long('w')}"}}`));
+    expect(Object.keys(odd as object)).toEqual(['__proto__']);
+  });
+});
+
+describe('a failed exchange of many megabytes is recorded between the turns of everybody else', () => {
+  const SIZE = 32 * 2 ** 20;
+  const BEGINNING = 'data: {"choices":[{"delta":{"content":"';
+  const fill = (before: string, word: string, behind = '') =>
+    Buffer.from(before + word.repeat(SIZE / word.length) + behind);
+  const BODIES: Readonly<Record<string, () => { answer?: Buffer; body?: Buffer; sse?: true }>> = {
+    'JSON without an end': () => ({ answer: fill('{"content":"', 'x') }),
+    'text full of credentials': () => ({ answer: fill('', 'API_KEY=1 ') }),
+    'one event': () => ({ answer: fill(BEGINNING, 'API_KEY=1 ', '"}}]}\n\n'), sse: true }),
+    'one event without an end': () => ({ answer: fill(BEGINNING, 'x'), sse: true }),
+    'small events': () => ({ answer: fill('', `${BEGINNING}tiny"}}]}\n\n`), sse: true }),
+    'a request': () => ({ body: fill('{"model":"m","input":"', 'x', '"}') }),
+  };
+  const ALL = Object.keys(BODIES).flatMap((name) => [
+    [name, false] as const,
+    [name, true] as const,
+  ]);
+
+  test.each(ALL)(
+    '%s, blanked: %j',
+    async (name, blank) => {
+      const disk = scratch();
+      const recorder = openRecorder({
+        root: disk.root,
+        mode: 'errors',
+        ...(blank && { redact: ['texts', 'images'] }),
+      });
+      const { answer = Buffer.from('{}'), body, sse = false } = BODIES[name]!();
+      const chunks: Uint8Array[] = [];
+      for (let at = 0; at < answer.length; at += 65_536)
+        chunks.push(answer.subarray(at, at + 65_536));
+      const longest = await longestTurn(async () => {
+        const recording = recorder.begin(exchange({ ...(body && { body }) }))!;
+        play(recording, { sse, answer: chunks });
+        recording.end(told({ status: 502, error: new GatewayError('upstream', 'no') }));
+        await recorder.flush();
+      });
+      const { written, held } = recorder.counters();
+      await recorder.close();
+      disk.remove();
+      expect({ written, held }).toEqual({ written: 1, held: 0 });
+      expect(longest).toBeLessThan(40);
+    },
+    30_000,
+  );
+});

@@ -1,0 +1,160 @@
+/** Every regular expression of the sources takes linear time on any text, or says why its texts are short. */
+
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseSync } from 'oxc-parser';
+import { check } from 'recheck';
+
+const ROOT = join(import.meta.dir, '..');
+
+/**
+ * Files whose patterns may take more than linear time, and what keeps their texts short. That a client, a
+ * vendor, a tool or a page chooses a text is never a reason by itself.
+ */
+const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
+  ['src/cli/doctor/failure-words.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/setup/codex.ts', "the settings of the user's own client"],
+  ['src/cli/setup/index.ts', "the settings of the user's own client"],
+  ['src/cli/setup/plan.ts', 'the address of this gateway'],
+  ['src/cli/setup/toml-block.ts', "the settings of the user's own client"],
+  ['src/config/references.ts', "one value of the operator's file; hostile files have growth tests"],
+  ['src/conversation/refusal.ts', 'at most 300 characters behind each beginning'],
+  ['src/docs/markdown-inline.ts', 'the manual, which is part of the program'],
+  ['src/docs/markdown.ts', 'the manual, which is part of the program'],
+  ['src/docs/sections.ts', 'the manual, which is part of the program'],
+  ['src/features/leaked-calls/quotations.ts', 'the last 400 characters'],
+  ['src/features/leaked-calls/read-names.ts', 'a header, which is given up beyond 128 characters'],
+  ['src/features/servertool/tools/web-fetch-markdown.ts', 'the first 2048 bytes'],
+  [
+    'src/features/servertool/tools/web-search/ask-model.ts',
+    'at most 2200 characters behind each bracket',
+  ],
+  ['src/features/servertool/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
+  ['src/lib/linear-pattern.ts', 'a quantifier, read where it stands'],
+  ['src/protocols/anthropic-messages/overflow.ts', 'the first 2000 characters'],
+  ['src/ui/page/format.ts', 'the digits of a number'],
+  ['src/ui/page/notes-manual.ts', 'the manual, which is part of the program'],
+  ['src/upstream/demo/intent.ts', 'the first 1500 characters'],
+  ['src/upstream/demo/tool-arguments.ts', 'the first 1500 characters'],
+  ['src/workbench/outcome.ts', 'the first 2000 characters'],
+];
+
+/** Patterns that are put together when the program runs: their parts were looked at by hand. */
+const COMPOSED: readonly (readonly [file: string, count: number, reason: string])[] = [
+  ['src/config/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
+  ['src/config/resolve-providers.ts', 1, 'the pattern of the schema for one line'],
+  ['src/config/resolve-routes.ts', 1, 'written by the operator'],
+  [
+    'src/features/leaked-calls/code-mask.ts',
+    1,
+    'a set of characters and the beginnings of headers',
+  ],
+  [
+    'src/features/leaked-calls/lex.ts',
+    1,
+    'a name, a sign and a value: no two repetitions side by side',
+  ],
+  ['src/features/memory/stop-words.ts', 1, 'words side by side, without repetition'],
+  ['src/features/memory/terms.ts', 2, 'sets of characters that exclude each other'],
+  [
+    'src/features/servertool/tools/web-fetch-tokens.ts',
+    1,
+    'the name of an element, without repetition',
+  ],
+  ['src/features/tool-results/residue-stream.ts', 1, 'at most 64 blanks, where it stands'],
+  ['src/lib/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
+  ['src/lib/shown-text.ts', 2, 'sets of characters'],
+  ['src/protocols/openai-chat/error-kinds.ts', 1, 'words with bounded gaps'],
+  ['src/ui/page/visible.ts', 1, 'a set of characters'],
+  ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],
+  [
+    'src/upstream/demo/schema-check.ts',
+    1,
+    'held against short texts, the shorter the more it repeats',
+  ],
+  ['src/upstream/demo/token-estimate.ts', 1, 'what it reads it takes'],
+];
+
+interface Pattern {
+  readonly file: string;
+  readonly line: number;
+  readonly pattern: string;
+  readonly flags: string;
+}
+
+interface Node {
+  readonly type: string;
+  readonly start: number;
+  readonly [key: string]: unknown;
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+/** Calls `visit` for every node of a syntax tree. */
+function walk(value: unknown, visit: (node: Node) => void): void {
+  if (Array.isArray(value)) {
+    for (const item of value) walk(item, visit);
+  } else if (isNode(value)) {
+    visit(value);
+    for (const child of Object.values(value)) walk(child, visit);
+  }
+}
+
+const literals: Pattern[] = [];
+const composed = new Map<string, number>();
+for (const file of [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: ROOT })].sort()) {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  walk(parseSync(file, text).program, (node) => {
+    const { regex } = node as { regex?: { pattern: string; flags: string } };
+    if (node.type === 'Literal' && regex !== undefined) {
+      const line = text.slice(0, node.start).split('\n').length;
+      literals.push({ file, line, pattern: regex.pattern, flags: regex.flags });
+    }
+    const { callee } = node as { callee?: { name?: string } };
+    if (/^(New|Call)Expression$/.test(node.type) && callee?.name === 'RegExp') {
+      composed.set(file, (composed.get(file) ?? 0) + 1);
+    }
+  });
+}
+
+/** Without a repetition that has no end nothing can grow: most patterns need no analysis. */
+const repeats = ({ pattern }: Pattern) => /[*+]|\{\d+,\}|\{\d*,\d{3,}\}/.test(pattern);
+
+/** Is it known to be slow? What the analysis cannot decide in its time is not. */
+async function slow(one: Pattern): Promise<boolean> {
+  const result = await check(one.pattern, one.flags, { timeout: 30_000 });
+  return result.status === 'vulnerable';
+}
+
+test('there are patterns to look at', () => {
+  expect(literals.length).toBeGreaterThan(300);
+  expect(literals.some(({ file }) => file === 'src/lib/redact.ts')).toBe(true);
+});
+
+test('the analysis knows a slow pattern from a fast one', async () => {
+  const of = (pattern: string) => slow({ file: '', line: 0, pattern, flags: '' });
+  expect(await of('\\s+$')).toBe(true);
+  expect(await of('(?:a+)+$')).toBe(true);
+  expect(await of('^\\s+')).toBe(false);
+});
+
+test('no pattern takes more than linear time, but for those whose texts are short', async () => {
+  const known = new Set(BOUNDED.map(([file]) => file));
+  const found: string[] = [];
+  for (const one of literals.filter((each) => repeats(each) && !known.has(each.file))) {
+    if (await slow(one)) found.push(`${one.file}:${one.line} /${one.pattern}/${one.flags}`);
+  }
+  expect(found).toEqual([]);
+}, 600_000);
+
+test('what is said of short texts is said of files with patterns', () => {
+  const files = new Set(literals.filter(repeats).map(({ file }) => file));
+  expect(BOUNDED.filter(([file]) => !files.has(file))).toEqual([]);
+});
+
+test('patterns that are put together were looked at', () => {
+  expect([...composed]).toEqual(COMPOSED.map(([file, count]) => [file, count]));
+});

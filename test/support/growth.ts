@@ -1,0 +1,85 @@
+/** Tells whether work grows linearly with its input: it compares CPU times at two sizes, never a time with a limit. */
+
+/** One kind of hostile input, for one function that reads what a client or a vendor sent. */
+export interface GrowthCase<T> {
+  readonly name: string;
+  /** An input of about `size` characters or bytes. Its making is not measured. */
+  readonly input: (size: number) => T;
+  /** The work. */
+  readonly run: (input: T) => unknown;
+  /** The largest input that is tried, in characters; by default 4 MiB. */
+  readonly most?: number;
+}
+
+export interface Growth {
+  /** Characters of the smaller and the larger input. */
+  readonly sizes: readonly [number, number];
+  /** Milliseconds of CPU of this thread, the least of several runs. */
+  readonly times: readonly [number, number];
+  /** The exponent e in time ~ size^e; 1 is linear, 2 quadratic. 0 where even the largest input costs next to nothing. */
+  readonly exponent: number;
+}
+
+const SMALLEST = 1024;
+const MOST = 4 * 1024 * 1024;
+/** The larger input has this many times the size of the smaller. */
+const STEP = 8;
+/** The smaller input takes at least this long, else the clock is all that is measured. */
+const LEAST_MS = 1;
+/** Systems count a thread's time in ticks of 1 to 10 ms: what takes less is run as often as adds up to this. */
+const COUNTED_MS = 12;
+const MOST_TIMES = 60;
+/** Linear work measures up to 1.2 on a busy machine, n log n up to 1.3, quadratic work 1.7 and more. */
+const LIMIT = 1.5;
+
+async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < runs; i++) {
+    let sum = 0;
+    let times = 0;
+    for (; sum < COUNTED_MS && times < MOST_TIMES; times++) {
+      const input = one.input(size);
+      const before = process.threadCpuUsage();
+      await one.run(input);
+      const used = process.threadCpuUsage(before);
+      sum += (used.user + used.system) / 1000;
+    }
+    least = Math.min(least, sum / times);
+  }
+  return least;
+}
+
+/** Measures the growth of one case. */
+export async function growthOf<T>(one: GrowthCase<T>): Promise<Growth> {
+  const most = one.most ?? MOST;
+  let size = Math.min(SMALLEST, most);
+  let first = await milliseconds(one, size, 1);
+  while (first < LEAST_MS && size * STEP * 2 <= most) {
+    size *= 2;
+    first = await milliseconds(one, size, 1);
+  }
+  const small = await milliseconds(one, size, 5);
+  const large = await milliseconds(one, size * STEP, 3);
+  const sizes = [size, size * STEP] as const;
+  const times = [small, large] as const;
+  // The largest input is done before anybody could notice.
+  if (large < 4 * LEAST_MS) return { sizes, times, exponent: 0 };
+  const exponent = Math.log(large / Math.max(small, LEAST_MS / 4)) / Math.log(STEP);
+  return { sizes, times, exponent };
+}
+
+/**
+ * Throws when the work of `one` grows faster than its input. A bad measurement is repeated: other
+ * programs on the machine can spoil one, but not three in a row.
+ */
+export async function expectLinear<T>(one: GrowthCase<T>): Promise<void> {
+  let growth = await growthOf(one);
+  for (let i = 0; i < 2 && growth.exponent > LIMIT; i++) growth = await growthOf(one);
+  if (growth.exponent <= LIMIT) return;
+  const [small, large] = growth.sizes;
+  const [first, second] = growth.times;
+  throw new Error(
+    `${one.name}: ${small} characters take ${first.toFixed(1)} ms, ${large} take ${second.toFixed(1)} ms: ` +
+      `that is size to the power of ${growth.exponent.toFixed(2)}, and more than linear`,
+  );
+}

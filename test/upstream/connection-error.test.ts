@@ -1,0 +1,52 @@
+/** What is said of an upstream that could not be reached. */
+
+import { expect, test } from 'bun:test';
+import { remedyForError } from '../../src/upstream/classify.ts';
+import { NotConnected } from '../../src/upstream/http1/connection.ts';
+import { MalformedReply } from '../../src/upstream/http1/reply-parser.ts';
+import { connectionError } from '../../src/upstream/upstream.ts';
+
+const failure = (code: string) => Object.assign(new Error('http://secret.test'), { code });
+
+test.each([
+  ['ECONNREFUSED', 'elsewhere'],
+  ['ENOTFOUND', 'elsewhere'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'elsewhere'],
+  ['ECONNRESET', 'again'],
+] as const)('%s → %s', (code, remedy) => {
+  const error = connectionError('p', failure(code));
+  expect(error.message).toBe(`Provider p could not be reached (${code}).`);
+  expect(remedyForError(error)).toBe(remedy);
+});
+
+test('a limit is named', () => {
+  const late = connectionError('p', new NotConnected(10_000));
+  expect([late.kind, late.message]).toEqual([
+    'timeout',
+    'Provider p could not be reached within 10 s (timeouts.connect).',
+  ]);
+  const large = connectionError('p', new MalformedReply('more than 256 headers (limits.headers)'));
+  expect([remedyForError(large), large.retryable]).toEqual(['next-target', false]);
+  expect(large.message).toContain('limits.headers');
+});
+
+// As many as there may be are opened in a process of its own.
+test('without a file left it is that which is told, and not that nobody listens', async () => {
+  const script = `
+    import { openSync, closeSync } from 'node:fs';
+    const { connectionError } = await import(${JSON.stringify(import.meta.resolve('../../src/upstream/upstream.ts'))});
+    const all = [];
+    try { for (;;) all.push(openSync('/dev/null', 'r')); } catch {}
+    const { message } = connectionError('p', Object.assign(new Error('x'), { code: 'ECONNREFUSED' }));
+    for (const one of all) closeSync(one);
+    console.log(message);
+  `;
+  const run = Bun.spawn(
+    ['sh', '-c', 'ulimit -n 200; exec "$0" -e "$1"', process.execPath, script],
+    {
+      stdout: 'pipe',
+      stderr: 'inherit',
+    },
+  );
+  expect(await new Response(run.stdout).text()).toContain('EMFILE: the limit of this process');
+});
