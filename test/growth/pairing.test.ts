@@ -1,6 +1,6 @@
 /** The repair of tool histories is linear in what it repairs, however a history is made to hurt it. */
 
-import { describe, expect, test } from 'bun:test';
+import { describe, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal.ts';
@@ -377,18 +377,3 @@ describe('the words of a refusal', () => {
     }
   }, 60_000);
 });
-
-test('ten thousand odd blocks take no more than a moment', () => {
-  for (const [name, make] of Object.entries(MESSAGES)) {
-    const conversation = decoded(bodies(make(10_000)), 'anthropic-messages');
-    let least = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 5; i++) {
-      const before = process.threadCpuUsage();
-      repair(conversation, target('anthropic-messages'), new Notes());
-      const { user: mine, system } = process.threadCpuUsage(before);
-      least = Math.min(least, (mine + system) / 1000);
-    }
-    if (process.env.GROWTH_TIMES !== undefined) console.log(`${least.toFixed(1)} ms ${name}`);
-    expect([name, least < 100]).toEqual([name, true]);
-  }
-}, 60_000);

@@ -1,19 +1,61 @@
-/** How long one turn of the event loop takes at most, by the CPU time of its thread. */
+/** How evenly work is spread over turns of the event loop, by the CPU time of its thread. */
 
-/** The most CPU time (ms) that one turn of the event loop takes until `work` is done. */
-export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+interface Turns {
+  /** Milliseconds of CPU of the longest turn. */
+  readonly longest: number;
+  /** Milliseconds of CPU of all turns. */
+  readonly total: number;
+}
+
+/** Work that costs less in all (ms of CPU) may take one turn. */
+const SMALL = 60;
+/** No turn takes more than this share of the whole. Work in one turn has a share of 1. */
+const SHARE = 0.4;
+const TRIES = 3;
+
+/** Measures the turns of the event loop until `work` is done. */
+async function turnsOf(work: () => Promise<unknown>): Promise<Turns> {
   let over = false;
   let longest = 0;
+  let total = 0;
   const watch = (async () => {
     while (!over) {
       const before = process.threadCpuUsage();
       await new Promise((resolve) => setImmediate(resolve));
       const { user, system } = process.threadCpuUsage(before);
-      longest = Math.max(longest, (user + system) / 1000);
+      const took = (user + system) / 1000;
+      longest = Math.max(longest, took);
+      total += took;
     }
   })();
   await work();
   over = true;
   await watch;
-  return longest;
+  return { longest, total };
+}
+
+const uneven = ({ longest, total }: Turns) => total > SMALL && longest > SHARE * total;
+
+/**
+ * Throws when one turn of `work` takes a large share of the whole, so that others wait. It compares
+ * times of the same run. A bad measurement is repeated, with what `prepare` does before each run; its
+ * own time is not measured.
+ */
+export async function expectSlices(
+  name: string,
+  work: () => Promise<unknown>,
+  prepare: () => unknown = () => {},
+): Promise<void> {
+  const measure = async () => {
+    await prepare();
+    return turnsOf(work);
+  };
+  let turns = await measure();
+  for (let i = 1; i < TRIES && uneven(turns); i++) turns = await measure();
+  if (process.env.GROWTH_TIMES !== undefined)
+    console.log(`${turns.longest.toFixed(1)} of ${turns.total.toFixed(1)} ms ${name}`);
+  if (!uneven(turns)) return;
+  throw new Error(
+    `${name}: one turn of the event loop takes ${turns.longest.toFixed(1)} ms of ${turns.total.toFixed(1)} ms in all`,
+  );
 }

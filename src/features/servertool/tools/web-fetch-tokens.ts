@@ -123,7 +123,8 @@ export class Tokens {
         this.#pass('>');
         return found;
       }
-      while (this.#at < html.length && SPACE.test(html[this.#at]!)) this.#at++;
+      while (this.#at <= most && this.#at < html.length && SPACE.test(html[this.#at]!)) this.#at++;
+      if (this.#at > most) continue;
       if (this.#at >= html.length) return found;
       if (html[this.#at] === '>') {
         this.#at++;
@@ -142,11 +143,12 @@ export class Tokens {
   /** What stands behind "=", which may have blanks around it. */
   #value(): string {
     const html = this.#html;
+    const most = Math.min(html.length, this.#at + MOST_TAG);
     let at = this.#at;
-    while (at < html.length && /\s/.test(html[at]!)) at++;
+    while (at < most && /\s/.test(html[at]!)) at++;
     if (html[at] !== '=') return '';
     at++;
-    while (at < html.length && /\s/.test(html[at]!)) at++;
+    while (at < most && /\s/.test(html[at]!)) at++;
     const quote = html[at];
     if (quote === '"' || quote === "'") {
       const end = html.indexOf(quote, at + 1);
