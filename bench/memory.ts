@@ -128,7 +128,7 @@ try {
   await memory.close();
 
   // The vectors are put in as the back-fill would, without its pauses.
-  const { openMemoryStore } = await import('../src/features/memory/memory-store.ts');
+  const { openMemoryStore } = await import('../src/features/memory/store/memory-store.ts');
   const store = openMemoryStore({ path, limits: () => DEFAULT_LIMITS });
   for (let behind = 0; ; ) {
     const unseen = store.vectors.unseen(embedder.name, behind, 1000);

@@ -2,8 +2,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PRESET_ALIASES, PRESETS } from '../src/config/presets.ts';
-import { fileSchema } from '../src/config/schema.ts';
+import { fileSchema } from '../src/config/sections/index.ts';
+import { PRESET_ALIASES, PRESETS } from '../src/config/vendors/presets.ts';
 
 interface Node {
   readonly type?: string;

@@ -2,7 +2,7 @@
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleEdge, SampleMeta } from '../src/conversation/sample.ts';
+import type { SampleEdge, SampleMeta } from '../src/samples/sample.ts';
 import { CASES, type Case } from '../test/samples/cases.ts';
 import {
   allSamples,

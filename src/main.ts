@@ -1,6 +1,6 @@
 /** The entry: knows how the program was started, and hands over. Exports nothing: bytecode would take it for a server. */
 
-import { GUARD, guard } from './lib/process-guard.ts';
+import { GUARD, guard } from './lib/process/process-guard.ts';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
 const program = compiled ? [process.execPath] : [process.execPath, Bun.main];

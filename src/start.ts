@@ -1,11 +1,11 @@
 /** The command line, given what only the entry knows: how the program was started and with what environment. */
 
+import { workbenchTools } from './app/in-process.ts';
+import { LINT } from './app/linters.ts';
+import { compose, PAIRING, PROTOCOLS } from './app.ts';
 import { processIo, run, version } from './cli/index.ts';
-import { compose, PAIRING, PROTOCOLS } from './compose.ts';
-import { LINT } from './compose-lint.ts';
-import { workbenchTools } from './compose-workbench.ts';
 import { processEnvironment } from './config/environment.ts';
-import { serve } from './serve.ts';
+import { serve } from './server/process/run.ts';
 
 /** Runs one command; the exit code. */
 export function start(

@@ -11,7 +11,7 @@ const transpiler = {
 };
 
 interface Source {
-  /** From the root, with forward slashes: `src/lib/json.ts`. */
+  /** From the root, with forward slashes: `src/lib/json/json.ts`. */
   readonly path: string;
   readonly text: string;
   readonly lines: number;
@@ -40,64 +40,66 @@ const sources = [...new Bun.Glob('src/**/*.{ts,tsx}').scanSync({ cwd: ROOT })].s
 const tests = [...new Bun.Glob('{test,scripts,bench}/**/*.ts').scanSync({ cwd: ROOT })].sort();
 const isSource = (path: string) => path.startsWith('src/');
 
-/** The room of a file: `lib`, `protocols/openai-chat`, …; '' for files that stand in src itself. */
+/** The room of a file: `lib`, `codecs/openai-chat`, …; '' for files that stand in src itself. */
 function room(path: string): string {
   const [, first, second, ...rest] = path.split('/');
   if (second === undefined) return '';
-  const nested = (first === 'protocols' || first === 'features') && rest.length > 0;
+  const nested = (first === 'codecs' || first === 'features') && rest.length > 0;
   return nested ? `${first}/${second}` : first!;
 }
 
-const INTERFACES = ['src/protocols/protocol.ts', 'src/features/feature.ts'];
+const INTERFACES = ['src/codecs/codec.ts', 'src/features/feature.ts'];
+/** Rooms that may import the interfaces of codecs and features, and no concrete one. */
+const KNOW_INTERFACES = ['gateway', 'samples', 'ui'];
+/** The rooms by which requests and commands come in: they may import all but concrete codecs and features. */
+const ENTRANCES = ['server', 'cli'];
 
 /** Rooms that each room may import; it may always import itself. */
 const MAY: Readonly<Record<string, readonly string[]>> = {
   lib: [],
-  docs: ['lib'],
+  manual: ['lib'],
   conversation: ['lib'],
-  protocols: ['lib', 'conversation'],
+  codecs: ['lib', 'conversation'],
   features: ['lib', 'conversation'],
   config: ['lib'],
   telemetry: ['lib'],
   routing: ['lib', 'conversation', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'config', 'telemetry'],
   gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
-  workbench: ['lib', 'conversation', 'config', 'telemetry'],
-  ui: ['lib', 'conversation', 'config', 'telemetry', 'workbench', 'http'],
+  samples: ['lib', 'conversation', 'config', 'telemetry'],
+  ui: ['lib', 'conversation', 'config', 'telemetry', 'samples', 'server'],
 };
 
 // What runs in the browser knows the API's types (and what those speak of), and nothing of the server.
 const PAGE = 'src/ui/page/';
 const PAGE_MAY = [
-  'src/ui/api.ts',
-  'src/conversation/sample.ts',
+  'src/ui/api/api.ts',
+  'src/samples/sample.ts',
   'src/conversation/types.ts',
   'src/conversation/usage.ts',
   'src/conversation/notes.ts',
   'src/conversation/events.ts',
-  'src/lib/json.ts',
+  'src/lib/json/json.ts',
 ];
 
 /** Why `from` may not import `to`; undefined where it may. */
 function verdict(from: Source, to: string): string | undefined {
   const here = room(from.path);
-  if (here === '') return undefined;
-  if (!isSource(to)) return undefined;
+  const top = here.split('/')[0]!;
+  // The wiring knows everything.
+  if (here === '' || top === 'app' || !isSource(to)) return undefined;
   if (from.path.startsWith(PAGE) && !to.startsWith(PAGE)) {
     return PAGE_MAY.includes(to) ? undefined : 'the page is alone';
   }
   const there = room(to);
   if (there === here) return undefined;
-  const top = here.split('/')[0]!;
-  if (top === 'http' || top === 'cli') {
-    return there.includes('/') ? `${top} knows no concrete protocol or feature` : undefined;
+  if (there === '' || there === 'app') return 'only main and app know how things are put together';
+  if (ENTRANCES.includes(top)) {
+    return there.includes('/') ? `${top} knows no concrete codec or feature` : undefined;
   }
-  if (top === 'gateway' && INTERFACES.includes(to)) return undefined;
-  if ((top === 'workbench' || top === 'ui') && to === INTERFACES[0]) return undefined;
-  if (here.includes('/') && to === (top === 'protocols' ? INTERFACES[0] : INTERFACES[1])) {
-    return undefined;
-  }
-  if (top === 'protocols' && to === 'src/protocols/lint.ts') return undefined;
+  if (KNOW_INTERFACES.includes(top) && INTERFACES.includes(to)) return undefined;
+  if (top === 'codecs' && (to === INTERFACES[0] || to === 'src/codecs/lint.ts')) return undefined;
+  if (top === 'features' && to === INTERFACES[1]) return undefined;
   const allowed = MAY[top];
   if (allowed === undefined) return `the room ${top} is not in the table`;
   return allowed.includes(there) ? undefined : `${here} may not import ${there || 'src'}`;
@@ -114,7 +116,7 @@ const broken = (check: (source: Source, to: string) => string | undefined) =>
 describe('who may import whom', () => {
   test('there is something to look at', () => {
     expect(sources.length).toBeGreaterThan(20);
-    expect(sources.some((source) => source.imports.includes('src/lib/json.ts'))).toBe(true);
+    expect(sources.some((source) => source.imports.includes('src/lib/json/json.ts'))).toBe(true);
   });
 
   test('rooms import only what the table allows', () => {
@@ -131,43 +133,45 @@ describe('who may import whom', () => {
   test('the table itself refuses what it should', () => {
     const from = (path: string): Source => ({ path, text: '', lines: 1, imports: [] });
     const refused: [string, string][] = [
-      ['src/lib/json.ts', 'src/conversation/types.ts'],
-      ['src/conversation/types.ts', 'src/protocols/protocol.ts'],
-      ['src/protocols/openai-chat/a.ts', 'src/protocols/openai-responses/b.ts'],
-      ['src/protocols/openai-chat/a.ts', 'src/features/feature.ts'],
-      ['src/features/pairing/a.ts', 'src/features/vision/b.ts'],
-      ['src/features/pairing/a.ts', 'src/protocols/protocol.ts'],
-      ['src/gateway/gateway.ts', 'src/features/pairing/index.ts'],
+      ['src/lib/json/json.ts', 'src/conversation/types.ts'],
+      ['src/conversation/types.ts', 'src/codecs/codec.ts'],
+      ['src/codecs/openai-chat/a.ts', 'src/codecs/openai-responses/b.ts'],
+      ['src/codecs/openai-chat/a.ts', 'src/features/feature.ts'],
+      ['src/features/tool-pairing/a.ts', 'src/features/vision/b.ts'],
+      ['src/features/tool-pairing/a.ts', 'src/codecs/codec.ts'],
+      ['src/gateway/gateway.ts', 'src/features/tool-pairing/index.ts'],
       ['src/gateway/gateway.ts', 'src/config/config.ts'],
+      ['src/gateway/gateway.ts', 'src/app/features.ts'],
       ['src/routing/index.ts', 'src/upstream/a.ts'],
-      ['src/http/a.ts', 'src/protocols/openai-chat/index.ts'],
-      ['src/lib/json.ts', 'src/main.ts'],
-      ['src/docs/a.ts', 'src/conversation/types.ts'],
-      ['src/cellar/a.ts', 'src/lib/json.ts'],
-      ['src/workbench/a.ts', 'src/cli/command.ts'],
-      ['src/workbench/a.ts', 'src/features/recorder/index.ts'],
-      ['src/ui/a.ts', 'src/protocols/openai-chat/index.ts'],
+      ['src/server/a.ts', 'src/codecs/openai-chat/index.ts'],
+      ['src/server/process/run.ts', 'src/app.ts'],
+      ['src/lib/json/json.ts', 'src/main.ts'],
+      ['src/manual/a.ts', 'src/conversation/types.ts'],
+      ['src/cellar/a.ts', 'src/lib/json/json.ts'],
+      ['src/samples/a.ts', 'src/cli/command.ts'],
+      ['src/samples/a.ts', 'src/features/vision/index.ts'],
+      ['src/ui/a.ts', 'src/codecs/openai-chat/index.ts'],
       ['src/ui/a.ts', 'src/cli/command.ts'],
-      ['src/ui/page/a.ts', 'src/ui/guard.ts'],
+      ['src/ui/page/a.ts', 'src/ui/api/guard.ts'],
     ];
     for (const [path, to] of refused)
       expect([path, to, verdict(from(path), to)]).not.toContain(undefined);
     const taken: [string, string][] = [
-      ['src/protocols/openai-chat/a.ts', 'src/protocols/openai-chat/b.ts'],
-      ['src/protocols/openai-chat/a.ts', 'src/protocols/protocol.ts'],
+      ['src/codecs/openai-chat/a.ts', 'src/codecs/openai-chat/b.ts'],
+      ['src/codecs/openai-chat/a.ts', 'src/codecs/codec.ts'],
       ['src/gateway/gateway.ts', 'src/features/feature.ts'],
-      ['src/http/a.ts', 'src/gateway/gateway.ts'],
-      ['src/cli/a.ts', 'src/workbench/replay.ts'],
-      ['src/ui/a.ts', 'src/protocols/protocol.ts'],
-      ['src/ui/page/a.ts', 'src/ui/api.ts'],
-      ['src/compose.ts', 'src/features/pairing/index.ts'],
+      ['src/server/a.ts', 'src/gateway/gateway.ts'],
+      ['src/cli/a.ts', 'src/samples/replay/replay.ts'],
+      ['src/ui/a.ts', 'src/codecs/codec.ts'],
+      ['src/ui/page/a.ts', 'src/ui/api/api.ts'],
+      ['src/app/features.ts', 'src/features/tool-pairing/index.ts'],
     ];
     for (const [path, to] of taken)
       expect([path, to, verdict(from(path), to)]).toContain(undefined);
   });
 
   test('elysia only beside the protocols, where nothing of the start needs it', () => {
-    const allowed = /^src\/(http\/about-routes\.ts$|.*\/plugin\.ts$|compose-others\.ts$)/;
+    const allowed = /^src\/(server\/about\.ts$|.*\/plugin\.ts$|app\/on-demand\.ts$)/;
     const wrong = broken((source, to) =>
       /^(elysia|@elysiajs\/)/.test(to) && !allowed.test(source.path) ? 'not here' : undefined,
     );
@@ -175,10 +179,10 @@ describe('who may import whom', () => {
   });
 
   test('what no model request needs is loaded when it is asked for, not with the program', () => {
-    const statically = /^\s*(?:import|export)\b[^;(]*from\s*['"][^'"]*compose-others\.ts['"]/m;
+    const statically = /^\s*(?:import|export)\b[^;(]*from\s*['"][^'"]*on-demand\.ts['"]/m;
     expect(sources.filter(({ text }) => statically.test(text)).map(({ path }) => path)).toEqual([]);
-    const importers = sources.filter(({ imports }) => imports.includes('src/compose-others.ts'));
-    expect(importers.map(({ path }) => path)).toEqual(['src/compose.ts']);
+    const importers = sources.filter(({ imports }) => imports.includes('src/app/on-demand.ts'));
+    expect(importers.map(({ path }) => path)).toEqual(['src/app.ts']);
   });
 
   test('bun:sqlite only in store files', () => {
@@ -197,9 +201,9 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('only compose names concrete protocols and features', () => {
+  test('only the wiring names concrete codecs and features', () => {
     const wrong = sources
-      .filter(({ path }) => room(path) === '' && !/^src\/compose(-[a-z-]+)?\.ts$/.test(path))
+      .filter(({ path }) => room(path) === '' && path !== 'src/app.ts')
       .flatMap(({ path, imports }) =>
         imports
           .filter((to) => isSource(to) && room(to).includes('/'))

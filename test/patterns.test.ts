@@ -13,61 +13,67 @@ const ROOT = join(import.meta.dir, '..');
  * vendor, a tool or a page chooses a text is never a reason by itself.
  */
 const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
-  ['src/cli/doctor/failure-words.ts', 'one answer, read up to a limit, in a command'],
-  ['src/cli/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
-  ['src/cli/setup/codex.ts', "the settings of the user's own client"],
-  ['src/cli/setup/index.ts', "the settings of the user's own client"],
-  ['src/cli/setup/plan.ts', 'the address of this gateway'],
-  ['src/cli/setup/toml-block.ts', "the settings of the user's own client"],
-  ['src/config/references.ts', "one value of the operator's file; hostile files have growth tests"],
-  ['src/conversation/refusal.ts', 'at most 300 characters behind each beginning'],
-  ['src/docs/markdown-inline.ts', 'the manual, which is part of the program'],
-  ['src/docs/markdown.ts', 'the manual, which is part of the program'],
-  ['src/docs/sections.ts', 'the manual, which is part of the program'],
-  ['src/features/leaked-calls/quotations.ts', 'the last 400 characters'],
-  ['src/features/leaked-calls/read-names.ts', 'a header, which is given up beyond 128 characters'],
-  ['src/features/servertool/tools/web-fetch-markdown.ts', 'the first 2048 bytes'],
+  ['src/cli/commands/doctor/failure-words.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/commands/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/commands/setup/codex.ts', "the settings of the user's own client"],
+  ['src/cli/commands/setup/index.ts', "the settings of the user's own client"],
+  ['src/cli/commands/setup/plan.ts', 'the address of this gateway'],
+  ['src/cli/commands/setup/toml-block.ts', "the settings of the user's own client"],
   [
-    'src/features/servertool/tools/web-search/ask-model.ts',
+    'src/config/file/references.ts',
+    "one value of the operator's file; hostile files have growth tests",
+  ],
+  ['src/conversation/refusal.ts', 'at most 300 characters behind each beginning'],
+  ['src/manual/markdown-inline.ts', 'the manual, which is part of the program'],
+  ['src/manual/markdown.ts', 'the manual, which is part of the program'],
+  ['src/manual/sections.ts', 'the manual, which is part of the program'],
+  ['src/features/leaked-calls/scan/quotations.ts', 'the last 400 characters'],
+  [
+    'src/features/leaked-calls/block/read-names.ts',
+    'a header, which is given up beyond 128 characters',
+  ],
+  ['src/features/server-tools/tools/web-fetch/markdown.ts', 'the first 2048 bytes'],
+  [
+    'src/features/server-tools/tools/web-search/ask-model.ts',
     'at most 2200 characters behind each bracket',
   ],
-  ['src/features/servertool/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
-  ['src/lib/linear-pattern.ts', 'a quantifier, read where it stands'],
-  ['src/protocols/anthropic-messages/overflow.ts', 'the first 2000 characters'],
-  ['src/ui/page/format.ts', 'the digits of a number'],
-  ['src/ui/page/notes-manual.ts', 'the manual, which is part of the program'],
+  ['src/features/server-tools/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
+  ['src/lib/text/linear-pattern.ts', 'a quantifier, read where it stands'],
+  ['src/codecs/anthropic-messages/reply/overflow.ts', 'the first 2000 characters'],
+  ['src/ui/page/kit/format.ts', 'the digits of a number'],
+  ['src/ui/page/kit/notes-manual.ts', 'the manual, which is part of the program'],
   ['src/upstream/demo/intent.ts', 'the first 1500 characters'],
   ['src/upstream/demo/tool-arguments.ts', 'the first 1500 characters'],
-  ['src/workbench/outcome.ts', 'the first 2000 characters'],
+  ['src/samples/replay/outcome.ts', 'the first 2000 characters'],
 ];
 
 /** Patterns that are put together when the program runs: their parts were looked at by hand. */
 const COMPOSED: readonly (readonly [file: string, count: number, reason: string])[] = [
-  ['src/config/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
-  ['src/config/resolve-providers.ts', 1, 'the pattern of the schema for one line'],
-  ['src/config/resolve-routes.ts', 1, 'written by the operator'],
+  ['src/config/file/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
+  ['src/config/sections/resolve-providers.ts', 1, 'the pattern of the schema for one line'],
+  ['src/config/sections/resolve-routes.ts', 1, 'written by the operator'],
   [
-    'src/features/leaked-calls/code-mask.ts',
+    'src/features/leaked-calls/scan/code-mask.ts',
     1,
     'a set of characters and the beginnings of headers',
   ],
   [
-    'src/features/leaked-calls/lex.ts',
+    'src/features/leaked-calls/block/lex.ts',
     1,
     'a name, a sign and a value: no two repetitions side by side',
   ],
-  ['src/features/memory/stop-words.ts', 1, 'words side by side, without repetition'],
-  ['src/features/memory/terms.ts', 2, 'sets of characters that exclude each other'],
+  ['src/features/memory/ranking/stop-words.ts', 1, 'words side by side, without repetition'],
+  ['src/features/memory/ranking/terms.ts', 2, 'sets of characters that exclude each other'],
   [
-    'src/features/servertool/tools/web-fetch-tokens.ts',
+    'src/features/server-tools/tools/web-fetch/tokens.ts',
     1,
     'the name of an element, without repetition',
   ],
   ['src/features/tool-results/residue-stream.ts', 1, 'at most 64 blanks, where it stands'],
-  ['src/lib/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
-  ['src/lib/shown-text.ts', 2, 'sets of characters'],
-  ['src/protocols/openai-chat/error-kinds.ts', 1, 'words with bounded gaps'],
-  ['src/ui/page/visible.ts', 1, 'a set of characters'],
+  ['src/lib/text/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
+  ['src/lib/text/shown-text.ts', 2, 'sets of characters'],
+  ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],
+  ['src/ui/page/kit/visible.ts', 1, 'a set of characters'],
   ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],
   [
     'src/upstream/demo/schema-check.ts',
@@ -131,7 +137,7 @@ async function slow(one: Pattern): Promise<boolean> {
 
 test('there are patterns to look at', () => {
   expect(literals.length).toBeGreaterThan(300);
-  expect(literals.some(({ file }) => file === 'src/lib/redact.ts')).toBe(true);
+  expect(literals.some(({ file }) => file === 'src/lib/text/redact.ts')).toBe(true);
 });
 
 test('the analysis knows a slow pattern from a fast one', async () => {

@@ -1,7 +1,7 @@
 /** The samples of this repository, played again on the gateway: what was sent and what came back are what the files say. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { isObject, type Json, type JsonObject } from '../src/lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../src/lib/json/json.ts';
 import { CASES } from './samples/cases.ts';
 import {
   allSamples,

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Target } from '../../build.ts';
+import { COMPLETIONS } from '../../src/cli/commands/completions/index.ts';
+import { manPage } from '../../src/cli/commands/man.ts';
+import { launchdPlist } from '../../src/cli/commands/service/launchd-plist.ts';
+import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/commands/service/systemd-unit.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { COMPLETIONS } from '../../src/cli/completions/index.ts';
-import { launchdPlist } from '../../src/cli/daemon/launchd-plist.ts';
-import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
-import { manPage } from '../../src/cli/man.ts';
 import { type Entry, file } from './tar.ts';
 
 const ROOT = join(import.meta.dir, '../..');

@@ -1,7 +1,7 @@
 /** The Debian package: built here and not by dpkg-deb, so that the same commit gives the same bytes everywhere. */
 
 import { createHash } from 'node:crypto';
-import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
+import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/commands/service/systemd-unit.ts';
 import { completions, manual, source } from './contents.ts';
 import { PUBLISHER } from './publisher.ts';
 import { ar, type Entry, file, gzip, tar, withFolders } from './tar.ts';

@@ -1,7 +1,7 @@
 /** The Homebrew formula, filled in. */
 
 import type { Target } from '../../build.ts';
-import { DRAIN_SECONDS } from '../../src/cli/daemon/systemd-unit.ts';
+import { DRAIN_SECONDS } from '../../src/cli/commands/service/systemd-unit.ts';
 import { archiveName, source } from './contents.ts';
 import { PUBLISHER } from './publisher.ts';
 

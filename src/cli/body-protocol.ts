@@ -1,7 +1,7 @@
 /** Of which protocol is a request body, told from its words alone? */
 
 import type { ProtocolName } from '../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];

@@ -1,14 +1,14 @@
 /** What a command is: data for parsing, help and completions, and a function that runs it. */
 
+import type { Finding, Linter } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
-import type { Json } from '../lib/json.ts';
-import type { Finding, Linter } from '../protocols/lint.ts';
-import type { Tools } from '../workbench/tools.ts';
+import type { Json } from '../lib/json/json.ts';
+import type { Tools } from '../samples/replay/tools.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {

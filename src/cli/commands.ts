@@ -1,15 +1,15 @@
 /** The command table: parsing, help and whatever is generated later all read it. The first entry is the default. */
 
-import { LINT, REPAIR } from './body-commands.ts';
 import type { CommandSpec } from './command.ts';
-import { runCompletions, SHELLS } from './completions/index.ts';
-import { DEMO } from './demo-command.ts';
-import { CHECK, DOCTOR, MODELS, VERSION } from './look-commands.ts';
-import { runMan } from './man.ts';
-import { MIGRATE } from './migrate.ts';
-import { SERVE, SERVICE } from './run-commands.ts';
-import { SAMPLE_COMMANDS } from './sample-commands.ts';
-import { INIT, SETUP } from './setup-commands.ts';
+import { LINT, REPAIR } from './commands/body-commands.ts';
+import { runCompletions, SHELLS } from './commands/completions/index.ts';
+import { DEMO } from './commands/demo-command.ts';
+import { CHECK, DOCTOR, MODELS, VERSION } from './commands/look-commands.ts';
+import { runMan } from './commands/man.ts';
+import { MIGRATE } from './commands/migrate.ts';
+import { SERVE, SERVICE } from './commands/run-commands.ts';
+import { SAMPLE_COMMANDS } from './commands/sample-commands.ts';
+import { INIT, SETUP } from './commands/setup-commands.ts';
 
 // These two are made of the table itself.
 const COMPLETIONS: CommandSpec = {

@@ -9,8 +9,8 @@ import { createTerminal } from './terminal.ts';
 
 export { banner } from './banner.ts';
 export type { Deps, Io, ServeOptions } from './command.ts';
+export { version } from './commands/version.ts';
 export { processIo } from './process-io.ts';
-export { version } from './version.ts';
 
 /**
  * Runs one command line (without the program's name). Returns the exit code: the command's own, 2 for

@@ -1,8 +1,8 @@
 /** The configuration for a command, or its problems told in words. */
 
 import type { Config } from '../config/config.ts';
+import { describeProblem, type Problem } from '../config/file/problem.ts';
 import { type LoadOptions, type LoadResult, loadConfig, readConfigFile } from '../config/load.ts';
-import { describeProblem, type Problem } from '../config/problem.ts';
 import type { Invocation } from './command.ts';
 
 /** What `--config` and the environment say about where to look. */

@@ -1,8 +1,8 @@
 /** The configuration as the program uses it: validated, defaults filled, times in ms, secrets wrapped, frozen. */
 
-import type { JsonObject } from '../lib/json.ts';
-import type { ProfileFacts } from './profile-schema.ts';
+import type { JsonObject } from '../lib/json/json.ts';
 import type { Secret } from './secret.ts';
+import type { ProfileFacts } from './vendors/profile-schema.ts';
 
 export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
 

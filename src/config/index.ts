@@ -5,6 +5,7 @@ export {
   environmentFrom,
   expandHome,
 } from './environment.ts';
+export { describeProblem, type Problem } from './file/problem.ts';
 export {
   type Fetch,
   findConfigFile,
@@ -13,7 +14,6 @@ export {
   parseConfig,
   userConfig,
 } from './load.ts';
-export { describeProblem, type Problem } from './problem.ts';
 export { type LiveConfig, liveConfig, type ReloadResult } from './reload.ts';
-export { jsonSchema } from './schema.ts';
 export { Secret } from './secret.ts';
+export { jsonSchema } from './sections/index.ts';

@@ -1,7 +1,7 @@
 /** What is said of gateway keys that anybody could guess. */
 
-import type { Findings } from './resolve-providers.ts';
-import type { FileConfig } from './schema.ts';
+import type { FileConfig } from './sections/index.ts';
+import type { Findings } from './sections/resolve-providers.ts';
 
 /** Characters; a key of fewer is found by trying, and no mask of a log knows it from a word. */
 const SHORT = 8;

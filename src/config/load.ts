@@ -2,19 +2,19 @@
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, type Schema } from './check.ts';
 import type { Config, ConfigSource } from './config.ts';
-import { type Discovery, discover, discoverKeys, type Fetch } from './discover.ts';
-import { type Path, pathText, readYaml, type YamlDocument } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
-import type { ConfigMigration, Form } from './migrations.ts';
-import { MOST_TOLD, type Problem } from './problem.ts';
-import { type Issue, type Referenced, resolveReferences } from './references.ts';
+import { check, type Schema } from './file/check.ts';
+import { type Path, pathText, readYaml, type YamlDocument } from './file/document.ts';
+import type { ConfigMigration, Form } from './file/migrations.ts';
+import { MOST_TOLD, type Problem } from './file/problem.ts';
+import { type Issue, type Referenced, resolveReferences } from './file/references.ts';
+import { MOST_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
 import { resolveConfig } from './resolve.ts';
-import { type FileConfig, fileSchema } from './schema.ts';
-import { MOST_TEXT, TOO_LARGE } from './yaml-bounds.ts';
+import { type FileConfig, fileSchema } from './sections/index.ts';
+import { type Discovery, discover, discoverKeys, type Fetch } from './vendors/discover.ts';
 
-export type { Fetch } from './discover.ts';
+export type { Fetch } from './vendors/discover.ts';
 
 export type LoadResult =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }

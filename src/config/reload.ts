@@ -1,9 +1,9 @@
 /** Keeps the configuration up to date: watches its file, and keeps the old one when the new one is broken. */
 
 import type { Config } from './config.ts';
+import type { Problem } from './file/problem.ts';
+import { type WatchTimes, watchFile } from './file/watch-file.ts';
 import { type LoadOptions, loadConfig, readConfigFile } from './load.ts';
-import type { Problem } from './problem.ts';
-import { type WatchTimes, watchFile } from './watch-file.ts';
 
 export type ReloadResult =
   | {

@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { withoutTrailing } from '../lib/trim-end.ts';
+import { withoutTrailing } from '../lib/text/trim-end.ts';
 import type {
   Config,
   ConfigSource,
@@ -12,11 +12,13 @@ import type {
   SearchEngineType,
   ServerToolsConfig,
 } from './config.ts';
-import type { Path } from './document.ts';
 import { type Environment, expandHome } from './environment.ts';
-import { DEFAULT_TOOL_TEXT } from './feature-schema.ts';
+import type { Path } from './file/document.ts';
 import { warnOfKeys } from './key-warnings.ts';
-import { resolveMemory } from './resolve-memory.ts';
+import { Secret } from './secret.ts';
+import { DEFAULT_TOOL_TEXT } from './sections/features.ts';
+import type { FileConfig } from './sections/index.ts';
+import { resolveMemory } from './sections/resolve-memory.ts';
 import {
   checkVariable,
   type Findings,
@@ -25,11 +27,14 @@ import {
   resolveProfiles,
   resolveProvider,
   resolveRetry,
-} from './resolve-providers.ts';
-import { checkTarget, type Names, resolveAliases, resolveRoutes } from './resolve-routes.ts';
-import { resolveReachingTools } from './resolve-server-tools.ts';
-import type { FileConfig } from './schema.ts';
-import { Secret } from './secret.ts';
+} from './sections/resolve-providers.ts';
+import {
+  checkTarget,
+  type Names,
+  resolveAliases,
+  resolveRoutes,
+} from './sections/resolve-routes.ts';
+import { resolveReachingTools } from './sections/resolve-server-tools.ts';
 import { isLoopback } from './servable.ts';
 
 /** The Config, frozen through and through; of use only when no problem was found. */

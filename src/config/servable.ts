@@ -1,7 +1,7 @@
 /** What may not be served although it can be read: the one place that decides, for serve, check, doctor and a reload. */
 
 import type { Config } from './config.ts';
-import type { Problem } from './problem.ts';
+import type { Problem } from './file/problem.ts';
 
 /** Loopback: nobody but this machine reaches it. */
 export const isLoopback = (host: string): boolean =>

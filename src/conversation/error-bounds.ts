@@ -1,8 +1,8 @@
 /** How much of what a vendor says of an error is taken: it is read by patterns, masked, logged and told. */
 
-import { isObject, type Json, type JsonObject } from '../lib/json.ts';
-import { put } from '../lib/json-members.ts';
-import { cutWords } from '../lib/shown-text.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
+import { put } from '../lib/json/json-members.ts';
+import { cutWords } from '../lib/text/shown-text.ts';
 
 // As much as is read of an answer whose status is an error.
 const MOST_CHARS = 1024 * 1024;

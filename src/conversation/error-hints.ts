@@ -1,6 +1,6 @@
 /** What an HTTP answer tells of an error beside its body, alike in every protocol. */
 
-import type { HeaderFields } from '../lib/header-list.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 import type { ErrorKind } from './errors.ts';
 
 const BY_STATUS: Readonly<Record<number, ErrorKind>> = {

@@ -1,6 +1,6 @@
 /** What a model says while it says it: the events that every stream is decoded into. */
 
-import type { Json, JsonObject } from '../lib/json.ts';
+import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { GatewayError } from './errors.ts';
 import type { Block, Citation, ExecutedBy, Sealed, ToolKind, Wire } from './types.ts';
 import type { Usage } from './usage.ts';

@@ -1,6 +1,6 @@
 /** Names of files that came without one. */
 
-import { memberOf } from '../lib/json-members.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 
 const OFFICE = 'application/vnd.openxmlformats-officedocument';
 const OPEN = 'application/vnd.oasis.opendocument';

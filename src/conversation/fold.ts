@@ -1,6 +1,6 @@
 /** Events to a whole reply, and a whole reply to events. */
 
-import type { Json } from '../lib/json.ts';
+import type { Json } from '../lib/json/json.ts';
 import type { BlockHead, Reply, StreamEvent, ToolEvent } from './events.ts';
 import type { Block, Citation, Sealed } from './types.ts';
 

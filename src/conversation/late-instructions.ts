@@ -1,6 +1,6 @@
 /** Instructions amid the dialogue, for models that take them only in front of it. */
 
-import { isObject } from '../lib/json.ts';
+import { isObject } from '../lib/json/json.ts';
 import { mapSame } from './edit.ts';
 import type { Notes } from './notes.ts';
 import type { Turn } from './types.ts';

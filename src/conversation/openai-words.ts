@@ -1,7 +1,7 @@
 /** What both protocols of OpenAI say and refuse in the same way. */
 
-import { isObject, type Json } from '../lib/json.ts';
-import { memberOf } from '../lib/json-members.ts';
+import { isObject, type Json } from '../lib/json/json.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 import type { Notes } from './notes.ts';
 
 /** Fields that Chat and Responses of OpenAI know under the same name, and nobody else. */

@@ -1,6 +1,6 @@
 /** Fields that a vendor says it does not know: which its words name, and a body without them. */
 
-import { isObject, type Json, type JsonObject } from '../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 
 /** A field by the way to it; `*` stands for any member of a list, `**` for any way at all. */
 export type FieldPath = readonly string[];

@@ -1,6 +1,6 @@
 /** The name of a speaker, for which Chat alone has a place. */
 
-import { isObject } from '../lib/json.ts';
+import { isObject } from '../lib/json/json.ts';
 import type { Notes } from './notes.ts';
 import type { Turn } from './types.ts';
 

@@ -1,6 +1,6 @@
 /** The conversation: what a request says, whatever protocol it came in. Immutable throughout. */
 
-import type { Json, JsonObject } from '../lib/json.ts';
+import type { Json, JsonObject } from '../lib/json/json.ts';
 
 export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
 

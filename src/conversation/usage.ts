@@ -1,6 +1,6 @@
 /** The one usage model. Every count is of tokens, and every count excludes the others. */
 
-import { memberOf, put } from '../lib/json-members.ts';
+import { memberOf, put } from '../lib/json/json-members.ts';
 
 /**
  * - `input`: prompt tokens neither read from nor written to a cache

@@ -6,7 +6,7 @@ import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 
 export interface FeatureContext {
   readonly target: Target;

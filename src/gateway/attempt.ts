@@ -1,31 +1,31 @@
 /** One try at one target: prepare, send, and read until it is clear what came of it. */
 
+import type { ClientContext, Protocol } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, HopRecording, Recording } from '../features/feature.ts';
-import { Abort } from '../lib/abort.ts';
-import { Pieces } from '../lib/bytes.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
-import { isObject, tryParse } from '../lib/json.ts';
-import { maskLiterals } from '../lib/literals.ts';
-import { watchSilence } from '../lib/silence.ts';
-import type { ClientContext, Protocol } from '../protocols/protocol.ts';
+import { Pieces } from '../lib/bytes/bytes.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import { isObject, tryParse } from '../lib/json/json.ts';
+import { Abort } from '../lib/loop/abort.ts';
+import { watchSilence } from '../lib/loop/idle-timer.ts';
+import { maskLiterals } from '../lib/text/literals.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ChunkSource, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { Sending, Upstream } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
-import type { Answer, Failed } from './answer.ts';
-import type { Ask } from './ask.ts';
-import { ByteSource } from './byte-source.ts';
+import type { Ask } from './client-request.ts';
 import type { Exchange } from './exchange.ts';
-import { openStream } from './open-stream.ts';
+import type { Answer, Failed } from './outcome.ts';
 import { type Prepared, prepare } from './prepare.ts';
+import { wholeAnswer } from './read-whole.ts';
 import { decoded } from './response-body.ts';
-import type { ClientSide } from './translate-lane.ts';
-import { wholeAnswer } from './whole-answer.ts';
+import { openStream } from './stream/open.ts';
+import type { ClientSide } from './stream/translate.ts';
+import { ByteSource } from './stream/upstream-stream.ts';
 
 const ERROR_BODY_BYTES = 1024 * 1024;
 

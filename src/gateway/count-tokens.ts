@@ -1,20 +1,20 @@
 /** `count_tokens`: the upstream's own count where it has one, else an estimate that says so. */
 
+import type { Protocol } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import { Abort } from '../lib/abort.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
-import { HeaderList } from '../lib/header-list.ts';
-import { isObject, splice, tryParse } from '../lib/json.ts';
-import { nativeHeaders } from '../lib/native-headers.ts';
-import type { Protocol } from '../protocols/protocol.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import { HeaderList } from '../lib/http/headers.ts';
+import { nativeHeaders } from '../lib/http/native-headers.ts';
+import { isObject, splice, tryParse } from '../lib/json/json.ts';
+import { Abort } from '../lib/loop/abort.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
 import { isRedirect } from '../upstream/classify.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Sent } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
-import { Ask } from './ask.ts';
+import { Ask } from './client-request.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
 import type { Gateway, Snapshot } from './gateway.ts';

@@ -1,9 +1,9 @@
 /** An error as a response in the client's own protocol. */
 
+import type { Protocol } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
-import { HeaderList } from '../lib/header-list.ts';
-import { nativeHeaders } from '../lib/native-headers.ts';
-import type { Protocol } from '../protocols/protocol.ts';
+import { HeaderList } from '../lib/http/headers.ts';
+import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { type OwnHeaders, ownHeaders } from './response-headers.ts';
 
 export function errorParts(

@@ -1,8 +1,8 @@
 /** One exchange: a client's request and all that is done to answer it. */
 
+import type { Protocol } from '../codecs/codec.ts';
 import type { Told } from '../features/feature.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
-import type { Protocol } from '../protocols/protocol.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 
 export interface Exchange {
   /** `req_…` */

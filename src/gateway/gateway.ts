@@ -1,27 +1,27 @@
 /** The whole pipeline on one page: ask → route → tries → answer, and again for every further hop. */
 
+import type { Protocol } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
-import { HeaderList } from '../lib/header-list.ts';
-import { nativeHeaders } from '../lib/native-headers.ts';
-import type { Protocol } from '../protocols/protocol.ts';
+import { HeaderList } from '../lib/http/headers.ts';
+import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { Answer, Failed, Opened, Whole } from './answer.ts';
-import { Ask, type Mend } from './ask.ts';
 import { type AttemptEvents, attempt, gone, type Hop } from './attempt.ts';
+import { Ask, type Mend } from './client-request.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
-import { finishWhole, nextOpened } from './hops.ts';
-import type { Lane, Said } from './lane.ts';
+import { Tally } from './exchange-summary.ts';
+import { finishWhole, nextOpened } from './follow-ups.ts';
+import type { Answer, Failed, Opened, Whole } from './outcome.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
-import { streamBody } from './stream-body.ts';
-import { Tally } from './tally.ts';
-import { runTries, type Tries } from './tries.ts';
+import { runTries, type Tries } from './retry.ts';
+import { streamBody } from './stream/client-stream.ts';
+import type { Lane, Said } from './stream/pipeline.ts';
 
 /** What may change while the process runs (a reload); read once per exchange. */
 export interface Snapshot {

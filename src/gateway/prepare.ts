@@ -1,5 +1,6 @@
 /** From what was asked to what is sent: the request passes, then the target's own words. */
 
+import type { Protocol, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
@@ -8,12 +9,11 @@ import { CARRIER_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
-import type { Abort } from '../lib/abort.ts';
-import type { JsonObject } from '../lib/json.ts';
-import type { Protocol, UpstreamContext } from '../protocols/protocol.ts';
-import type { Ask } from './ask.ts';
+import type { JsonObject } from '../lib/json/json.ts';
+import type { Abort } from '../lib/loop/abort.ts';
 import type { Hop } from './attempt.ts';
-import { shapeBody, shapeBytes } from './shape-params.ts';
+import type { Ask } from './client-request.ts';
+import { shapeBody, shapeBytes } from './parameters.ts';
 
 const utf8 = new TextEncoder();
 // Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.

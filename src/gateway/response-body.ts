@@ -2,8 +2,8 @@
 
 import type { Readable as NodeReadable, Transform } from 'node:stream';
 import { GatewayError } from '../conversation/errors.ts';
-import { HeaderList } from '../lib/header-list.ts';
-import { memberOf } from '../lib/json-members.ts';
+import { HeaderList } from '../lib/http/headers.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 import { streamSource } from '../upstream/fetch-transport.ts';
 import type { ChunkSource, UpstreamAnswer } from '../upstream/transport.ts';
 

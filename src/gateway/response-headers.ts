@@ -2,10 +2,10 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
-import { endToEnd } from '../lib/hop-fields.ts';
-import { maskLiterals } from '../lib/literals.ts';
-import { headerText } from '../lib/shown-text.ts';
+import { type HeaderFields, HeaderList } from '../lib/http/headers.ts';
+import { endToEnd } from '../lib/http/hop-fields.ts';
+import { maskLiterals } from '../lib/text/literals.ts';
+import { headerText } from '../lib/text/shown-text.ts';
 
 /**
  * Of the hop, of the body as the upstream framed it, or not an upstream's to set here (nor where a client goes

@@ -1,7 +1,7 @@
 /** The built-in classifier: one word for what kind of request this is. */
 
 import type { Category, CategorySettings } from '../config/config.ts';
-import { anyGlob } from '../lib/glob.ts';
+import { anyGlob } from '../lib/text/glob.ts';
 import type { Fact, RouteRequest } from './request.ts';
 
 /** The facts that the classifier may look at. */

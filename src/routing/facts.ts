@@ -1,8 +1,8 @@
 /** The facts of a request that routes ask about, each read from the conversation when first asked for. */
 
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
-import { holdsAny, marks } from '../lib/bytes.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
+import { holdsAny, marks } from '../lib/bytes/bytes.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 import { estimateMedia } from './media-tokens.ts';
 import type { RouteRequest } from './request.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import type { Target } from '../conversation/target.ts';
-import { isGlob } from '../lib/glob.ts';
+import { isGlob } from '../lib/text/glob.ts';
 import { splitTarget, targetOf } from './targets.ts';
 
 export interface ModelItem {

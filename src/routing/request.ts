@@ -4,7 +4,7 @@ import type { Category, ProviderConfig } from '../config/config.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 
 /**
  * The facts of a request. All but the first three may be getters: a fact that no rule of the table

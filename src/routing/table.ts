@@ -1,9 +1,9 @@
 /** The routing table: a configuration compiled once, asked on every request. */
 
 import type { Category, Config, RouteConfig } from '../config/config.ts';
-import { suggest } from '../config/suggest.ts';
+import { suggest } from '../config/file/suggest.ts';
 import { GatewayError } from '../conversation/errors.ts';
-import { globTest, isGlob } from '../lib/glob.ts';
+import { globTest, isGlob } from '../lib/text/glob.ts';
 import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { models } from './models.ts';

@@ -1,9 +1,9 @@
 /** From the names in a rule to places to send to: `provider/model`, wildcards, weights, profiles by model. */
 
 import type { ProviderConfig, RouteTo } from '../config/config.ts';
-import type { Facts, ProfileFacts } from '../config/profile-schema.ts';
+import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
-import { globTest } from '../lib/glob.ts';
+import { globTest } from '../lib/text/glob.ts';
 import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;

@@ -1,7 +1,7 @@
 /** A log line for people: time, level, what happened, then the rest as key=value. */
 
 import { styleText } from 'node:util';
-import { cutText, lineText } from '../lib/shown-text.ts';
+import { cutText, lineText } from '../lib/text/shown-text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -1,11 +1,11 @@
 /** The page in the browser and its API: one function that answers everything under `/ui`. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { pathOf } from '../http/request-path.ts';
-import { lineText } from '../lib/shown-text.ts';
-import { failure } from './answers.ts';
-import type { Api } from './handle.ts';
-import type { UiParts } from './parts.ts';
+import { lineText } from '../lib/text/shown-text.ts';
+import { pathOf } from '../server/request-path.ts';
+import { failure } from './api/answers.ts';
+import type { Api } from './api/handle.ts';
+import type { UiParts } from './api/parts.ts';
 import { servePage } from './serve-page.ts';
 
 export interface Ui {
@@ -23,7 +23,7 @@ export function createUi(parts: UiParts): Ui {
       try {
         const pathname = pathOf(request.url);
         if (pathname.startsWith('/ui/api/')) {
-          api ??= import('./handle.ts').then(({ createApi }) => createApi(parts));
+          api ??= import('./api/handle.ts').then(({ createApi }) => createApi(parts));
           return await (await api).answer(request);
         }
         const page = request.method === 'GET' ? await servePage(request) : undefined;

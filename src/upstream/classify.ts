@@ -1,7 +1,7 @@
 /** What to do about a try that failed before the client got anything. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
 import { TargetError } from './target-error.ts';
 
 /**

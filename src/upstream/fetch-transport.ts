@@ -1,6 +1,6 @@
 /** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
 
-import { HeaderList } from '../lib/header-list.ts';
+import { HeaderList } from '../lib/http/headers.ts';
 import {
   CONTROLS,
   EACH_CONTROL,

@@ -2,8 +2,8 @@
 
 import type { ProtocolName, ProviderConfig } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
-import { Abort } from '../lib/abort.ts';
-import { isObject, type Json, tryParse } from '../lib/json.ts';
+import { isObject, type Json, tryParse } from '../lib/json/json.ts';
+import { Abort } from '../lib/loop/abort.ts';
 import { networkTo, type PoolOptions } from './pool.ts';
 import { sameConfig } from './same-config.ts';
 import { readFirst } from './transport.ts';

@@ -1,7 +1,7 @@
 /** The providers of one configuration at run time, each made when it is first asked for. */
 
 import type { ProviderConfig, TransportConfig } from '../config/config.ts';
-import { memberOf } from '../lib/json-members.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';
 import { sameConfig } from './same-config.ts';

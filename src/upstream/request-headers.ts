@@ -2,8 +2,8 @@
 
 import type { AuthStyle } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import { type HeaderFields, HeaderList } from '../lib/header-list.ts';
-import { endToEnd, hopFields } from '../lib/hop-fields.ts';
+import { type HeaderFields, HeaderList } from '../lib/http/headers.ts';
+import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
 
 /** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
 const HELD_BACK = new Set([

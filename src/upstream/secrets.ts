@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { spellingsOf } from '../lib/literals.ts';
+import { spellingsOf } from '../lib/text/literals.ts';
 
 const known = new WeakMap<Config, readonly string[]>();
 

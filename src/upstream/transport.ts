@@ -1,9 +1,9 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
-import type { Abort } from '../lib/abort.ts';
-import { Pieces } from '../lib/bytes.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
-import type { Stirring } from '../lib/silence.ts';
+import { Pieces } from '../lib/bytes/bytes.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import type { Abort } from '../lib/loop/abort.ts';
+import type { Stirring } from '../lib/loop/idle-timer.ts';
 import type { HeadLimits } from './http1/reply-parser.ts';
 
 /** A body is larger than whoever reads it takes. What sends it is to be cut off. */

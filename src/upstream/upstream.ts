@@ -2,9 +2,9 @@
 
 import type { ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
-import type { Abort } from '../lib/abort.ts';
-import type { HeaderFields } from '../lib/header-list.ts';
-import { type SilenceWatch, watchSilence } from '../lib/silence.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import type { Abort } from '../lib/loop/abort.ts';
+import { type SilenceWatch, watchSilence } from '../lib/loop/idle-timer.ts';
 import { NotConnected } from './http1/connection.ts';
 import { MalformedReply } from './http1/reply-parser.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';

@@ -1,18 +1,18 @@
 /** `hopgate repair` makes histories valid, however they are damaged: the strict vendor and the linter take what comes out. */
 
 import { expect, test } from 'bun:test';
-import { type RepairOptions, repairLine } from '../../src/cli/repair.ts';
-import { mendBody, repair } from '../../src/features/pairing/index.ts';
+import { type RepairOptions, repairLine } from '../../src/cli/commands/repair.ts';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import { lintRequest } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
+import { mendBody, repair } from '../../src/features/tool-pairing/index.ts';
 import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
-import type { Json, JsonObject } from '../../src/lib/json.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { lintRequest } from '../../src/protocols/anthropic-messages/lint-request.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import { type Damage, MESSAGES_DAMAGE } from '../features/pairing/damage.ts';
-import { Dice, type Mutable } from '../features/pairing/histories.ts';
-import { validRequest } from '../features/pairing/messages-property.ts';
-import { complaint } from '../features/pairing/validate-messages.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { type Damage, MESSAGES_DAMAGE } from '../features/tool-pairing/damage.ts';
+import { Dice, type Mutable } from '../features/tool-pairing/histories.ts';
+import { validRequest } from '../features/tool-pairing/messages-property.ts';
+import { complaint } from '../features/tool-pairing/validate-messages.ts';
 import { checkMessages } from '../support/fake-upstream/check-messages.ts';
 
 const RUNS = Number(process.env.REPAIR_RUNS ?? 1500);

@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { workbenchTools } from '../../src/app/in-process.ts';
+import { LINT } from '../../src/app/linters.ts';
+import { compose, PROTOCOLS } from '../../src/app.ts';
 import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
-import { compose, PROTOCOLS } from '../../src/compose.ts';
-import { LINT } from '../../src/compose-lint.ts';
-import { workbenchTools } from '../../src/compose-workbench.ts';
 import { environmentFrom } from '../../src/config/index.ts';
-import { mendBody, repair } from '../../src/features/pairing/index.ts';
+import { mendBody, repair } from '../../src/features/tool-pairing/index.ts';
 import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
 
 export interface Ran {

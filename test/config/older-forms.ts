@@ -1,7 +1,7 @@
 /** Steps between forms of the configuration that some future might bring, for tests of the way along them. */
 
 import { isMap, isScalar } from 'yaml';
-import type { ConfigMigration } from '../../src/config/migrations.ts';
+import type { ConfigMigration } from '../../src/config/file/migrations.ts';
 
 /** A key gets another name, and a value another unit. */
 export const STEPS: readonly ConfigMigration[] = [

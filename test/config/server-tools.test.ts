@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import type { HttpToolConfig, McpServerConfig, WebFetchConfig } from '../../src/config/config.ts';
-import type { HttpToolOptions } from '../../src/features/servertool/tools/http-tool.ts';
-import type { McpToolsServer } from '../../src/features/servertool/tools/mcp.ts';
-import type { WebFetchOptions } from '../../src/features/servertool/tools/web-fetch.ts';
+import type { HttpToolOptions } from '../../src/features/server-tools/tools/http/index.ts';
+import type { McpToolsServer } from '../../src/features/server-tools/tools/mcp/index.ts';
+import type { WebFetchOptions } from '../../src/features/server-tools/tools/web-fetch/index.ts';
 import { bad, good, PROVIDER } from './support.ts';
 
 // At compile time: what the file says is what the tools take, without a translation in between.

@@ -4,16 +4,16 @@ import { describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { configText } from '../../src/cli/init/config-text.ts';
-import { readYaml } from '../../src/config/document.ts';
+import { configText } from '../../src/cli/commands/init/config-text.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
-import { describeProblem, liveConfig } from '../../src/config/index.ts';
-import { loadConfig, parseConfig } from '../../src/config/load.ts';
+import { readYaml } from '../../src/config/file/document.ts';
 import {
   CONFIG_MIGRATIONS,
   CONFIG_VERSION,
   type ConfigMigration,
-} from '../../src/config/migrations.ts';
+} from '../../src/config/file/migrations.ts';
+import { describeProblem, liveConfig } from '../../src/config/index.ts';
+import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { STEPS } from './older-forms.ts';
 
 const environment = environmentFrom({}, '/home/nobody');

@@ -13,7 +13,11 @@ import {
   openCarrier,
   openSeal,
 } from '../../src/conversation/seal.ts';
-import { toolNames, unwrapFreeform, wrapFreeform } from '../../src/conversation/tool-names.ts';
+import {
+  toolNames,
+  unwrapFreeform,
+  wrapFreeform,
+} from '../../src/conversation/tools/tool-names.ts';
 import type { Block, Sealed, TextBlock, Tool } from '../../src/conversation/types.ts';
 import { addUsage, totalInput, totalOutput } from '../../src/conversation/usage.ts';
 

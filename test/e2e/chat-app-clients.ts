@@ -1,8 +1,8 @@
 /** A chat app in front of the binary, in each of the three protocols: what it sends, what it gets to see. */
 
-import { isObject, type JsonObject, tryParse } from '../../src/lib/json.ts';
-import { SseParser } from '../../src/lib/sse.ts';
-import { readBySdk } from '../features/servertool/sdk.ts';
+import { SseParser } from '../../src/lib/bytes/sse.ts';
+import { isObject, type JsonObject, tryParse } from '../../src/lib/json/json.ts';
+import { readBySdk } from '../features/server-tools/sdk.ts';
 import type { Gateway } from '../support/binary.ts';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';

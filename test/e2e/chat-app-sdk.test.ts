@@ -11,7 +11,7 @@ import {
 } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';

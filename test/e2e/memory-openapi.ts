@@ -1,6 +1,6 @@
 /** Holds answers against an OpenAPI document: the path, the status, the content type and the schema. */
 
-import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 
 export interface OpenApi {
   /** What in an answer is not as the document says. @param path with its query */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 import { until } from '../support/until.ts';
 import { described, type OpenApi } from './memory-openapi.ts';

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readJson } from '../../src/features/recorder/read-meta.ts';
-import { namesOf, parseName } from '../../src/features/recorder/sample-files.ts';
-import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
-import { chatHistory, messagesHistory } from '../features/recorder/histories.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
+import { readJson } from '../../src/samples/store/read-meta.ts';
+import { namesOf, parseName } from '../../src/samples/store/sample-files.ts';
+import { chatHistory, messagesHistory } from '../samples/record/histories.ts';
 import {
   binary,
   cleanEnv,

@@ -1,6 +1,6 @@
 /** What an upstream was sent, message by message, in one shape for the three protocols. */
 
-import type { Json, JsonObject } from '../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
 /** One message; calls and results with the ids that bind them. */

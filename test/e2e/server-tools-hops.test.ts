@@ -1,7 +1,7 @@
 /** What can go wrong between the hops of server tools, and what must survive from one to the next. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import {
   type Answer,

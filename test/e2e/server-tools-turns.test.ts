@@ -1,7 +1,7 @@
 /** Turns with server tools that are not the plain case: mixed later on, ids used twice, many at once, limits and names. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import {
   call,

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
-import type { SampleMeta } from '../../src/conversation/sample.ts';
+import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { PRICE, startToolWorld, stopAll, type ToolWorld, toolsOf } from '../support/tool-world.ts';

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CONFIG_VERSION } from '../../src/config/migrations.ts';
+import { CONFIG_VERSION } from '../../src/config/file/migrations.ts';
 import { runBinary, startGateway } from '../support/binary.ts';
 
 // Made anew from the samples beside it, whatever stands in it.

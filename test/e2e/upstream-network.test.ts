@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import type { SampleEdge, SampleMeta } from '../../src/conversation/sample.ts';
+import type { SampleEdge, SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 
 const CERTIFICATES = join(import.meta.dir, '../support/certificates');

@@ -2,18 +2,18 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { Reply } from '../../src/conversation/events.ts';
 import { unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { memorySessionLedger, sessionLedger } from '../../src/features/session-ledger/index.ts';
-import type { Json } from '../../src/lib/json.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
+import { memorySessionLedger, sessionLedger } from '../../src/features/reasoning-memory/index.ts';
+import type { Json } from '../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
 const LEAK = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "ls"}}\n</tool_call>';

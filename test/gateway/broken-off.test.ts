@@ -1,10 +1,10 @@
 /** Who falls silent, breaks off or leaves where nobody streams: within an error, a token count, the waiting line. */
 
 import { expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Slots } from '../../src/upstream/slots.ts';

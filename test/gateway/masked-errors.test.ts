@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { Bounds } from '../../src/gateway/quiet.ts';
-import { RelayLane } from '../../src/gateway/relay-lane.ts';
+import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
+import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { expectLinear } from '../support/growth.ts';

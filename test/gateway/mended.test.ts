@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { mendBody } from '../../src/features/pairing/index.ts';
-import { Ask } from '../../src/gateway/ask.ts';
+import { mendBody } from '../../src/features/tool-pairing/index.ts';
+import { Ask } from '../../src/gateway/client-request.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 const ask = (protocol: ProtocolName, body: unknown) =>

@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
-import { HeaderList } from '../../src/lib/header-list.ts';
+import { HeaderList } from '../../src/lib/http/headers.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Slots } from '../../src/upstream/slots.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
-import { HeaderList } from '../../src/lib/header-list.ts';
+import { HeaderList } from '../../src/lib/http/headers.ts';
 
 const fields = { 'x-hop': '1', 'x-ratelimit-remaining': '4' };
 const forwarded = (connection: string) =>

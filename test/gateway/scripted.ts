@@ -1,15 +1,15 @@
 /** A gateway in this process whose upstream answers by script: for tests of the pipeline without sockets. */
 
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import type { Summary } from '../../src/gateway/exchange.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Slots } from '../../src/upstream/slots.ts';

@@ -1,14 +1,14 @@
 /** A frame that cannot be read: what stood before it reaches the client, wherever the chunks are cut. */
 
 import { describe, expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import type { Lane } from '../../src/gateway/lane.ts';
-import { RelayLane } from '../../src/gateway/relay-lane.ts';
-import { TranslateLane } from '../../src/gateway/translate-lane.ts';
-import { SseParser } from '../../src/lib/sse.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
+import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
+import type { Lane } from '../../src/gateway/stream/pipeline.ts';
+import { TranslateLane } from '../../src/gateway/stream/translate.ts';
+import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { scriptedGateway } from './scripted.ts';

@@ -1,19 +1,19 @@
 /** Every codec reads and writes in linear time: requests, replies and streams of each protocol, made to hurt it. */
 
 import { describe, test } from 'bun:test';
+import { lintRequest as lintMessages } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
+import { lintStream as lintMessagesStream } from '../../src/codecs/anthropic-messages/lint/lint-stream.ts';
+import { lintRequest as lintChat } from '../../src/codecs/openai-chat/lint/lint-request.ts';
+import { lintStream as lintChatStream } from '../../src/codecs/openai-chat/lint/lint-stream.ts';
+import { lintRequest as lintResponses } from '../../src/codecs/openai-responses/lint/lint-request.ts';
+import { lintStream as lintResponsesStream } from '../../src/codecs/openai-responses/lint/lint-stream.ts';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
-import type { Json, JsonObject } from '../../src/lib/json.ts';
-import { type SseFrame, SseParser } from '../../src/lib/sse.ts';
-import { lintRequest as lintMessages } from '../../src/protocols/anthropic-messages/lint-request.ts';
-import { lintStream as lintMessagesStream } from '../../src/protocols/anthropic-messages/lint-stream.ts';
-import { lintRequest as lintChat } from '../../src/protocols/openai-chat/lint-request.ts';
-import { lintStream as lintChatStream } from '../../src/protocols/openai-chat/lint-stream.ts';
-import { lintRequest as lintResponses } from '../../src/protocols/openai-responses/lint-request.ts';
-import { lintStream as lintResponsesStream } from '../../src/protocols/openai-responses/lint-stream.ts';
-import { PROTOCOLS } from '../features/pairing/support.ts';
+import { type SseFrame, SseParser } from '../../src/lib/bytes/sse.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];

@@ -1,8 +1,8 @@
 /** A configuration is read in proportion to its size, however hostile it is: a running gateway reads it beside its streams. */
 
 import { describe, expect, test } from 'bun:test';
-import { suggest } from '../../src/config/suggest.ts';
-import { globTest } from '../../src/lib/glob.ts';
+import { suggest } from '../../src/config/file/suggest.ts';
+import { globTest } from '../../src/lib/text/glob.ts';
 import { PROVIDER, parse } from '../config/support.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 

@@ -1,12 +1,12 @@
 /** What clients and vendors write grows the work at the front no faster than itself. */
 
 import { describe, expect, test } from 'bun:test';
-import { createAccess } from '../../src/http/access.ts';
-import { Connections } from '../../src/http/connections.ts';
-import { apiOf, methodsAt } from '../../src/http/endpoints.ts';
-import { readBody } from '../../src/http/read-body.ts';
-import { localUrl, mendedPath, pathOf } from '../../src/http/request-path.ts';
-import { cutWords, headerText, lineText } from '../../src/lib/shown-text.ts';
+import { cutWords, headerText, lineText } from '../../src/lib/text/shown-text.ts';
+import { createAccess } from '../../src/server/auth.ts';
+import { readBody } from '../../src/server/body.ts';
+import { Connections } from '../../src/server/connections.ts';
+import { apiOf, methodsAt } from '../../src/server/endpoints.ts';
+import { localUrl, mendedPath, pathOf } from '../../src/server/request-path.ts';
 import { type ExchangeRecord, logExchange } from '../../src/telemetry/exchange.ts';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
 import { createLog, event } from '../../src/telemetry/log.ts';

@@ -5,10 +5,13 @@ import type { Tool } from '../../src/conversation/types.ts';
 import { EVERYTHING } from '../../src/features/leaked-calls/grammars/index.ts';
 import { FAMILIES } from '../../src/features/leaked-calls/index.ts';
 import { NativeCall } from '../../src/features/leaked-calls/native-call.ts';
-import { pythonCalls, pythonLiteral } from '../../src/features/leaked-calls/python-literal.ts';
-import { quotationsIn } from '../../src/features/leaked-calls/quotations.ts';
-import { Repairs } from '../../src/features/leaked-calls/repair-json.ts';
+import { quotationsIn } from '../../src/features/leaked-calls/scan/quotations.ts';
 import { toolIndex } from '../../src/features/leaked-calls/tool-index.ts';
+import {
+  pythonCalls,
+  pythonLiteral,
+} from '../../src/features/leaked-calls/values/python-literal.ts';
+import { Repairs } from '../../src/features/leaked-calls/values/repair-json.ts';
 import { eventsOf, fn, play } from '../features/leaked-calls/transcript.ts';
 import { expectLinear } from '../support/growth.ts';
 

@@ -1,14 +1,14 @@
 /** The work of the memory grows linearly with what clients send, and long work lets others have their turn. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { joinedExtension } from '../../src/features/conversation-tools/headers.ts';
-import { conversationLanguage } from '../../src/features/conversation-tools/language.ts';
-import { readEvents, readLines, readRecall } from '../../src/features/memory/api-input.ts';
+import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
+import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
+import { readEvents, readLines, readRecall } from '../../src/features/memory/api/api-input.ts';
 import type { EventBook } from '../../src/features/memory/base.ts';
-import { isQuestion } from '../../src/features/memory/kinds.ts';
-import { stem } from '../../src/features/memory/stem.ts';
-import { queryTerms, termsOf } from '../../src/features/memory/terms.ts';
-import { formsOf } from '../../src/features/memory/word-forms.ts';
+import { isQuestion } from '../../src/features/memory/ranking/kinds.ts';
+import { stem } from '../../src/features/memory/ranking/stem.ts';
+import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
+import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
 import { alone, memories } from '../features/memory/support.ts';
 import { expectLinear } from '../support/growth.ts';
 

@@ -6,12 +6,12 @@ import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
-import { afterRefusal } from '../../src/features/after-refusal/index.ts';
-import { mendBody, pairing, repair } from '../../src/features/pairing/index.ts';
-import { mayNeedRepair } from '../../src/features/pairing/looks-at.ts';
+import { afterRefusal } from '../../src/features/refusal-retry/index.ts';
+import { mendBody, pairing, repair } from '../../src/features/tool-pairing/index.ts';
+import { mayNeedRepair } from '../../src/features/tool-pairing/prefilter.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
-import type { Json, JsonObject } from '../../src/lib/json.ts';
-import { PROTOCOLS } from '../features/pairing/support.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];

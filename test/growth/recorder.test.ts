@@ -16,19 +16,19 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import type { SampleMeta } from '../../src/conversation/sample.ts';
-import { blankBody } from '../../src/features/recorder/blank-body.ts';
+import type { Json } from '../../src/lib/json/json.ts';
+import { diffJson } from '../../src/lib/json/json-diff.ts';
+import { blankBody } from '../../src/samples/mask/blank-body.ts';
+import { maskSplit } from '../../src/samples/mask/split-secrets.ts';
 import {
   openRecorder,
   openSampleBook,
   type Recorder,
   type RecorderOptions,
-} from '../../src/features/recorder/index.ts';
-import { maskSplit } from '../../src/features/recorder/split-secrets.ts';
-import type { Json } from '../../src/lib/json.ts';
-import { diffJson } from '../../src/lib/json-diff.ts';
-import { explainChanges } from '../../src/workbench/explain.ts';
-import { exchange, JSON_TYPE, play, scratch, told } from '../features/recorder/support.ts';
+} from '../../src/samples/record/index.ts';
+import { explainChanges } from '../../src/samples/replay/explain.ts';
+import type { SampleMeta } from '../../src/samples/sample.ts';
+import { exchange, JSON_TYPE, play, scratch, told } from '../samples/record/support.ts';
 import { expectLinear } from '../support/growth.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 import { until } from '../support/until.ts';

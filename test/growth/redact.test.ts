@@ -2,10 +2,10 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
-import { BodyMask, maskText, spellings } from '../../src/features/recorder/body-mask.ts';
-import { KnownSecrets } from '../../src/features/recorder/known-secrets.ts';
-import { redactHeaders, redactText } from '../../src/lib/redact.ts';
-import { maskSecrets, secretSpellings } from '../../src/lib/secret-spellings.ts';
+import { redactHeaders, redactText } from '../../src/lib/text/redact.ts';
+import { maskSecrets, secretSpellings } from '../../src/lib/text/secret-spellings.ts';
+import { BodyMask, maskText, spellings } from '../../src/samples/mask/body-mask.ts';
+import { KnownSecrets } from '../../src/samples/mask/known-secrets.ts';
 import { createLog, event, maskedFor } from '../../src/telemetry/log.ts';
 import { expectLinear } from '../support/growth.ts';
 

@@ -1,6 +1,9 @@
 /** The work on stored responses grows linearly with chains, items and references, and lets others have their turn. */
 
 import { describe, expect, test } from 'bun:test';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
+import { tellsItem } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { prependItems } from '../../src/codecs/openai-responses/state.ts';
 import {
   chainItems,
   listInputItems,
@@ -9,10 +12,7 @@ import {
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
 import { replay } from '../../src/features/response-store/replay.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
-import { tellsItem } from '../../src/protocols/openai-responses/digest.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import { prependItems } from '../../src/protocols/openai-responses/state.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const message = (id: string): JsonObject => ({

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Config } from '../../src/config/index.ts';
 import type { Block, Conversation, Turn } from '../../src/conversation/types.ts';
-import { globTest } from '../../src/lib/glob.ts';
+import { globTest } from '../../src/lib/text/glob.ts';
 import {
   explain,
   modelsWith,

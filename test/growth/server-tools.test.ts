@@ -3,29 +3,29 @@
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../src/conversation/types.ts';
-import { CitationMarks } from '../../src/features/servertool/citation-marks.ts';
-import { restoreHistory } from '../../src/features/servertool/history.ts';
-import { callKey, memoryLedger, textKeys } from '../../src/features/servertool/ledger.ts';
-import { latestUserText, offerFor } from '../../src/features/servertool/offer.ts';
-import { toolRegistry } from '../../src/features/servertool/registry.ts';
-import { renderHits } from '../../src/features/servertool/render-hits.ts';
-import { readSource, Sources } from '../../src/features/servertool/sources.ts';
-import { buildRequest } from '../../src/features/servertool/tools/http-tool-request.ts';
+import { CitationMarks } from '../../src/features/server-tools/citations/citation-marks.ts';
+import { renderHits } from '../../src/features/server-tools/citations/render-hits.ts';
+import { readSource, Sources } from '../../src/features/server-tools/citations/sources.ts';
+import { restoreHistory } from '../../src/features/server-tools/history.ts';
+import { callKey, memoryLedger, textKeys } from '../../src/features/server-tools/ledger.ts';
+import { latestUserText, offerFor } from '../../src/features/server-tools/offer.ts';
+import { toolRegistry } from '../../src/features/server-tools/registry.ts';
+import { buildRequest } from '../../src/features/server-tools/tools/http/request.ts';
 import {
   isAllowed,
   mcpOutcome,
   mcpToolName,
   readTools,
-} from '../../src/features/servertool/tools/mcp-result.ts';
-import { modelFindings } from '../../src/features/servertool/tools/web-search/ask-model.ts';
-import { HTTP_ENGINES } from '../../src/features/servertool/tools/web-search/engines.ts';
-import { filterHits } from '../../src/features/servertool/tools/web-search/filter-hits.ts';
-import { wantsSearch } from '../../src/features/servertool/tools/web-search/wanted.ts';
-import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
-import { violation } from '../../src/lib/json-schema.ts';
-import { schemaProblems } from '../../src/lib/json-schema-problems.ts';
-import { linearPattern } from '../../src/lib/linear-pattern.ts';
-import { fakeSearch, target } from '../features/servertool/script.ts';
+} from '../../src/features/server-tools/tools/mcp/result.ts';
+import { modelFindings } from '../../src/features/server-tools/tools/web-search/ask-model.ts';
+import { HTTP_ENGINES } from '../../src/features/server-tools/tools/web-search/engines.ts';
+import { filterHits } from '../../src/features/server-tools/tools/web-search/filter-hits.ts';
+import { wantsSearch } from '../../src/features/server-tools/tools/web-search/wanted.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
+import { violation } from '../../src/lib/json/json-schema.ts';
+import { schemaProblems } from '../../src/lib/json/json-schema-problems.ts';
+import { linearPattern } from '../../src/lib/text/linear-pattern.ts';
+import { fakeSearch, target } from '../features/server-tools/script.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const repeated =

@@ -3,10 +3,10 @@
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Turn } from '../../src/conversation/types.ts';
-import { collector } from '../../src/features/session-ledger/collect.ts';
-import { callKey, textKeys, wordsBefore } from '../../src/features/session-ledger/keys.ts';
-import { memorySessionLedger, type Piece } from '../../src/features/session-ledger/ledger.ts';
-import { restore } from '../../src/features/session-ledger/restore.ts';
+import { collector } from '../../src/features/reasoning-memory/collect.ts';
+import { callKey, textKeys, wordsBefore } from '../../src/features/reasoning-memory/keys.ts';
+import { memorySessionLedger, type Piece } from '../../src/features/reasoning-memory/ledger.ts';
+import { restore } from '../../src/features/reasoning-memory/restore.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const SCOPE = { owner: '', provider: 'vendor' };

@@ -1,15 +1,15 @@
 /** Answers near the limit that are errors: what is done with their words costs little beside reading them. */
 
 import { describe, expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { boundedError } from '../../src/conversation/error-bounds.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { openRecorder } from '../../src/features/recorder/index.ts';
-import { type Json, parseJson } from '../../src/lib/json.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
-import { exchange, play, scratch, told } from '../features/recorder/support.ts';
+import { type Json, parseJson } from '../../src/lib/json/json.ts';
+import { openRecorder } from '../../src/samples/record/index.ts';
+import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
 const PROTOCOLS: readonly Protocol[] = [openaiChat, openaiResponses, anthropicMessages];

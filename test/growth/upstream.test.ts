@@ -1,22 +1,22 @@
 /** Reading of what upstreams send takes time in proportion to its size, whatever its pieces are. */
 
 import { describe, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { Outputs } from '../../src/gateway/lane.ts';
-import { Originals } from '../../src/gateway/originals.ts';
-import type { Bounds } from '../../src/gateway/quiet.ts';
-import { RelayLane } from '../../src/gateway/relay-lane.ts';
 import { decoded } from '../../src/gateway/response-body.ts';
-import { Tail } from '../../src/gateway/tail.ts';
-import { TranslateLane } from '../../src/gateway/translate-lane.ts';
-import { Pieces } from '../../src/lib/bytes.ts';
-import { HeaderList } from '../../src/lib/header-list.ts';
-import { maskLiterals, spellingsOf } from '../../src/lib/literals.ts';
-import { SseParser } from '../../src/lib/sse.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
+import { Originals } from '../../src/gateway/stream/fast/original-frames.ts';
+import { Tail } from '../../src/gateway/stream/fast/tail-buffer.ts';
+import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
+import { Outputs } from '../../src/gateway/stream/pipeline.ts';
+import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
+import { TranslateLane } from '../../src/gateway/stream/translate.ts';
+import { Pieces } from '../../src/lib/bytes/bytes.ts';
+import { SseParser } from '../../src/lib/bytes/sse.ts';
+import { HeaderList } from '../../src/lib/http/headers.ts';
+import { maskLiterals, spellingsOf } from '../../src/lib/text/literals.ts';
 import { streamSource } from '../../src/upstream/fetch-transport.ts';
 import { Reply } from '../../src/upstream/http1/reply.ts';
 import { ReplyParser } from '../../src/upstream/http1/reply-parser.ts';

@@ -1,10 +1,10 @@
 /** Pages that strangers wrote are read in linear time, in steps that let others run, and never to more than was asked. */
 
 import { describe, expect, test } from 'bun:test';
-import { pageText } from '../../src/features/servertool/tools/web-fetch-markdown.ts';
-import { readPage } from '../../src/features/servertool/tools/web-fetch-page.ts';
-import { readEntities } from '../../src/lib/html-entities.ts';
-import { parseAddress, parseExceptions, placeOf } from '../../src/lib/public-address.ts';
+import { pageText } from '../../src/features/server-tools/tools/web-fetch/markdown.ts';
+import { readPage } from '../../src/features/server-tools/tools/web-fetch/page.ts';
+import { readEntities } from '../../src/lib/http/html-entities.ts';
+import { parseAddress, parseExceptions, placeOf } from '../../src/lib/http/public-address.ts';
 import { expectLinear } from '../support/growth.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 

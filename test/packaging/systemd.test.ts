@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/daemon/systemd-unit.ts';
+import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/commands/service/systemd-unit.ts';
 import { ran, removeScratch, scratchFolder, tool, without } from './release-once.ts';
 
 afterAll(removeScratch);

@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { isObject, type Json } from '../../src/lib/json.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../src/protocols/protocol.ts';
+import { isObject, type Json } from '../../src/lib/json/json.ts';
 import { requestFacts } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
 

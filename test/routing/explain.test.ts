@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { globTest } from '../../src/lib/glob.ts';
+import { globTest } from '../../src/lib/text/glob.ts';
 import {
   CATEGORY_ROUTES,
   explain,

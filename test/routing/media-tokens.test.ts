@@ -1,10 +1,10 @@
 /** Tokens of images and documents: sizes from the heads of files, the vendors' rules, and the estimate that they are part of. */
 
 import { describe, expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { MediaBlock } from '../../src/conversation/types.ts';
-import { Ask } from '../../src/gateway/ask.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
+import { Ask } from '../../src/gateway/client-request.ts';
 import { requestFacts } from '../../src/routing/facts.ts';
 import { estimateMedia, imageSize } from '../../src/routing/media-tokens.ts';
 

@@ -1,7 +1,7 @@
 /** The exchanges that the samples show: what a client asks, and what the vendor says to it. Everything is made up. */
 
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { call, type Raw, refuse, type Step, say } from '../support/fake-upstream/index.ts';
 
 export interface Case {

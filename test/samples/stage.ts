@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleMeta } from '../../src/conversation/sample.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 import {
   type FakeUpstream,

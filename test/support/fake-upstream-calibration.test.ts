@@ -1,7 +1,7 @@
 /** The fake vendor's checks against recorded exchanges: what the real vendors took must pass, what they refused must not. */
 
 import { describe, expect } from 'bun:test';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { checkChat } from './fake-upstream/check-chat.ts';
 import { checkMessages } from './fake-upstream/check-messages.ts';
 import { checkResponses } from './fake-upstream/check-responses.ts';

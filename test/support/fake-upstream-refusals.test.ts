@@ -1,7 +1,7 @@
 /** The fake vendor refuses what the real ones refuse, with their status and words. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Json, JsonObject } from '../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import {
   type FakeUpstream,
   type Protocol,

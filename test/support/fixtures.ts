@@ -2,7 +2,7 @@
 
 import { test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 
 const SHARED = new URL('../../../shared/', import.meta.url);
 const FIXTURES = new URL('fixtures/', SHARED);

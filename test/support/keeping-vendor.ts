@@ -1,6 +1,6 @@
 /** A vendor of Responses that keeps what it answers: by id it continues, gives, deletes and cancels. */
 
-import { isObject, type JsonObject } from '../../src/lib/json.ts';
+import { isObject, type JsonObject } from '../../src/lib/json/json.ts';
 
 export interface KeepingVendor {
   readonly origin: string;

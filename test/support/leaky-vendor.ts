@@ -1,6 +1,6 @@
 /** A model that writes its calls as DSML text whenever their tools are not declared, and now and then when they are. */
 
-import type { Json, JsonObject } from '../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import type { Step } from './fake-upstream/answer.ts';
 import { call, type Protocol, say, toolNames, toolResults } from './fake-upstream/index.ts';
 import type { Received, Script } from './fake-upstream/server.ts';

@@ -1,8 +1,8 @@
 /** What a digest may call a reply of plain words. */
 
 import { expect } from 'bun:test';
+import type { Digest } from '../../src/codecs/codec.ts';
 import type { Reply } from '../../src/conversation/events.ts';
-import type { Digest } from '../../src/protocols/protocol.ts';
 
 /** Where the digest tells texts, they are all that the reply holds. @returns whether it does */
 export function expectPlain({ texts }: Digest, reply: Reply, where?: string): boolean {

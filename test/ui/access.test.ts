@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { connect } from 'node:net';
-import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api.ts';
+import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { type ApiWorld, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';

@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SseFrame, SseParser } from '../../src/lib/sse.ts';
-import type { UiRow } from '../../src/ui/api.ts';
+import { type SseFrame, SseParser } from '../../src/lib/bytes/sse.ts';
+import type { UiRow } from '../../src/ui/api/api.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';

@@ -3,8 +3,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { isObject, type Json, type JsonObject } from '../../src/lib/json.ts';
-import { chatHistory } from '../features/recorder/histories.ts';
+import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
+import { chatHistory } from '../samples/record/histories.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';

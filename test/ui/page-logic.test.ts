@@ -4,16 +4,16 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { Json } from '../../src/lib/json.ts';
-import { diffJson } from '../../src/lib/json-diff.ts';
-import type { EventView, SaidView } from '../../src/ui/api.ts';
-import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff-rows.ts';
-import { bytes, count, millis, percent, short } from '../../src/ui/page/format.ts';
-import { cost } from '../../src/ui/page/money.ts';
-import { roundUp, ticks, timeTicks } from '../../src/ui/page/scale.ts';
-import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/tape.ts';
-import { diffText } from '../../src/ui/page/text-diff.ts';
-import { hides, pieces, plain } from '../../src/ui/page/visible.ts';
+import type { Json } from '../../src/lib/json/json.ts';
+import { diffJson } from '../../src/lib/json/json-diff.ts';
+import type { EventView, SaidView } from '../../src/ui/api/api.ts';
+import { roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
+import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
+import { diffText } from '../../src/ui/page/diff/text-diff.ts';
+import { cost } from '../../src/ui/page/exchange/money.ts';
+import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
+import { bytes, count, millis, percent, short } from '../../src/ui/page/kit/format.ts';
+import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 
 const FOLDER = join(import.meta.dir, '../../src/ui/page');
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { HeaderList } from '../../src/lib/header-list.ts';
+import { HeaderList } from '../../src/lib/http/headers.ts';
 import { remedyForError, remedyForStatus, retryDelay } from '../../src/upstream/classify.ts';
 import { KeyRing } from '../../src/upstream/key-ring.ts';
 import { UpstreamHeaders, upstreamHeaders } from '../../src/upstream/request-headers.ts';

@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/config.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { Secret } from '../../src/config/secret.ts';
-import { Abort } from '../../src/lib/abort.ts';
+import { Abort } from '../../src/lib/loop/abort.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
 import { sameConfig } from '../../src/upstream/same-config.ts';
 import { Slots } from '../../src/upstream/slots.ts';

@@ -1,10 +1,10 @@
 /** Errors by the vendor's own codes: what they mean, and whether another try can help. */
 
 import { describe, expect, test } from 'bun:test';
-import { PROFILES } from '../../src/config/profiles.ts';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { type ErrorKind, GatewayError } from '../../src/conversation/errors.ts';
-import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 import { vendorError } from '../../src/upstream/vendor-error.ts';
 
 const body = (code: string | number, message = 'words') =>

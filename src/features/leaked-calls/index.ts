@@ -2,17 +2,17 @@
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
-import { mentionsTools } from '../../conversation/tool-words.ts';
+import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';
-import { quotationsIn } from './quotations.ts';
-import { Repairs } from './repair-json.ts';
-import type { ScanRules } from './scan-rules.ts';
-import { TextScanner } from './text-scanner.ts';
+import { quotationsIn } from './scan/quotations.ts';
+import type { ScanRules } from './scan/scan-rules.ts';
+import { TextScanner } from './scan/text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
+import { Repairs } from './values/repair-json.ts';
 
 export { FAMILIES } from './grammars/index.ts';
 

@@ -8,13 +8,13 @@ import type {
   StreamEvent,
 } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { prefixedId } from '../../lib/ids.ts';
+import { prefixedId } from '../../lib/text/ids.ts';
 import type { Interceptor } from '../feature.ts';
-import type { Channel, Leak } from './call-run.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
 import type { RecoveredCall } from './raw-call.ts';
-import type { ScanRules, Verdict } from './scan-rules.ts';
-import { TextScanner } from './text-scanner.ts';
+import type { Channel, Leak } from './scan/call-run.ts';
+import type { ScanRules, Verdict } from './scan/scan-rules.ts';
+import { TextScanner } from './scan/text-scanner.ts';
 
 export interface InterceptRules {
   /** For text blocks, and for reasoning blocks. */

@@ -1,15 +1,15 @@
 /** Watches a structured call of the vendor's: a name or arguments that markup has leaked into, broken JSON. */
 
 import type { BlockHead } from '../../conversation/events.ts';
-import { isObject } from '../../lib/json.ts';
-import { Block } from './block.ts';
-import { jsonValue } from './coerce-value.ts';
+import { isObject } from '../../lib/json/json.ts';
+import { Block } from './block/block.ts';
+import { lex } from './block/lex.ts';
 import type { Lexicon } from './grammar.ts';
-import { JsonCheck } from './json-check.ts';
-import { lex } from './lex.ts';
 import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
-import type { Repairs } from './repair-json.ts';
 import type { ToolIndex } from './tool-index.ts';
+import { jsonValue } from './values/coerce-value.ts';
+import { JsonCheck } from './values/json-check.ts';
+import type { Repairs } from './values/repair-json.ts';
 
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
 

@@ -7,13 +7,13 @@ import type {
   FinishReason,
   StreamEvent,
 } from '../../conversation/events.ts';
-import { isObject, type Json } from '../../lib/json.ts';
-import { jsonValue } from './coerce-value.ts';
+import { isObject, type Json } from '../../lib/json/json.ts';
 import type { Lexicon } from './grammar.ts';
 import { type CallHead, type Ending, NativeCall } from './native-call.ts';
 import type { RecoveredCall } from './raw-call.ts';
-import type { Repairs } from './repair-json.ts';
 import type { ToolIndex } from './tool-index.ts';
+import { jsonValue } from './values/coerce-value.ts';
+import type { Repairs } from './values/repair-json.ts';
 
 export interface NativeRules {
   readonly tools: ToolIndex;

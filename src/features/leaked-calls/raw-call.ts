@@ -1,13 +1,13 @@
 /** A call as the markup said it, and the structured call that it amounts to. */
 
-import { unwrapFreeform } from '../../conversation/tool-names.ts';
+import { unwrapFreeform } from '../../conversation/tools/tool-names.ts';
 import type { ToolKind } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { memberOf, put } from '../../lib/json-members.ts';
-import { coerceValue, dialectOf, jsonValue } from './coerce-value.ts';
-import { pythonLiteral } from './python-literal.ts';
-import type { Repairs } from './repair-json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { memberOf, put } from '../../lib/json/json-members.ts';
 import type { KnownTool, ToolIndex } from './tool-index.ts';
+import { coerceValue, dialectOf, jsonValue } from './values/coerce-value.ts';
+import { pythonLiteral } from './values/python-literal.ts';
+import type { Repairs } from './values/repair-json.ts';
 
 /** An element of M3's nested arguments. */
 export interface TreeNode {

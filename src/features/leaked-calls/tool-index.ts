@@ -1,8 +1,8 @@
 /** The tools of a request by every way a model may spell their names. */
 
-import { toolNames } from '../../conversation/tool-names.ts';
+import { toolNames } from '../../conversation/tools/tool-names.ts';
 import type { Tool, ToolKind } from '../../conversation/types.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
 
 export interface KnownTool {
   readonly name: string;

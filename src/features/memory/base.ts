@@ -1,7 +1,7 @@
 /** What stands behind the memory API: the embedded database, or a store elsewhere. */
 
 import type { Memory, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
-import type { ListQuery, Page } from './page-store.ts';
+import type { ListQuery, Page } from './store/page-store.ts';
 
 /** What became of captured events. */
 export type CaptureOutcome = 'stored' | 'duplicate' | 'dropped' | 'full' | 'erased';

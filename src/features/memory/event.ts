@@ -2,7 +2,7 @@
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { NewMemoryEvent } from '../../conversation/memory.ts';
-import { folded } from './terms.ts';
+import { folded } from './ranking/terms.ts';
 
 export interface MemoryLimits {
   /** Characters of a text. */

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { RecalledEvent } from '../../conversation/memory.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { DEFAULT_IMPORTANCE, type MemoryLimits, NAME_LENGTH } from './event.ts';
 
 const LISTS = ['events', 'memories', 'results', 'items', 'data'];

@@ -1,6 +1,6 @@
 /** Follows `previous` links back to the start of a conversation. */
 
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
 import type { Link } from './row.ts';
 
 /** An item of a chain, and which provider knows it by its id. */

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { type Chain, isHollow } from './chain.ts';
 import { type PageQuery, pageOf } from './items.ts';
 import type { ResponseStore } from './response-store.ts';

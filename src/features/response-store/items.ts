@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { invalid } from '../../conversation/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { memberOf } from '../../lib/json-members.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 
 export interface PageQuery {
   /** 1 to 100, default 20. */

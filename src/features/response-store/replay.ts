@@ -1,7 +1,7 @@
 /** A stored response as the stream that it could have been: `GET /v1/responses/{id}?stream=true`. */
 
 import { invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : [];

@@ -1,7 +1,7 @@
 /** The bounded, persistent store of responses: writes wait in memory and go to the file in batches. */
 
-import { instant } from '../../lib/instant.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import { instant } from '../../lib/loop/instant.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
 import {
   DEFAULT_LIMITS,

@@ -1,6 +1,6 @@
 /** What is kept of one response, its bounds, and its form on disk. */
 
-import { isObject, type JsonObject, parseJson } from '../../lib/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
 
 /** One link of a chain: what one request brought and what it was answered. */
 export interface StoredResponse {

@@ -1,7 +1,7 @@
 /** The file behind the response store: schema, one-transaction batches, pruning in small steps. */
 
 import type { Database, Statement } from 'bun:sqlite';
-import { openStateFile } from '../../lib/versioned-store.ts';
+import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
   type Limits,
   type Link,

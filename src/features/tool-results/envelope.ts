@@ -1,6 +1,6 @@
 /** Recognises the record of an executed tool (`rcc.tool.v1` and its like) and says it in a few words. */
 
-import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
 /** The version mark that such records carry, and by which leftovers of them are found in text. */
 export const ENVELOPE_MARK = 'rcc.tool.v1';

@@ -1,6 +1,6 @@
 /** The ledger of short results in a file: what is new waits in memory and is written in batches. */
 
-import { openStateFile } from '../../lib/versioned-store.ts';
+import { openStateFile } from '../../lib/store/versioned-store.ts';
 import { SENT_SHORT_ROWS, type SentShort, sentShortInMemory } from './sent-short.ts';
 
 const SCHEMA = `

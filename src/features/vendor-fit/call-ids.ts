@@ -1,8 +1,8 @@
 /** Ids of tool calls in the only shape that a vendor takes, the same for the same call in every request. */
 
-import { legalCallIds } from '../../conversation/call-ids.ts';
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
+import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
 import type { Rule } from './fit.ts';
 

@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import type { Rule } from './fit.ts';
 
 /**

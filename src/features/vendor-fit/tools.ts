@@ -1,7 +1,7 @@
 /** Declarations of tools in the target's own protocol with what the vendor refuses left out of them. */
 
 import { edited, mapSame, withParts } from '../../conversation/edit.ts';
-import { plainRoot } from '../../conversation/root-schema.ts';
+import { plainRoot } from '../../conversation/tools/root-schema.ts';
 import type { Rule } from './fit.ts';
 
 /**

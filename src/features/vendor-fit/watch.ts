@@ -2,8 +2,8 @@
 
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes.ts';
-import { topLevel } from '../../lib/json.ts';
+import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { topLevel } from '../../lib/json/json.ts';
 
 const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
 const SAMPLING = ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'];

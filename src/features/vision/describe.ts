@@ -2,8 +2,8 @@
 
 import type { Conversation, MediaSource } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
-import { parseExceptions } from '../../lib/public-address.ts';
-import { publicFetch, type Resolve } from '../../lib/public-fetch.ts';
+import { parseExceptions } from '../../lib/http/public-address.ts';
+import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
 import type { ToolRun } from '../feature.ts';
 import type { DescriptionStore } from './description-store.ts';
 import { imageKey, type SeenImage } from './images.ts';

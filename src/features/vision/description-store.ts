@@ -1,8 +1,8 @@
 /** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
 
 import type { Database } from 'bun:sqlite';
-import { instant } from '../../lib/instant.ts';
-import { openStateFile } from '../../lib/versioned-store.ts';
+import { instant } from '../../lib/loop/instant.ts';
+import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {
   get(key: string): string | undefined;

@@ -3,7 +3,7 @@
 import { refusesImages } from '../../conversation/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes.ts';
+import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { type DescriberOptions, describer, type OnLook, type VisionSettings } from './describe.ts';
 import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';

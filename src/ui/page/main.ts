@@ -1,17 +1,17 @@
 /** The page at `/ui`: what is recorded, hop by hop. Starts here, in the browser. */
 
-import type { Info } from '../api.ts';
-import { getInfo } from './api-calls.ts';
-import { createChartsPage } from './charts-page.ts';
-import { h, replace } from './dom.ts';
-import { createExchangePage } from './exchange-page.ts';
-import { failureText, key, Refused, whenLocked } from './fetching.ts';
-import { keyForm } from './key-form.ts';
-import { createKeyList } from './key-list.ts';
-import { createListPage } from './list-page.ts';
-import { currentRoute, filtersOf, go, hashOf } from './route.ts';
+import type { Info } from '../api/api.ts';
+import { createChartsPage } from './charts/charts-page.ts';
+import { createExchangePage } from './exchange/exchange-page.ts';
+import { getInfo } from './kit/api-calls.ts';
+import { h, replace } from './kit/dom.ts';
+import { failureText, key, Refused, whenLocked } from './kit/fetching.ts';
+import { keyForm } from './kit/key-form.ts';
+import { createKeyList } from './kit/key-list.ts';
+import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
+import type { ExchangeRoute, View } from './kit/view.ts';
+import { createListPage } from './list/list-page.ts';
 import { createShell, type Shell } from './shell.ts';
-import type { ExchangeRoute, View } from './view.ts';
 
 let running: { close(): void } | undefined;
 

@@ -1,9 +1,9 @@
 /** The frame of the page: name, places, the state of the live feed, and the panes. */
 
-import type { Info } from '../api.ts';
-import { button, h, replace } from './dom.ts';
-import { filtersOf, hashOf, type Route } from './route.ts';
-import type { Feed } from './rows.ts';
+import type { Info } from '../api/api.ts';
+import { button, h, replace } from './kit/dom.ts';
+import { filtersOf, hashOf, type Route } from './kit/route.ts';
+import type { Feed } from './list/rows.ts';
 
 export interface Shell {
   readonly node: HTMLElement;

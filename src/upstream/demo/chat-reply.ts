@@ -1,8 +1,8 @@
 /** The answer on the wire: one Chat Completions object, or its chunks. */
 
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../lib/json.ts';
-import { sseEvent } from '../../lib/sse.ts';
+import { sseEvent } from '../../lib/bytes/sse.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
 import type { DemoRequest } from './chat-request.ts';
 import type { Delivery } from './pieces.ts';
 

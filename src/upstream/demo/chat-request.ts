@@ -1,7 +1,7 @@
 /** Reads a Chat Completions body into what the demo model looks at, or says what is wrong with it. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { readTail, type Tail } from './chat-tail.ts';
 import { estimateTokens } from './token-estimate.ts';
 

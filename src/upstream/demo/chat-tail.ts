@@ -1,6 +1,6 @@
 /** The end of the conversation: the last question, and the tool calls and results since. */
 
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
 export interface ToolOutcome {
   readonly name: string;

@@ -1,8 +1,8 @@
 /** The built-in demo model: an OpenAI-compatible upstream inside the process, for when there is no other. */
 
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type { HeaderFields } from '../../lib/header-list.ts';
-import { tryParse } from '../../lib/json.ts';
+import type { HeaderFields } from '../../lib/http/headers.ts';
+import { tryParse } from '../../lib/json/json.ts';
 import { completion, frames, hashId, type ReplyHead } from './chat-reply.ts';
 import { readRequest } from './chat-request.ts';
 import { pacedStream } from './paced-stream.ts';

@@ -1,6 +1,6 @@
 /** The demo model as a member of a chat: it recalls when the past is asked about, and speaks as it is told to be. */
 
-import { isObject, type JsonObject, tryParse } from '../../lib/json.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import type { DemoRequest } from './chat-request.ts';
 import { headOf, readIntent } from './intent.ts';
 import { type Language, languageOf, quote } from './wording.ts';

@@ -1,7 +1,7 @@
 /** Strings and numbers that fit a schema: formats, patterns, lengths, bounds and steps. */
 
-import type { Json, JsonObject } from '../../lib/json.ts';
-import { memberOf } from '../../lib/json-members.ts';
+import type { Json, JsonObject } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 import { LONGEST_TEXT, samplePattern } from './sample-pattern.ts';
 import { patternOf, satisfies } from './schema-check.ts';
 

@@ -1,7 +1,7 @@
 /** Does a value satisfy a JSON Schema? The keywords that tools and structured outputs use. */
 
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { memberOf } from '../../lib/json-members.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 import { spend } from './effort.ts';
 
 export type Schema = JsonObject | boolean;

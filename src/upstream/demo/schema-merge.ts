@@ -1,7 +1,7 @@
 /** Several schemas that must all hold, as one. */
 
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { memberOf, put } from '../../lib/json-members.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { memberOf, put } from '../../lib/json/json-members.ts';
 import { spend } from './effort.ts';
 import { isSchema, type Schema, sameJson } from './schema-check.ts';
 

@@ -1,7 +1,7 @@
 /** A value for a JSON Schema, always the same one: what the demo model answers and calls tools with. */
 
-import { isObject, type Json, type JsonObject } from '../../lib/json.ts';
-import { memberOf, put } from '../../lib/json-members.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { memberOf, put } from '../../lib/json/json-members.ts';
 import { spend, withinEffort } from './effort.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { sampleNumber, sampleString } from './sample-scalar.ts';

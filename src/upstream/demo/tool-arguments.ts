@@ -1,6 +1,6 @@
 /** Arguments for a tool call: its schema filled from what the question says. */
 
-import type { Json, JsonObject } from '../../lib/json.ts';
+import type { Json, JsonObject } from '../../lib/json/json.ts';
 import type { DemoTool } from './chat-request.ts';
 import { fileIn, headOf, type Intent } from './intent.ts';
 import { sampleSchema } from './schema-sampler.ts';

@@ -1,6 +1,6 @@
 /** Which of the offered tools the question asks for. */
 
-import { isObject } from '../../lib/json.ts';
+import { isObject } from '../../lib/json/json.ts';
 import type { DemoTool } from './chat-request.ts';
 import { asksForTwo, headOf, type Intent } from './intent.ts';
 

@@ -1,9 +1,9 @@
 /** One connection to an upstream: requests one after the other, each with its answer (RFC 9112 §9). */
 
 import type { Socket } from 'bun';
-import type { Abort, AbortListener } from '../../lib/abort.ts';
-import { watchSilence } from '../../lib/silence.ts';
-import { atTurnEnd, type TurnEnd } from '../../lib/turn-end.ts';
+import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
+import { atTurnEnd, type TurnEnd } from '../../lib/loop/batch.ts';
+import { watchSilence } from '../../lib/loop/idle-timer.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import { type Line, Reply, type Waiting } from './reply.ts';
 import type { HeadLimits } from './reply-parser.ts';

@@ -1,6 +1,6 @@
 /** Reads HTTP/1.1 answers from bytes as they come: heads, lengths, chunks, bodies until the close (RFC 9112). */
 
-import { type HeaderFields, HeaderList } from '../../lib/header-list.ts';
+import { type HeaderFields, HeaderList } from '../../lib/http/headers.ts';
 
 /** What came is no HTTP/1.1 answer; the connection is of no more use. */
 export class MalformedReply extends Error {

@@ -1,6 +1,6 @@
 /** What goes out for one request, head and body (RFC 9112 §3). */
 
-import { type HeaderFields, HeaderList } from '../../lib/header-list.ts';
+import { type HeaderFields, HeaderList } from '../../lib/http/headers.ts';
 import type { UpstreamRequest } from '../transport.ts';
 
 /** Where a URL leads, in the parts that a connection and a request line need. */

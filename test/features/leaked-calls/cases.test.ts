@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Tool } from '../../../src/conversation/types.ts';
 import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { characters, eventsOf, type Part, type Played, play } from './transcript.ts';
 
 const FILE = fileURLToPath(

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { FinishReason } from '../../../src/conversation/events.ts';
-import { JsonCheck } from '../../../src/features/leaked-calls/json-check.ts';
+import { JsonCheck } from '../../../src/features/leaked-calls/values/json-check.ts';
 import { characters, eventsOf, play } from './transcript.ts';
 
 const call = (name: string, args: readonly string[], finish: FinishReason = 'tool-calls') =>

@@ -3,16 +3,16 @@
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../../src/codecs/codec.ts';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { unfold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Conversation, ProtocolName, Tool } from '../../../src/conversation/types.ts';
-import { type Json, parseJson } from '../../../src/lib/json.ts';
-import { SseParser } from '../../../src/lib/sse.ts';
-import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
-import type { Protocol } from '../../../src/protocols/protocol.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import { type Json, parseJson } from '../../../src/lib/json/json.ts';
 import { play, TOOLS, targetWith } from './transcript.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));

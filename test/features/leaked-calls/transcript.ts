@@ -12,7 +12,7 @@ import type {
   ToolCallBlock,
 } from '../../../src/conversation/types.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 
 export const targetWith = (profile: Partial<Profile> = {}): Target => ({
   provider: 'vendor',

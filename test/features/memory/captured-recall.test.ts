@@ -1,8 +1,8 @@
 /** Recall among what chats leave behind: facts are found under the questions about them, and the replies. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { isQuestion, worthOf } from '../../../src/features/memory/kinds.ts';
-import { formsOf } from '../../../src/features/memory/word-forms.ts';
+import { isQuestion, worthOf } from '../../../src/features/memory/ranking/kinds.ts';
+import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { memories } from './support.ts';
 
 const files = memories();

@@ -4,16 +4,16 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { embedder } from '../../../src/features/memory/embedder.ts';
+import { fused } from '../../../src/features/memory/ranking/ranking.ts';
+import { embedder } from '../../../src/features/memory/store/embedder.ts';
 import {
   cosine,
   fewestDifferences,
   signs,
   small,
   unit,
-} from '../../../src/features/memory/nearest.ts';
-import { fused } from '../../../src/features/memory/ranking.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+} from '../../../src/features/memory/store/nearest.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { inList, memories } from './support.ts';
 
 const files = memories();

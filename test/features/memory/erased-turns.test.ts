@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Memory } from '../../../src/conversation/memory.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
-import { capture } from '../../../src/features/conversation-tools/capture.ts';
+import { capture } from '../../../src/features/chat-apps/capture.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { externalMemory } from '../../../src/features/memory/external.ts';
+import { externalMemory } from '../../../src/features/memory/store/external.ts';
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
-import { instant } from '../../../src/lib/instant.ts';
+import { instant } from '../../../src/lib/loop/instant.ts';
 import { memories, watched } from './support.ts';
 
 const files = memories();

@@ -4,8 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MemoryWatch } from '../../../src/features/memory/base.ts';
-import { type EmbeddedOptions, embeddedMemory } from '../../../src/features/memory/embedded.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import {
+  type EmbeddedOptions,
+  embeddedMemory,
+} from '../../../src/features/memory/store/embedded.ts';
 
 export interface Watched extends MemoryWatch {
   readonly outcomes: Record<string, number>;

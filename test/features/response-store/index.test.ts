@@ -13,7 +13,7 @@ import {
   resolveReferences,
   retrieve,
 } from '../../../src/features/response-store/index.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 
 const inputItems = (body: JsonObject): readonly JsonObject[] =>
   typeof body.input === 'string'

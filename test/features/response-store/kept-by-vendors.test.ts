@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
 import { type KeepingVendor, startKeepingVendor } from '../../support/keeping-vendor.ts';

@@ -12,7 +12,7 @@ import {
   type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
 import { spaceMark } from '../../../src/features/response-store/row.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 const dirs: string[] = [];
 const open: ResponseStore[] = [];

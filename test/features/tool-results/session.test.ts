@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { sentShortInMemory } from '../../../src/features/tool-results/index.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { assistant, pass, record, result, user } from './support.ts';
 
 const output = fc.oneof(

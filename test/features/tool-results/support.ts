@@ -1,5 +1,6 @@
 /** A Chat transcript through the feature and back to the wire, as a vendor with short results would get it. */
 
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
@@ -9,8 +10,7 @@ import {
   sentShortInMemory,
   toolResults,
 } from '../../../src/features/tool-results/index.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
-import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 export const TARGET: Target = {
   provider: 'glm',

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { sentShortInMemory } from '../../../src/features/tool-results/index.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { assistant, pass, record, result, TARGET, user } from './support.ts';
 
 const content = (messages: readonly JsonObject[], at: number) => messages[at]?.content;

@@ -5,9 +5,9 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import { sentShortInMemory, toolResults } from '../../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
-import { Ask } from '../../../src/gateway/ask.ts';
+import { Ask } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
-import { Abort } from '../../../src/lib/abort.ts';
+import { Abort } from '../../../src/lib/loop/abort.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
 
 const LEDGER = sentShortInMemory();

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { PROFILES } from '../../../src/config/profiles.ts';
+import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
 
 const messages = (more: JsonObject = {}): JsonObject => ({

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { expectLinear } from '../../support/growth.ts';
 import { seenBy, targetOf } from './vendor.ts';
 

@@ -1,7 +1,7 @@
 /** Vendors × requests: what each vendor of the table gets to see, and under which note. */
 
 import { describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
 
 type Row = readonly [

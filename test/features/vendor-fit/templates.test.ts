@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { isObject, type JsonObject } from '../../../src/lib/json.ts';
+import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
 import { seenBy, targetOf } from './vendor.ts';
 
 const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];

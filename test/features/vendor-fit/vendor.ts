@@ -1,16 +1,16 @@
 /** What a vendor of the built-in table gets to see of a request: the pass, the codec and the shaping of keys. */
 
-import { PROFILES } from '../../../src/config/profiles.ts';
+import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
+import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
-import { shapeBody } from '../../../src/gateway/shape-params.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
-import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import { shapeBody } from '../../../src/gateway/parameters.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { profileFor } from '../../../src/routing/targets.ts';
 
 export const PROTOCOLS = {

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { openDescriptionStore } from '../../../src/features/vision/index.ts';
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { context, dataUrl, eyes, PNG, png, signal } from './support.ts';
 
 const image = (name: string) => ({ type: 'image_url', image_url: { url: dataUrl(name) } });
@@ -217,7 +217,7 @@ describe('trouble', () => {
   test('a client that leaves ends the wait; the look goes on for its next try', async () => {
     let done: (text: string) => void = () => {};
     const { feature, send, asked } = eyes({}, () => new Promise((resolve) => (done = resolve)));
-    const { openaiChat } = await import('../../../src/protocols/openai-chat/index.ts');
+    const { openaiChat } = await import('../../../src/codecs/openai-chat/index.ts');
     const abort = new AbortController();
     const one = chat(user(image('a')));
     const waiting = feature.before!(openaiChat.decodeRequest(one), context(), abort.signal);
@@ -305,7 +305,7 @@ test('before never rejects for what is in a conversation', async () => {
   const { feature } = eyes({}, async () => {
     throw 'a string';
   });
-  const { openaiChat } = await import('../../../src/protocols/openai-chat/index.ts');
+  const { openaiChat } = await import('../../../src/codecs/openai-chat/index.ts');
   const conversation = openaiChat.decodeRequest(
     chat(user({ type: 'image_url', image_url: { url: 'not a url' } }, image('x'))),
   );

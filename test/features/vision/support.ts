@@ -1,5 +1,8 @@
 /** Conversations with images, and a vision model that answers by rule. */
 
+import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
@@ -10,10 +13,7 @@ import {
   type VisionOptions,
   visionFeature,
 } from '../../../src/features/vision/index.ts';
-import type { Json } from '../../../src/lib/json.ts';
-import { anthropicMessages } from '../../../src/protocols/anthropic-messages/index.ts';
-import { openaiChat } from '../../../src/protocols/openai-chat/index.ts';
-import { openaiResponses } from '../../../src/protocols/openai-responses/index.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 
 export const PROTOCOLS = {
   'openai-chat': openaiChat,

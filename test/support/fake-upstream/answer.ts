@@ -1,6 +1,6 @@
 /** What the fake vendor is told to say: an answer in no protocol's words, how it is delivered, or a failure. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 export type Protocol = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
 

@@ -1,6 +1,6 @@
 /** The checks of a Chat request's messages: roles, contents, and the pairing of calls and results. */
 
-import type { Json } from '../../../src/lib/json.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 import {
   expectFields,
   expectFilled,

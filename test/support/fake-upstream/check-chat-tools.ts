@@ -1,6 +1,6 @@
 /** The checks of a Chat request's tools and tool choice. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
   expectAtMost,
   expectFields,

@@ -1,6 +1,6 @@
 /** The checks of a Chat Completions request, with OpenAI's words and codes. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkChatMessages } from './check-chat-messages.ts';
 import { checkChatTools } from './check-chat-tools.ts';
 import {

@@ -1,6 +1,6 @@
 /** The content blocks a Messages request may hold: their members, ids and what results may contain. */
 
-import type { Json } from '../../../src/lib/json.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
 import type { Fields, Strictness } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';

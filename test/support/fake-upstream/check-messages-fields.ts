@@ -1,6 +1,6 @@
 /** Field checks in Anthropic's words (pydantic's, with a dotted path in front). */
 
-import type { Json } from '../../../src/lib/json.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 import { type Fields, hasType } from './check-schema.ts';
 import { refuseWith } from './refusal.ts';
 

@@ -1,6 +1,6 @@
 /** The rules of Anthropic's tool histories: every call answered next, once, and before anything else. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { isRecord, refuseWith } from './refusal.ts';
 
 interface Turn {

@@ -1,6 +1,6 @@
 /** Anthropic's rules about thinking: the parameter, the signatures, and where the blocks stand. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
 import type { Strictness } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';

@@ -1,6 +1,6 @@
 /** The checks of a Messages request's tools and tool choice. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
 import type { Fields } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';

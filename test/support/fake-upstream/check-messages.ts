@@ -1,6 +1,6 @@
 /** The checks of a Messages request, with Anthropic's words. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkBlock } from './check-messages-blocks.ts';
 import { fail, fields, wantType } from './check-messages-fields.ts';
 import { checkPairing } from './check-messages-pairing.ts';

@@ -1,6 +1,6 @@
 /** Field checks in OpenAI's words, shared by its two protocols. */
 
-import type { Json } from '../../../src/lib/json.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 import { type Fields, hasType } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';
 

@@ -1,6 +1,6 @@
 /** The checks of a Responses request's input items: shapes, ids, pairing, reasoning. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
   expectFields,
   expectFilled,

@@ -1,6 +1,6 @@
 /** The checks of a Responses request, with OpenAI's words and codes. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
   expectAtMost,
   expectFields,

@@ -1,6 +1,6 @@
 /** What the three checks share: their options and a small way to say which fields an object may have. */
 
-import type { Json } from '../../../src/lib/json.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
 import { isRecord } from './refusal.ts';
 
 /** How strict the vendor is where vendors differ. */

@@ -1,6 +1,6 @@
 /** What a script wants to know of a request, in whichever of the three protocols it came. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { Protocol } from './answer.ts';
 import { isRecord } from './refusal.ts';
 

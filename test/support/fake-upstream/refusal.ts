@@ -1,6 +1,6 @@
 /** A vendor's refusal of a request, and the bodies in which each vendor wraps one. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { Protocol } from './answer.ts';
 
 /** Thrown by the checks; the status is 400 unless said. */

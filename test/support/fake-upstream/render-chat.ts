@@ -1,6 +1,6 @@
 /** An answer as Chat Completions says it: the body, and the chunks in the order of the vendor's streams. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
 import type { Render, Rendered } from './render.ts';
 

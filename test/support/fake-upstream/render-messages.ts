@@ -1,6 +1,6 @@
 /** An answer as Messages says it: the body, and the events in the order of the vendor's streams. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
 import type { Asked, Frame, Render } from './render.ts';
 import { encryptedFor, signatureFor } from './seals.ts';

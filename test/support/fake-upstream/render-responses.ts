@@ -1,6 +1,6 @@
 /** An answer as Responses says it: the body, and the numbered events in the order of the vendor's streams. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, usageOf } from './answer.ts';
 import type { Asked, Frame, Render } from './render.ts';
 import { itemsOf } from './responses-items.ts';

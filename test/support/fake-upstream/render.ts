@@ -1,6 +1,6 @@
 /** The shape that every protocol's rendering of an answer has. */
 
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Answer } from './answer.ts';
 
 /** The request as far as an answer depends on it. */

@@ -1,6 +1,6 @@
 /** The output items of the Responses protocol, each with the events that build it in a stream. */
 
-import type { Json, JsonObject } from '../../../src/lib/json.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces } from './answer.ts';
 import type { Asked } from './render.ts';
 import { encryptedFor } from './seals.ts';

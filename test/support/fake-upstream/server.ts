@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Delivery, type Protocol, type Step, say } from './answer.ts';
 import { checkAuth } from './check-auth.ts';
 import { checkChat } from './check-chat.ts';

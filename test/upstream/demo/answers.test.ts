@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { slicesOf, wordsOf } from '../../../src/upstream/demo/token-estimate.ts';
 import { ask, object, type Reply, send, textOf } from './ask.ts';
 

@@ -1,7 +1,7 @@
 /** Asks the demo model, with bodies or through the official SDK. */
 
 import OpenAI from 'openai';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { demoTransport } from '../../../src/upstream/demo/index.ts';
 
 export const transport = demoTransport({ pace: 0, now: () => 1_750_000_000_000 });

@@ -1,7 +1,7 @@
 /** The demo model in a chat with a memory: it recalls what it is asked about, within its limit, and plays nobody else. */
 
 import { describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { ask, callsOf, object, textOf, tool } from './ask.ts';
 
 const recall = tool('recall_memory', '回忆', object({ query: { type: 'string' } }));

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'bun:test';
 import { FormatRegistry, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { samplePattern } from '../../../src/upstream/demo/sample-pattern.ts';
 import { satisfies } from '../../../src/upstream/demo/schema-check.ts';
 import { sampleSchema } from '../../../src/upstream/demo/schema-sampler.ts';

@@ -1,8 +1,8 @@
 /** The stream: order of events, the official SDK, pace, backpressure, abort. */
 
 import { describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../../src/lib/json.ts';
-import { SseParser } from '../../../src/lib/sse.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Frame } from '../../../src/upstream/demo/chat-reply.ts';
 import { demoTransport } from '../../../src/upstream/demo/index.ts';
 import { pacedStream } from '../../../src/upstream/demo/paced-stream.ts';

@@ -1,7 +1,7 @@
 /** When the demo model calls tools, with what, and when it stops. */
 
 import { describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../../src/lib/json.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { satisfies } from '../../../src/upstream/demo/schema-check.ts';
 import { ask, callsOf, object, type Reply, textOf, tool } from './ask.ts';
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Socket, TCPSocketListener } from 'bun';
-import { Abort } from '../../../src/lib/abort.ts';
+import { Abort } from '../../../src/lib/loop/abort.ts';
 import { http1Transport } from '../../../src/upstream/http1/index.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
 import { until } from '../../support/until.ts';

@@ -1,0 +1,47 @@
+/** Asks a model through a gateway of this process, in conversation terms, as an exchange of its own. */
+
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import { Notes } from '../conversation/notes.ts';
+import { NO_PROFILE, type Target } from '../conversation/target.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { isObject, parseJson } from '../lib/json/json.ts';
+import { requestId } from '../lib/text/ids.ts';
+import type { AskModel } from './features.ts';
+
+/**
+ * `target` is a `provider/model`, addressed directly. Responses is the protocol in between, since it
+ * can say hosted tools, images and citations.
+ * @returns a function that rejects with GatewayError when the model gave no answer
+ */
+export function askThrough(gateway: Gateway): AskModel {
+  return async (target, conversation, signal) => {
+    const sent = { ...conversation, model: target, origin: undefined };
+    const wire: Target = {
+      provider: 'gateway',
+      model: target,
+      protocol: openaiResponses.name,
+      profile: { ...NO_PROFILE, hostedTools: ['web_search'] },
+    };
+    const notes = new Notes();
+    const body = openaiResponses.encodeRequest(sent, wire, notes);
+    const response = await gateway({
+      id: requestId(),
+      protocol: openaiResponses,
+      body: new TextEncoder().encode(JSON.stringify({ ...body, model: target, stream: false })),
+      headers: new Headers({ 'user-agent': 'hopgate' }),
+      search: '',
+      signal,
+      owner: '',
+      started: performance.now(),
+    });
+    const value = parseJson(await response.text());
+    if (!response.ok) {
+      const error = isObject(value) && isObject(value.error) ? value.error.message : undefined;
+      throw new GatewayError('upstream', typeof error === 'string' ? error : 'No answer.', {
+        status: response.status,
+      });
+    }
+    return openaiResponses.decodeReply(value, { sent, target: wire, notes });
+  };
+}

@@ -1,0 +1,134 @@
+/** Joins a chat app's conversation and the server-tool loop: its tools, its memory, and what must not outlive a turn. */
+
+import type { Memory } from '../conversation/memory.ts';
+import type { Target } from '../conversation/target.ts';
+import {
+  type ConversationParts,
+  type ConversationTool,
+  conversationParts,
+  joinedExtension,
+  type Locale,
+  type Texts,
+  unknownHeaders,
+} from '../features/chat-apps/index.ts';
+import type { Feature } from '../features/feature.ts';
+import {
+  type HopEntry,
+  type HopLedger,
+  type ToolRegistry,
+  toolRegistry,
+} from '../features/server-tools/index.ts';
+import type { ServerTool } from '../features/server-tools/tool.ts';
+import type { Ask } from '../gateway/client-request.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import { event, type Log } from '../telemetry/log.ts';
+
+export interface ConversationSetup {
+  readonly memory: Memory | undefined;
+  mayUse(owner: string, space: string): boolean;
+  readonly settings: { readonly locale: Locale | 'auto'; readonly texts: Partial<Texts> };
+  readonly log: Log;
+  /** Markup of a leaked call was left in a reply, and taken out. */
+  onMarkup(target: Target): void;
+}
+
+/** Undefined for a request without any extension. @throws GatewayError for an extension that cannot be read or asks for another's space */
+export function conversationOf(
+  { headers, owner, id }: Exchange,
+  ask: Ask,
+  setup: ConversationSetup,
+): ConversationParts | undefined {
+  // Most requests ask for nothing of the kind.
+  if (joinedExtension(ask.extension, headers) === undefined) return undefined;
+  const { memory, mayUse, settings, log, onMarkup } = setup;
+  return conversationParts({
+    extension: ask.extension,
+    headers,
+    owner,
+    asked: () => ask.conversation,
+    memory,
+    mayUse,
+    locale: settings.locale,
+    texts: settings.texts,
+    onMarkup,
+    // Words of the conversation are for a log that was turned up to hold them.
+    onQuery: (query, events) =>
+      event(log, 'memory.recalled', { id, tool_name: 'recall_memory', query, events }, 'debug'),
+    onCaptureFailed: (thrown) =>
+      event(log, 'memory.capture.failed', { id, message: String(thrown) }, 'error'),
+  });
+}
+
+/** Names headers that look like the gateway's own and mean nothing here. Undefined where there is none. */
+export function strayHeaders(headers: HeaderFields): Feature | undefined {
+  const names = unknownHeaders(headers);
+  if (names.length === 0) return undefined;
+  return {
+    name: 'stray-headers',
+    // All that there is to do is said here: the body need not be decoded for it.
+    looksAt(_, { notes }) {
+      for (const name of names) notes.add('unknown_header_ignored', name, 'it means nothing here');
+      return false;
+    },
+  };
+}
+
+/** The registry with the conversation's tools in front: they are asked for by name, in this very request. */
+export function withConversationTools(
+  registry: ToolRegistry,
+  tools: readonly ConversationTool[],
+): ToolRegistry {
+  if (tools.length === 0) return registry;
+  const own = toolRegistry(tools satisfies readonly ServerTool[]);
+  const names = new Set(tools.map(({ name }) => name));
+  let from: readonly ServerTool[] | undefined;
+  let all: readonly ServerTool[] = [];
+  return {
+    get tools() {
+      const { tools: others } = registry;
+      if (others !== from) {
+        from = others;
+        all = [...tools, ...others.filter(({ name }) => !names.has(name))];
+      }
+      return all;
+    },
+    named: (name) => own.named(name) ?? registry.named(name),
+    standIn: (hosted) => registry.standIn(hosted),
+    get starting() {
+      return registry.starting === true;
+    },
+    ready: async (signal, said) => registry.ready?.(signal, said),
+  };
+}
+
+/**
+ * The ledger of one conversation. What was recalled stays out of the one on disk: another space must
+ * never see it, and an erased space must be gone. It is kept in memory for a turn that goes on with the
+ * client's own calls, under this conversation's name.
+ */
+export function turnLedger(
+  disk: HopLedger,
+  turns: HopLedger,
+  tools: readonly ConversationTool[],
+  scope: string,
+): HopLedger {
+  const names = new Set(tools.map(({ name }) => name));
+  const scoped = (keys: readonly string[]) => keys.map((key) => `${scope}\0${key}`);
+  const isOurs = ({ turns: said }: HopEntry) =>
+    said.some(({ blocks }) =>
+      blocks.some((block) => block.type === 'tool-call' && names.has(block.name)),
+    );
+  return {
+    get empty() {
+      return disk.empty && turns.empty;
+    },
+    find: (keys) => turns.find(scoped(keys)) ?? disk.find(keys),
+    put(keys, entry) {
+      if (!isOurs(entry)) disk.put(keys, entry);
+      else if (entry.clientCalls.length > 0) turns.put(scoped(keys), entry);
+    },
+    flush: () => disk.flush(),
+    close: () => {},
+  };
+}

@@ -1,0 +1,92 @@
+/** What the gateway tells of an exchange, as telemetry wants it. */
+
+import type { Protocol } from '../codecs/codec.ts';
+import type { GatewayError } from '../conversation/errors.ts';
+import { summarize } from '../conversation/notes.ts';
+import { targetName } from '../conversation/target.ts';
+import type { Summary } from '../gateway/exchange.ts';
+import type { TurnEnd } from '../lib/loop/batch.ts';
+import type { ExchangeRecord } from '../telemetry/exchange.ts';
+
+/** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
+export class Ended implements TurnEnd {
+  readonly #about: Summary | ExchangeRecord;
+  readonly #tell: (record: ExchangeRecord) => void;
+
+  constructor(about: Summary | ExchangeRecord, tell: (record: ExchangeRecord) => void) {
+    this.#about = about;
+    this.#tell = tell;
+  }
+
+  onTurnEnd(): void {
+    const about = this.#about;
+    this.#tell('exchange' in about ? exchangeRecord(about) : about);
+  }
+
+  onExit(): void {
+    this.onTurnEnd();
+  }
+}
+
+function exchangeRecord(summary: Summary): ExchangeRecord {
+  const { exchange, target, error } = summary;
+  return {
+    id: exchange.id,
+    protocol: exchange.protocol.name,
+    userAgent: exchange.headers.get('user-agent') ?? undefined,
+    key: exchange.owner,
+    target: target && targetName(target),
+    status: summary.status,
+    stream: summary.stream,
+    timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
+    usage: summary.usage,
+    hops: summary.hops,
+    notes: summarize(summary.notes),
+    error: error && told(error),
+    aborted: summary.status === 499,
+  };
+}
+
+/** A request that was turned away before it became an exchange. */
+export function refusedRecord(
+  request: Request,
+  protocol: Protocol,
+  id: string,
+  error: GatewayError,
+  owner: string,
+): ExchangeRecord {
+  return {
+    id,
+    protocol: protocol.name,
+    userAgent: request.headers.get('user-agent') ?? undefined,
+    key: owner,
+    status: error.status,
+    stream: false,
+    timings: { total: 0 },
+    error: told(error),
+    aborted: error.status === 499,
+  };
+}
+
+// Where it happened; further lines tell of whoever called.
+const STACK_LINES = 4;
+const CAUSE_CHARS = 600;
+
+/** What the gateway itself failed of is for the log alone; what a vendor did is in the message already. */
+function told(error: GatewayError): NonNullable<ExchangeRecord['error']> {
+  const { kind, message, cause } = error;
+  return kind === 'internal' && cause !== undefined
+    ? { kind, message, cause: wordsOf(cause) }
+    : { kind, message };
+}
+
+function wordsOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause).slice(0, CAUSE_CHARS);
+  const words = `${cause.name}: ${cause.message}`.slice(0, CAUSE_CHARS / 2);
+  const places = (cause.stack ?? '')
+    .split('\n', STACK_LINES + 1)
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '))
+    .slice(0, STACK_LINES);
+  return [words, ...places].join(' ').slice(0, CAUSE_CHARS);
+}

@@ -1,0 +1,28 @@
+/** The recorder of a configuration: modes, limits, and every secret that must never reach a file. */
+
+import type { Config } from '../config/config.ts';
+import { secretsIn } from '../config/secret.ts';
+import { openRecorder, type Recorder, type RecorderSettings } from '../samples/record/index.ts';
+import { event, type Log } from '../telemetry/log.ts';
+
+/** Opens the recorder. Never throws. */
+export function recorderFor(config: Config, log: Log): Recorder {
+  return openRecorder({
+    root: config.samples.dir,
+    ...recorderSettings(config),
+    warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
+  });
+}
+
+/** What a configuration that was loaded again may change. */
+export function recorderSettings(config: Config): RecorderSettings {
+  const { mode, redact, keepDays, keepFailedDays, maxBytes, maxCount } = config.samples;
+  const own = config.routes.filter(({ samples }) => samples !== undefined);
+  return {
+    mode,
+    redact,
+    routes: Object.fromEntries(own.map(({ name, samples }) => [name, samples!])),
+    secrets: secretsIn(config),
+    retention: { keepDays, keepFailedDays, maxBytes, maxCount },
+  };
+}

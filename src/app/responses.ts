@@ -1,0 +1,316 @@
+/** Joins the Responses protocol and the response store: continuation, keeping, and who may refer to what. */
+
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/state.ts';
+import type { GatewayError } from '../conversation/errors.ts';
+import { asGatewayError } from '../conversation/errors.ts';
+import type { Conversation } from '../conversation/types.ts';
+import type { Feature, FeatureContext } from '../features/feature.ts';
+import {
+  type Asked,
+  chainItems,
+  conversationNotFound,
+  expand,
+  hasReferences,
+  ownerOf,
+  previousNotFound,
+  type ResponseStore,
+  record,
+  resolveReferences,
+} from '../features/response-store/index.ts';
+import type { Ask } from '../gateway/client-request.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Extras } from '../gateway/gateway.ts';
+import type { Said, ToldFrame } from '../gateway/stream/pipeline.ts';
+import { holdsAny, marks } from '../lib/bytes/bytes.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+
+const PREVIOUS = Buffer.from('"previous_response_id"');
+const REFERENCE = Buffer.from('"item_reference"');
+const CONVERSATION = Buffer.from('"conversation"');
+const INPUT = Buffer.from('"input"');
+const CONTINUES = [PREVIOUS, REFERENCE];
+// What may name somebody else's: items too, and names of fields that are written with escapes.
+const ESCAPED = marks('\\u005', '\\u006', '\\u007');
+const NAMES = [...CONTINUES, CONVERSATION, Buffer.from('"id"'), ...ESCAPED];
+
+// Another process writes what it was given at once; its answer may be read before that is done.
+const LOOKS = 10;
+const LOOK_EVERY_MS = 40;
+
+export interface ResponseStateOptions {
+  readonly store: ResponseStore;
+  /** Other processes answer requests, too. */
+  readonly shared: boolean;
+}
+
+/** What was found out before a try. */
+interface Found {
+  readonly body: JsonObject;
+  /** The history that is sent; undefined: nothing is continued, or the vendor itself knows it. */
+  readonly items?: readonly JsonObject[] | undefined;
+  readonly error?: GatewayError;
+}
+
+const bodyOf = (ask: Ask): JsonObject => ask.conversation.origin?.value ?? {};
+
+/** The provider that keeps what it answers: then its own ids mean something to it. */
+const keeperOf = ({ target, client }: FeatureContext): string | undefined =>
+  target.protocol === client && target.profile.storesResponses === true
+    ? target.provider
+    : undefined;
+
+/** Asks again for a while where another process may be about to write what is asked for. */
+export async function patiently<T>(
+  shared: boolean,
+  find: () => T | undefined,
+): Promise<T | undefined> {
+  for (let left = shared ? LOOKS : 0; ; left--) {
+    const found = find();
+    if (found !== undefined || left <= 0) return found;
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+/**
+ * What acts on one exchange.
+ *
+ * With gateway keys, everybody shares the vendor's account: a response, an item or a conversation that
+ * this owner did not make here does not exist, and the vendor is not asked. Without keys, what is not
+ * known goes to a vendor of the same protocol, which may know it.
+ */
+export function responseState({ store, shared }: ResponseStateOptions) {
+  return (exchange: Exchange, ask: Ask, space: string | undefined): Extras | undefined => {
+    if (ask.protocol !== openaiResponses) return undefined;
+    const owner = ownerOf(exchange.owner);
+    const began = performance.timeOrigin + exchange.started;
+    let keeper: string | undefined;
+    let found: Found | undefined;
+    const isGuarded = ({ target, client }: FeatureContext) =>
+      owner !== '' && target.protocol === client;
+
+    async function lookUp(context: FeatureContext): Promise<Found> {
+      const body = bodyOf(ask);
+      const guarded = isGuarded(context);
+      try {
+        const named = guarded && conversationId(body);
+        if (named) throw conversationNotFound(named);
+        const items = await history(body, guarded);
+        const asked: Asked = {
+          keeper,
+          mayKnow: owner === '' && context.target.protocol === context.client,
+          guarded: guarded && keeper !== undefined,
+        };
+        return { body: await resolved(body, asked), items };
+      } catch (thrown) {
+        return { body, error: asGatewayError(thrown) };
+      }
+    }
+
+    async function history(body: JsonObject, guarded: boolean) {
+      const id = body.previous_response_id;
+      // What is not an id is refused in words.
+      if (typeof id !== 'string') return expand(body, store, owner);
+      const kept = await patiently(shared, () => store.kept(id, owner));
+      if (keeper !== undefined && kept?.keeper === keeper) return undefined;
+      if (kept === undefined) {
+        if (keeper !== undefined && !guarded) return undefined;
+        throw previousNotFound(id);
+      }
+      return chainItems(await store.chainInSteps(id, owner), keeper);
+    }
+
+    /** Where others may be about to write what is referred to, that is waited for. */
+    async function resolved(body: JsonObject, asked: Asked): Promise<JsonObject> {
+      if (!shared || !hasReferences(body)) return resolveReferences(body, store, owner, asked);
+      const strict = { ...asked, mayKnow: false };
+      const done = await patiently(true, () => {
+        try {
+          return resolveReferences(body, store, owner, strict);
+        } catch {
+          return undefined;
+        }
+      });
+      return done ?? resolveReferences(body, store, owner, asked);
+    }
+
+    const continuation: Feature = {
+      name: 'response-state',
+      looksAt(bytes, context) {
+        found = undefined;
+        keeper = keeperOf(context);
+        return holdsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
+      },
+      async before(conversation, context) {
+        if (context.hop === 1 && conversation === ask.conversation) found = await lookUp(context);
+      },
+      request(conversation: Conversation, context): Conversation {
+        // The answer is made of several of the vendor's: none of those that it keeps is the whole.
+        if (context.hop > 1) keeper = undefined;
+        if (conversation !== ask.conversation || found === undefined) return conversation;
+        const { body, items, error } = found;
+        if (error !== undefined) throw error;
+        const own = body === bodyOf(ask) ? conversation : openaiResponses.decodeRequest(body);
+        const left = countOf(bodyOf(ask)) - countOf(body);
+        if (left > 0) context.notes.add('reasoning_dropped', 'input', `${left} items`);
+        if (items === undefined) {
+          // A body that can be read in two ways goes out as it was read here.
+          return isGuarded(context) && own === conversation && isAmbiguous(ask.bytes)
+            ? { ...own }
+            : own;
+        }
+        const { target, notes } = context;
+        notes.add('previous_response_expanded', 'previous_response_id', `${items.length} items`);
+        const whole = prependItems(own, items.filter(isObject));
+        if (target.protocol === openaiResponses.name) return whole;
+        // Said in full now: another protocol's encoder must not report the id as lost.
+        const { previousResponseId: _, ...settings } = whole.settings;
+        return { ...whole, settings };
+      },
+    };
+    return {
+      features: [continuation],
+      // Codex and other agents keep their own history; what is not to be stored costs nothing here.
+      ...(storeOff(ask) ? {} : { onAnswer: keep, onCut: keepJob }),
+    };
+    /** A job goes on at the vendor when nobody listens any more: it is asked for by its id. */
+    function keepJob({ frames }: Said): void {
+      if (keeper === undefined || bodyOf(ask).background !== true) return;
+      const response = responseIn(frames, BEGUN);
+      if (response === undefined) return;
+      const body = bodyOf(ask);
+      record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
+    }
+    function keep(answer: Parameters<NonNullable<Extras['onAnswer']>>[0]): void {
+      const told = toldBy(answer);
+      if (told === undefined) return;
+      const { response, output } = told;
+      record(store, {
+        body: bodyOf(ask),
+        response,
+        owner,
+        space,
+        began,
+        keeper,
+        inputItems,
+        outputItems: () => output,
+      });
+    }
+  };
+}
+
+/** `store: false`: the text is searched first, so that a body that must be kept is not decoded for it. */
+function storeOff(ask: Ask): boolean {
+  const body = Buffer.from(ask.bytes.buffer, ask.bytes.byteOffset, ask.bytes.length);
+  return body.includes('"store"') && ask.conversation.settings.store === false;
+}
+
+const countOf = ({ input }: JsonObject): number => (Array.isArray(input) ? input.length : 0);
+
+function conversationId({ conversation }: JsonObject): string | undefined {
+  const id = isObject(conversation) ? conversation.id : conversation;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Might another parser read other references in it: a field twice, or a name in escapes? */
+function isAmbiguous(bytes: Buffer): boolean {
+  const twice = (mark: Buffer) => {
+    const first = bytes.indexOf(mark);
+    return first >= 0 && bytes.includes(mark, first + 1);
+  };
+  return (
+    bytes.includes(REFERENCE) ||
+    twice(PREVIOUS) ||
+    twice(CONVERSATION) ||
+    twice(INPUT) ||
+    holdsAny(bytes, ESCAPED)
+  );
+}
+
+/** The response object as the client got it, and its output as a later request may send it. */
+interface Told {
+  readonly response: JsonObject;
+  readonly output: readonly JsonObject[];
+}
+
+/** Undefined when there is none to be had. */
+function toldBy(answer: Said | { readonly kind: 'json'; readonly text: string }): Told | undefined {
+  if (answer.kind === 'json') return told(tryParse(answer.text));
+  const last = responseIn(answer.frames, OVER);
+  const done = itemsOf(answer.frames);
+  if (last !== undefined) return told(last, done);
+  if (answer.kind === 'frames') return undefined;
+  const made = told(openaiResponses.encodeReply(answer.reply, answer.client));
+  return made && { ...made, output: asFirstTold(made.output, done) };
+}
+
+/** @param done the items as they were told one by one, for a vendor that leaves them out at the end */
+function told(value: Json | undefined, done: readonly JsonObject[] = []): Told | undefined {
+  if (!isObject(value)) return undefined;
+  const response = withoutToolEvents(value);
+  const output = outputItems(response);
+  return output.length > 0 || done.length === 0
+    ? { response, output }
+    : { response: { ...response, output: done }, output: done };
+}
+
+const BEGUN = ['response.created'];
+const OVER = ['response.completed', 'response.incomplete'];
+
+/** The response object in the last event of these types. */
+function responseIn(
+  frames: readonly ToldFrame[],
+  types: readonly string[],
+): JsonObject | undefined {
+  for (let at = frames.length - 1; at >= 0; at--) {
+    const event = parsed(frames[at]!);
+    if (!isObject(event?.response)) continue;
+    if (types.includes(String(event.type ?? frames[at]!.event))) return event.response;
+  }
+  return undefined;
+}
+
+const itemsOf = (frames: readonly ToldFrame[]): readonly JsonObject[] =>
+  frames.flatMap((frame) => {
+    const event = parsed(frame);
+    const isDone = (event?.type ?? frame.event) === 'response.output_item.done';
+    return isDone && isObject(event?.item) ? [event.item] : [];
+  });
+
+const parsed = ({ data }: ToldFrame): JsonObject | undefined => {
+  const value = data === undefined ? undefined : tryParse(data);
+  return isObject(value) ? value : undefined;
+};
+
+/**
+ * A stream that had to be changed halfway: its first items went out as the vendor's bytes, under the
+ * vendor's ids, and clients refer to what they were told first.
+ * @param made all items as they were told at the end
+ * @param done the first ones as they came
+ */
+function asFirstTold(
+  made: readonly JsonObject[],
+  done: readonly JsonObject[],
+): readonly JsonObject[] {
+  const output: JsonObject[] = [];
+  let at = 0;
+  for (const item of made) {
+    // Reasoning without words is not told anew.
+    while (at < done.length && done[at]!.type === 'reasoning' && item.type !== 'reasoning') {
+      output.push(done[at++]!);
+    }
+    const first = done[at];
+    if (first?.type === item.type && first?.call_id === item.call_id) {
+      output.push(first!);
+      at++;
+    } else output.push(item);
+  }
+  return output;
+}
+
+/** What tools gave (what was recalled, too) is told once, and not kept. */
+function withoutToolEvents(response: JsonObject): JsonObject {
+  if (response.hopgate === undefined) return response;
+  const { hopgate: _, ...rest } = response;
+  return rest;
+}

@@ -1,0 +1,244 @@
+/** The routes of stored responses: what is kept here is answered here, what a vendor keeps is asked of it. */
+
+import { inputItems, outputItems } from '../codecs/openai-responses/state.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import {
+  chainItems,
+  conversationNotFound,
+  listInputItems,
+  ownerOf,
+  type ResponseStore,
+  remove,
+  resolveReferences,
+  responseNotFound,
+  retrieve,
+  update,
+} from '../features/response-store/index.ts';
+import { replay } from '../features/response-store/replay.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { decoded } from '../gateway/response-body.ts';
+import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
+import { nativeHeaders } from '../lib/http/native-headers.ts';
+import { isObject, type Json, tryParse } from '../lib/json/json.ts';
+import { Abort } from '../lib/loop/abort.ts';
+import { isRedirect } from '../upstream/classify.ts';
+import { readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { patiently } from './responses.ts';
+
+export interface StoredResponsesOptions {
+  readonly store: ResponseStore;
+  /** Other processes answer requests, too. */
+  readonly shared: boolean;
+  /** The provider of this name, under the configuration in force. */
+  readonly upstream: (provider: string) => Upstream | undefined;
+  /** Counts the tokens of a request to this protocol: `{input_tokens}`. */
+  readonly count: Gateway;
+}
+
+/** A stored response is asked for. @throws GatewayError what the client is told instead */
+type Handler = (exchange: Exchange, id: string) => Promise<Response>;
+
+// A response of the largest answer that is read at all fits into it.
+const MOST_BYTES = 64 * 1024 * 1024;
+
+export function storedResponses({ store, shared, upstream, count }: StoredResponsesOptions) {
+  /** Who keeps the response; '' for this gateway alone. @throws GatewayError not_found */
+  async function keeperOf(id: string, owner: string): Promise<string> {
+    const kept = await patiently(shared, () => store.kept(id, owner));
+    if (kept === undefined) throw responseNotFound(id);
+    return kept.keeper ?? '';
+  }
+
+  /** The vendor's answer about a response that it keeps; undefined where it has (or there is) none. */
+  async function asked(
+    exchange: Exchange,
+    provider: string,
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+  ): Promise<Response | undefined> {
+    const vendor = provider === '' ? undefined : upstream(provider);
+    if (vendor === undefined) return undefined;
+    const abort = new Abort();
+    abort.follow(exchange.signal);
+    const sent = await vendor.send({
+      path: `/responses/${path}`,
+      search: exchange.search,
+      method,
+      ...(method === 'POST' ? { body: new Uint8Array(0) } : {}),
+      clientHeaders: exchange.headers,
+      sameProtocol: true,
+      stream: new URLSearchParams(exchange.search).get('stream') === 'true',
+      abort,
+    });
+    const over = () => {
+      abort.unfollow();
+      sent.release();
+    };
+    try {
+      const answer = decoded(sent.answer);
+      const { status } = answer;
+      const streams = (answer.headers.get('content-type') ?? '').includes('event-stream');
+      if (status === 200 && streams) return answered(exchange, answer, streamOf(answer, over));
+      const body = await wholeOf(answer);
+      over();
+      if (status === 404) return undefined;
+      if (isRedirect(status)) {
+        throw new GatewayError('upstream', `Provider ${provider} answered with a redirect.`);
+      }
+      return answered(exchange, answer, body);
+    } catch (thrown) {
+      over();
+      throw thrown;
+    }
+  }
+
+  const retrieved: Handler = async (exchange, id) => {
+    const owner = ownerOf(exchange.owner);
+    const answer = await asked(exchange, await keeperOf(id, owner), 'GET', encodeURIComponent(id));
+    const query = new URLSearchParams(exchange.search);
+    if (answer === undefined) {
+      const response = retrieve(store, id, owner);
+      if (query.get('stream') !== 'true') return Response.json(response);
+      return eventStream(replay(response, query.get('starting_after')));
+    }
+    const isJson = answer.headers.get('content-type')?.includes('json') === true;
+    if (answer.status !== 200 || !isJson) return answer;
+    const text = await answer.text();
+    const value = tryParse(text);
+    if (isObject(value)) update(store, id, owner, value, outputItems);
+    return new Response(text, { status: answer.status, headers: answer.headers });
+  };
+
+  const removed: Handler = async (exchange, id) => {
+    const owner = ownerOf(exchange.owner);
+    const keeper = await keeperOf(id, owner);
+    const answer = await asked(exchange, keeper, 'DELETE', encodeURIComponent(id));
+    if (answer !== undefined && !answer.ok) return answer;
+    const gone = remove(store, id, owner);
+    return answer ?? Response.json(gone);
+  };
+
+  const cancelled: Handler = async (exchange, id) => {
+    const owner = ownerOf(exchange.owner);
+    const keeper = await keeperOf(id, owner);
+    const answer = await asked(exchange, keeper, 'POST', `${encodeURIComponent(id)}/cancel`);
+    if (answer !== undefined) return answer;
+    throw invalid(
+      `Response '${id}' cannot be cancelled: it is not a background response of a vendor that keeps it.`,
+      'id',
+    );
+  };
+
+  const items: Handler = async (exchange, id) => {
+    const owner = ownerOf(exchange.owner);
+    const keeper = await keeperOf(id, owner);
+    const answer = await asked(exchange, keeper, 'GET', `${encodeURIComponent(id)}/input_items`);
+    if (answer !== undefined) return answer;
+    const query = Object.fromEntries(new URLSearchParams(exchange.search));
+    const previous = store.get(id, owner)?.previous;
+    const before = previous === undefined ? undefined : await store.chainInSteps(previous, owner);
+    return Response.json(listInputItems(store, id, owner, query, before));
+  };
+
+  /** `POST /v1/responses/input_tokens`: counted with all that the request continues. */
+  const counted: Gateway = async (exchange) => {
+    const body = await inFull(exchange);
+    const response = await count({ ...plain(exchange), body });
+    const value = response.ok ? tryParse(await response.clone().text()) : undefined;
+    if (!isObject(value)) return response;
+    const { headers } = response;
+    headers.delete('content-length');
+    const told = { object: 'response.input_tokens', ...value };
+    return new Response(JSON.stringify(told), { headers });
+  };
+
+  async function inFull(exchange: Exchange): Promise<Uint8Array> {
+    const body = tryParse(new TextDecoder().decode(exchange.body));
+    if (!isObject(body)) return exchange.body;
+    const owner = ownerOf(exchange.owner);
+    const { previous_response_id: previous, conversation } = body;
+    if (conversation !== undefined && conversation !== null) {
+      throw conversationNotFound(nameOf(conversation));
+    }
+    const own = resolveReferences(body, store, owner);
+    if (typeof previous !== 'string') {
+      return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));
+    }
+    await patiently(shared, () => store.kept(previous, owner));
+    const earlier = chainItems(await store.chainInSteps(previous, owner));
+    const { previous_response_id: _, ...rest } = own;
+    const whole = { ...rest, input: [...earlier, ...inputItems(own)] };
+    return new TextEncoder().encode(JSON.stringify(whole));
+  }
+
+  return { retrieve: retrieved, remove: removed, cancel: cancelled, inputItems: items, counted };
+}
+
+const nameOf = (conversation: Json): string =>
+  String(isObject(conversation) ? conversation.id : conversation);
+
+/** An exchange is an object of a class: its getters are no members of their own. */
+const plain = (exchange: Exchange): Exchange => ({
+  id: exchange.id,
+  protocol: exchange.protocol,
+  body: exchange.body,
+  headers: exchange.headers,
+  search: exchange.search,
+  signal: exchange.signal,
+  owner: exchange.owner,
+  started: exchange.started,
+});
+
+function answered(
+  exchange: Exchange,
+  { status, headers }: UpstreamAnswer,
+  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>,
+) {
+  const own = { requestId: exchange.id, target: undefined, notes: undefined };
+  const all = ownHeaders(forwardedHeaders(headers), own);
+  return new Response(body, { status, headers: nativeHeaders(all) });
+}
+
+async function wholeOf({ body }: UpstreamAnswer): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  await readFirst(body, MOST_BYTES, (chunk) => chunks.push(chunk));
+  return Buffer.concat(chunks);
+}
+
+/** A stream that the vendor gives again, as it comes; one that breaks off breaks off. */
+function streamOf({ body }: UpstreamAnswer, over: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const chunks = await body.next();
+        for (const chunk of chunks ?? []) controller.enqueue(chunk);
+        if (chunks !== undefined) return;
+        controller.close();
+      } catch (thrown) {
+        controller.error(thrown);
+      }
+      over();
+    },
+    cancel() {
+      body.cancel();
+      over();
+    },
+  });
+}
+
+const eventStream = (text: string): Response =>
+  new Response(text, {
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+  });
+
+/** Endpoints of the vendor's that have no meaning here, in words. */
+export function notServed(what: string): GatewayError {
+  return new GatewayError('not_found', what, { code: 'unsupported_endpoint', retryable: false });
+}
+
+export const COMPACT =
+  'This gateway does not compact conversations (POST /v1/responses/compact). Send the whole input, or set "truncation".';
+export const CONVERSATIONS =
+  'This gateway keeps no conversation objects (/v1/conversations). Continue a response with "previous_response_id".';

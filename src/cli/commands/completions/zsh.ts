@@ -1,0 +1,81 @@
+/** The zsh completion: a function for `_arguments`, to be found in fpath or to be sourced. */
+
+import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
+import { type Offer, offerFor, optionsOf, quoted, spellings } from './words.ts';
+
+// Inside a spec of _arguments a colon ends a field and brackets enclose the explanation.
+const escaped = (text: string) => text.replace(/[\\:[\]]/g, '\\$&');
+
+const action = (what: Offer): string => {
+  if (what.kind === 'words') return `(${what.words.join(' ')})`;
+  if (what.kind === 'files') return '_files';
+  return what.kind === 'folders' ? '_files -/' : ' ';
+};
+
+function option(spec: OptionSpec): readonly string[] {
+  const all = spellings(spec);
+  return all.map((spelling) => {
+    const excludes = all.length > 1 ? `(${all.join(' ')})` : '';
+    const words = `[${escaped(spec.summary)}]`;
+    if (spec.value === undefined) return quoted(`${excludes}${spelling}${words}`);
+    const mark = spelling.startsWith('--') ? '=' : '+';
+    return quoted(`${excludes}${spelling}${mark}${words}:${spec.value}:${action(offerFor(spec))}`);
+  });
+}
+
+const argument = (spec: ArgumentSpec): string =>
+  quoted(
+    `${spec.many === true ? '*' : ''}:${spec.required === true ? '' : ':'}${escaped(spec.summary)}:${action(offerFor(spec))}`,
+  );
+
+function branch(command: CommandSpec): string {
+  const specs = [
+    ...optionsOf(command).flatMap(option),
+    ...(command.arguments ?? []).map(argument),
+  ].map((spec) => ` \\\n        ${spec}`);
+  return `    ${command.name})\n      _arguments -s -S${specs.join('')}\n      ;;`;
+}
+
+/** The script that `hopgate completions zsh` prints. */
+export function zshCompletion(commands: readonly CommandSpec[]): string {
+  const described = commands.map(
+    ({ name, summary }) => `    ${quoted(`${name}:${escaped(summary)}`)}`,
+  );
+  const first = commands[0]!.name;
+  return `#compdef hopgate
+# Completion of hopgate for zsh, made by "hopgate completions zsh".
+# Once: hopgate completions zsh > "\${fpath[1]}/_hopgate"
+
+_hopgate() {
+  local -a commands
+  commands=(
+${described.join('\n')}
+    'help:show the help of a command'
+  )
+  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
+    _describe -t commands 'command' commands
+    return
+  fi
+  local command=$words[2]
+  # Options without a command are those of ${first}.
+  if [[ $command == -* ]]; then
+    command=${first}
+  else
+    shift words
+    (( CURRENT-- ))
+  fi
+  case $command in
+    help)
+      (( CURRENT == 2 )) && _describe -t commands 'command' commands
+      ;;
+${commands.map(branch).join('\n')}
+  esac
+}
+
+if [[ $funcstack[1] == _hopgate ]]; then
+  _hopgate "$@"
+else
+  compdef _hopgate hopgate
+fi
+`;
+}

@@ -1,0 +1,177 @@
+/** `hopgate demo`: a chat app in the terminal, three characters that remember, against a model of this very process. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../../config/config.ts';
+import { environmentFrom } from '../../../config/environment.ts';
+import { parseConfig } from '../../../config/load.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import type { Invocation } from '../../command.ts';
+import { loadOrTell } from '../../load-config.ts';
+import { Cancelled, openQuestions } from '../../questions.ts';
+import { type Terminal, widthOf } from '../../terminal.ts';
+import { CASTS, type Language } from './cast.ts';
+import { type Line, remember, speak } from './talk.ts';
+
+/** Exit 0; 1 when the model could not answer or the configuration cannot be used. */
+export async function runDemo(invocation: Invocation): Promise<number> {
+  const { io, deps, err } = invocation;
+  const model = invocation.text('model') ?? 'demo';
+  // A folder of its own: no memory of a real conversation is touched.
+  const home = mkdtempSync(join(tmpdir(), 'hopgate-demo-'));
+  const environment = { ...io.environment, home };
+  const config = await configOf(invocation, home);
+  if (config === undefined) return 1;
+  const gateway = deps.gateway({ config, environment, repair: true, remembers: true });
+  try {
+    await groupChat(invocation, (request) => gateway.handle(request), model);
+    return 0;
+  } catch (thrown) {
+    err.line(thrown instanceof Error ? thrown.message : String(thrown));
+    return 1;
+  } finally {
+    await gateway.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** With a model's name the user's own configuration, without one the built-in model; neither leaves a trace. */
+async function configOf(invocation: Invocation, home: string): Promise<Config | undefined> {
+  const path = join(home, 'memory.db');
+  if (invocation.text('model') !== undefined) {
+    const own = await loadOrTell(invocation);
+    return own && private_(own, path);
+  }
+  const loaded = parseConfig('{}', 'demo', environmentFrom({}, home));
+  return loaded.ok ? private_(loaded.config, path) : undefined;
+}
+
+const private_ = (config: Config, path: string): Config => ({
+  ...config,
+  auth: { ...config.auth, keys: [] },
+  samples: { ...config.samples, mode: 'off' },
+  memory: { ...config.memory, enabled: true, path, external: undefined },
+});
+
+async function groupChat(
+  { out, io, err, text, flag }: Invocation,
+  door: (request: Request) => Promise<Response>,
+  model: string,
+): Promise<void> {
+  const language = languageOf(text('lang'), io.environment.variable('LANG'));
+  const { characters, script, user } = CASTS[language];
+  for (const character of characters) await remember(door, character);
+  const names = characters.map(({ name }) => name).join(language === 'zh' ? '、' : ', ');
+  out.line(
+    out.paint(
+      'dim',
+      language === 'zh'
+        ? `群聊演示：${names}，模型 ${model}。每个角色有自己的记忆，每轮先回忆再发言；⚙ 行是这一轮用到的工具。`
+        : `A group chat: ${names}, model ${model}. Each of them has a memory and recalls before it speaks; lines with ⚙ name the tools of a turn.`,
+    ),
+  );
+  const history: Line[] = [];
+  const sayAll = async (said: string): Promise<void> => {
+    out.line();
+    out.line(`${out.paint('bold', user)}  ${said}`);
+    const round: Line[] = [];
+    for (const self of characters) {
+      const tools = toolLine(out);
+      let begun = false;
+      const reply = await speak({
+        door,
+        model,
+        locale: language,
+        self,
+        members: characters,
+        history,
+        user,
+        said,
+        round,
+        onEvent: tools.take,
+        onText: (more) => {
+          if (!begun) {
+            tools.print();
+            io.stdout.write(`${out.paint('cyan', self.name)}  `);
+          }
+          begun = true;
+          io.stdout.write(more);
+        },
+      });
+      out.line();
+      round.push({ from: self.name, text: reply });
+    }
+    history.push({ from: user, text: said }, ...round);
+  };
+  for (const said of script) await sayAll(said);
+  if (!io.interactive || flag('script')) return;
+  const questions = openQuestions(io, err);
+  try {
+    for (;;) {
+      out.line();
+      const said = await questions.ask(
+        language === 'zh' ? '你来说（空行结束）>' : 'You (empty: end) >',
+      );
+      if (said === '') return;
+      await sayAll(said);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Cancelled)) throw thrown;
+  } finally {
+    questions.close();
+  }
+}
+
+interface ToolLine {
+  /** A tool event of this turn. */
+  take(event: JsonObject): void;
+  /** Writes the line, once, where any tool ran. */
+  print(): void;
+}
+
+/** One line for each turn: which tools ran and how often, and what was remembered last. */
+function toolLine(out: Terminal): ToolLine {
+  const counts = new Map<string, number>();
+  let remembered = '';
+  return {
+    take({ event, name, result }) {
+      if (event === 'tool_call') {
+        counts.set(String(name), (counts.get(String(name)) ?? 0) + 1);
+        return;
+      }
+      if (isObject(result)) remembered = eventsOf(result) || remembered;
+    },
+    print() {
+      if (counts.size === 0) return;
+      const names = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ×${count}`));
+      const found = remembered === '' ? '' : ` → ${remembered}`;
+      counts.clear();
+      const line = `  ⚙ ${names.join(', ')}${found}`.replaceAll(/\n|\\n/g, ' / ');
+      out.line(out.paint('dim', fitted(line, out.width)));
+    },
+  };
+}
+
+/** As much of a line as there is room for; wide characters take two columns. */
+function fitted(line: string, width: number): string {
+  if (widthOf(line) <= width) return line;
+  let room = width - 1;
+  let end = 0;
+  for (const char of line) {
+    room -= widthOf(char);
+    if (room < 0) break;
+    end += char.length;
+  }
+  return `${line.slice(0, end)}…`;
+}
+
+function eventsOf(result: JsonObject): string {
+  const events = (result.events ?? []) as readonly { readonly text: string }[];
+  return events.map(({ text }) => `“${text}”`).join(' ');
+}
+
+function languageOf(asked: string | undefined, lang: string | undefined): Language {
+  if (asked === 'zh' || asked === 'en') return asked;
+  return lang?.startsWith('zh') === true ? 'zh' : 'en';
+}

@@ -1,0 +1,143 @@
+/** `hopgate doctor`: looks at everything that can be wrong, and says what and what to do. */
+
+import type { Config } from '../../../config/config.ts';
+import type { Environment } from '../../../config/environment.ts';
+import { describeProblem } from '../../../config/file/problem.ts';
+import { problemOfServing } from '../../../config/servable.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { nearest } from '../../did-you-mean.ts';
+import { fileOf, load } from '../../load-config.ts';
+import { sourceWords } from '../../source-words.ts';
+import { wrap } from '../../terminal.ts';
+import { type Finding, finding } from './finding.ts';
+import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import { probeProvider } from './provider.ts';
+
+/** Exit 0 when nothing failed (warnings may stand), else 1. */
+export async function runDoctor(invocation: Invocation): Promise<number> {
+  const findings = await examine(invocation);
+  const ok = findings.every(({ status }) => status !== 'fail');
+  if (invocation.flag('json')) {
+    invocation.out.line(JSON.stringify({ ok, findings }, null, 2));
+  } else tell(invocation, findings);
+  return ok ? 0 : 1;
+}
+
+async function examine(invocation: Invocation): Promise<readonly Finding[]> {
+  const { io, deps } = invocation;
+  const result = await load(invocation);
+  const file = fileOf(result);
+  const machine = [checkWritable('home', io.environment.home), checkOpenFiles()];
+  const serving = result.ok ? problemOfServing(result.config, result.warnings) : undefined;
+  const warnings = (serving ?? result).warnings.map((w) =>
+    finding('config', 'warn', describeProblem(w, file)),
+  );
+  if (serving?.problem !== undefined) {
+    machine.unshift(finding('config', 'fail', describeProblem(serving.problem, file)));
+  }
+  if (!result.ok) {
+    const problems = result.problems.map((p) =>
+      finding('config', 'fail', describeProblem(p, file)),
+    );
+    return [...problems, ...warnings, ...machine];
+  }
+  const { config } = result;
+  const source = `${sourceWords(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
+  const hint =
+    config.source.kind === 'demo'
+      ? config.source.path === undefined
+        ? 'Set a key such as ANTHROPIC_API_KEY, or run "hopgate init".'
+        : 'Set a key such as ANTHROPIC_API_KEY, or name a provider in the file.'
+      : undefined;
+  const status = config.source.kind === 'demo' ? 'warn' : 'ok';
+  if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
+  const asked = providersAsked(invocation, Object.keys(config.providers));
+  const [port, ...providers] = await Promise.all([
+    checkPort(config.listen, io.fetch),
+    ...asked.map((name) => {
+      const provider = config.providers[name]!;
+      return probeProvider(provider, {
+        proxied: io.environment.proxies,
+        upstreamPath: deps.protocols[provider.protocol].upstreamPath,
+        completion: !invocation.flag('no-completion'),
+        model: invocation.text('model'),
+        timeoutMs,
+        targets: targetsOf(config, name),
+        proxy: proxyFor(provider.baseUrl, io.environment),
+      });
+    }),
+  ]);
+  return [
+    finding('config', status, source, hint),
+    ...warnings,
+    ...machine,
+    port,
+    ...providers.flat(),
+  ];
+}
+
+/** The models of a provider that routes and aliases name. */
+function targetsOf({ routes, aliases }: Config, provider: string): readonly string[] {
+  const all = [
+    ...routes.flatMap(({ to }) => to.map(({ target }) => target)),
+    ...Object.values(aliases),
+  ];
+  return all
+    .filter((target) => target.startsWith(`${provider}/`))
+    .map((target) => target.slice(provider.length + 1));
+}
+
+function providersAsked({ text }: Invocation, names: readonly string[]): readonly string[] {
+  const only = text('provider');
+  if (only === undefined) return names;
+  if (names.includes(only)) return [only];
+  const near = nearest(only, names);
+  const meant = near === undefined ? `Configured: ${names.join(', ')}.` : `Did you mean "${near}"?`;
+  throw new UsageError(`There is no provider "${only}". ${meant}`);
+}
+
+/** The proxy that fetch takes from the environment for this URL. */
+function proxyFor(baseUrl: string, { variable }: Environment): string | undefined {
+  const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
+  if (!URL.canParse(baseUrl)) return undefined;
+  const { protocol, hostname } = new URL(baseUrl);
+  const spared = (either('NO_PROXY') ?? '')
+    .split(',')
+    .map((host) => host.trim().replace(/^\*?\./, ''));
+  if (spared.some((host) => host === '*' || (host !== '' && `.${hostname}`.endsWith(`.${host}`)))) {
+    return undefined;
+  }
+  return either(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+}
+
+const MARKS = {
+  ok: ['green', 'ok  '],
+  warn: ['yellow', 'warn'],
+  fail: ['red', 'FAIL'],
+  skip: ['dim', 'skip'],
+} as const;
+
+function tell({ out }: Invocation, findings: readonly Finding[]): void {
+  const widest = Math.max(...findings.map(({ about }) => about.length));
+  const indent = widest + 8;
+  for (const { about, status, message, hint } of findings) {
+    const [style, mark] = MARKS[status];
+    const lines = wrap(message, out.width, indent);
+    out.line(`${about.padEnd(widest)}  ${out.paint(style, mark)}  ${lines[0]!.trimStart()}`);
+    for (const line of lines.slice(1)) out.line(line);
+    if (hint !== undefined)
+      for (const line of wrap(`→ ${hint}`, out.width, indent)) out.line(out.paint('dim', line));
+  }
+  const count = (status: Finding['status']) => findings.filter((f) => f.status === status).length;
+  out.line();
+  const failed = count('fail');
+  const warned = count('warn');
+  if (failed === 0)
+    out.line(
+      warned === 0
+        ? 'Everything is fine.'
+        : `Fine, with ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`,
+    );
+  else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
+}

@@ -1,0 +1,97 @@
+/** What this machine must offer: a port, a folder that can be written, enough open files. */
+
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import type { Listen } from '../../../config/config.ts';
+import { reachableUrl } from '../../served-models.ts';
+import { type Finding, finding } from './finding.ts';
+
+/** Free, or taken by a gateway that is running already. */
+export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch): Promise<Finding> {
+  if (listen.port === 0) return finding('port', 'ok', 'any free port will be taken');
+  const at = `${listen.host}:${listen.port}`;
+  const code = await tryListen(listen);
+  if (code === undefined) return finding('port', 'ok', `${at} is free`);
+  if (code === 'EACCES') {
+    return finding(
+      'port',
+      'fail',
+      `${at} may not be used`,
+      'Ports below 1024 need privileges; choose a higher one in listen.',
+    );
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    return finding(
+      'port',
+      'fail',
+      `${listen.host} is no address of this machine`,
+      'Put 127.0.0.1 or 0.0.0.0 into listen.',
+    );
+  }
+  if (code !== 'EADDRINUSE') return finding('port', 'fail', `${at} cannot be used (${code})`);
+  if (await isHopgate(reachableUrl(listen), fetch)) {
+    return finding('port', 'ok', `hopgate is running on ${at}`);
+  }
+  return finding(
+    'port',
+    'fail',
+    `another program listens on ${at}`,
+    'Stop it, or choose another port in listen or with --port.',
+  );
+}
+
+function tryListen({ host, port }: Listen): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function isHopgate(url: string, fetch: typeof globalThis.fetch): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2000) });
+    return (await response.text()).includes('hopgate_build_info');
+  } catch {
+    return false;
+  }
+}
+
+/** Can something be written at (or be created below the nearest folder of) `path`? Writes nothing. */
+export function checkWritable(about: string, path: string): Finding {
+  let at = path;
+  while (!existsSync(at) && dirname(at) !== at) at = dirname(at);
+  if (!statSync(at).isDirectory()) {
+    return finding(about, 'fail', `${at} is not a folder`, 'Move it away, or set HOPGATE_HOME.');
+  }
+  try {
+    accessSync(at, constants.W_OK | constants.X_OK);
+    return finding(about, 'ok', at === path ? `${path} can be written` : `${path} can be created`);
+  } catch {
+    return finding(
+      about,
+      'fail',
+      `${path} cannot be written`,
+      `Change the permissions of ${at}, or set HOPGATE_HOME.`,
+    );
+  }
+}
+
+const ENOUGH_FILES = 2048;
+
+/** Every stream holds two sockets open, so the usual 1024 are gone at five hundred. */
+export function checkOpenFiles(limits = '/proc/self/limits'): Finding {
+  if (!existsSync(limits))
+    return finding('files', 'skip', 'the limit of open files is not known here');
+  const soft = /^Max open files\s+(\S+)/m.exec(readFileSync(limits, 'utf8'))?.[1] ?? 'unlimited';
+  if (soft === 'unlimited' || Number(soft) >= ENOUGH_FILES) {
+    return finding('files', 'ok', `${soft} open files allowed`);
+  }
+  return finding(
+    'files',
+    'warn',
+    `only ${soft} open files allowed, enough for about ${Math.floor(Number(soft) / 2)} streams at once`,
+    'Raise it: ulimit -n 65536, or LimitNOFILE=65536 in the service.',
+  );
+}

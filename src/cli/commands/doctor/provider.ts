@@ -1,0 +1,298 @@
+/** A provider put to the test: name, connection, every key, the model list, and one token of an answer. */
+
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { ProviderConfig } from '../../../config/config.ts';
+import type { Secret } from '../../../config/secret.ts';
+import { presetOf } from '../../../config/vendors/presets.ts';
+import { decoded } from '../../../gateway/response-body.ts';
+import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
+import { Abort } from '../../../lib/loop/abort.ts';
+import { globTest, isGlob } from '../../../lib/text/glob.ts';
+import { LIST_PATH, modelIds, vendorHeaders, vendorUrl } from '../../../upstream/model-list.ts';
+import { networkTo } from '../../../upstream/pool.ts';
+import { nearest } from '../../did-you-mean.ts';
+import { plural } from '../../plural.ts';
+import { networkFailure, plainToTls, refusal, vendorWords } from './failure-words.ts';
+import { type Finding, finding } from './finding.ts';
+
+export interface ProbeOptions {
+  /** As in {@link Environment}. */
+  readonly proxied: (scheme: string) => boolean;
+  /** Of a provider's protocol, e.g. `/chat/completions`. */
+  readonly upstreamPath: string;
+  /** Asks for a completion, which costs a token. */
+  readonly completion: boolean;
+  /** Tried in place of the provider's first model. */
+  readonly model?: string;
+  readonly timeoutMs: number;
+  /** Names that routes and aliases send there. */
+  readonly targets?: readonly string[];
+  /** The proxy that the environment names for this URL, if any. */
+  readonly proxy?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: Json | undefined;
+}
+
+/** Runs the checks in order and stops where the next one could not tell anything new. */
+export async function probeProvider(
+  provider: ProviderConfig,
+  options: ProbeOptions,
+): Promise<readonly Finding[]> {
+  const about = `provider ${provider.name}`;
+  if (provider.baseUrl.startsWith('demo:')) {
+    return [finding(about, 'skip', 'built in; it answers without a vendor')];
+  }
+  if (!URL.canParse(provider.baseUrl)) {
+    return [finding(about, 'fail', `base_url is no URL: ${provider.baseUrl}`)];
+  }
+  const url = new URL(provider.baseUrl);
+  const proxy = provider.transport.proxy ?? options.proxy;
+  if (proxy === undefined) {
+    const unknown = await unresolved(url);
+    if (unknown !== undefined) return [finding(about, 'fail', unknown.message, unknown.hint)];
+  }
+  const missing = missingKey(provider, about);
+  if (missing !== undefined) return [missing];
+
+  const found: Finding[] = [];
+  const keys: readonly (Secret | undefined)[] =
+    provider.keys.length > 0 ? provider.keys : [undefined];
+  let good: { key: Secret | undefined; listed: readonly string[] | undefined } | undefined;
+  const nameOf = (key: Secret | undefined) =>
+    key === undefined ? undefined : keyName(provider, key);
+  for (const key of keys) {
+    const list = await ask(provider, LIST_PATH[provider.protocol], undefined, key, options);
+    if ('failure' in list)
+      return [...found, finding(about, 'fail', list.failure.message, list.failure.hint)];
+    const { status, text, json } = list.answer;
+    if (status === 400 && /plain http request.*https port/i.test(text)) {
+      const { message, hint } = plainToTls(url.host);
+      return [...found, finding(about, 'fail', message, hint)];
+    }
+    if (status === 401 || status === 403) {
+      const words = refusal(status, text, nameOf(key));
+      found.push(finding(about, 'fail', words.message, words.hint));
+      continue;
+    }
+    const listed = status === 200 ? modelIds(json) : undefined;
+    good ??= { key, listed };
+    const what =
+      listed === undefined
+        ? `no model list (${status})`
+        : `${plural(listed.length, 'model')} listed`;
+    const who = key === undefined ? '' : `, ${nameOf(key)} taken`;
+    found.push(finding(about, 'ok', `${url.host} answered in ${list.ms} ms${who}, ${what}`));
+  }
+  if (good === undefined) return found;
+  found.push(
+    ...served(provider, good.listed, about),
+    ...unlisted(provider, good.listed, about, options.targets),
+  );
+  if (options.completion)
+    found.push(await complete(provider, good.key, good.listed, about, options));
+  return found;
+}
+
+/** `keys[0] ${ZHIPU_API_KEY}`: its place in the file, and what stands there. */
+const keyName = ({ keys }: ProviderConfig, key: Secret) =>
+  `keys[${keys.indexOf(key)}] ${key.origin}`;
+
+async function unresolved(url: URL) {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0) return undefined;
+  try {
+    await lookup(host);
+    return undefined;
+  } catch (thrown) {
+    return networkFailure(thrown, url, 0, undefined);
+  }
+}
+
+/** Servers on this machine or in its network often take no key. */
+const isNear = (host: string) =>
+  isIP(host) === 0
+    ? host === 'localhost' || /\.(local|lan|internal)$/.test(host) || !host.includes('.')
+    : /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/i.test(host);
+
+function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, about: string) {
+  const local = isNear(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''));
+  const own = Object.keys(headers).some((header) =>
+    /^(authorization|x-api-key|api-key)$/i.test(header),
+  );
+  if (auth === 'none' || keys.length > 0 || local || own) return undefined;
+  const variable = presetOf(name)?.variables[0];
+  const hint =
+    variable === undefined
+      ? `Put one under providers.${name}.keys, best as a reference: keys: ["\${MY_KEY}"].`
+      : `Set ${variable}, or put keys: ["\${${variable}}"] under providers.${name}.`;
+  return finding(about, 'fail', 'there is no API key', hint);
+}
+
+const MOST_SHOWN = 12;
+
+/** What stands behind a pattern: the names that the vendor gave. */
+function served(
+  { models }: ProviderConfig,
+  listed: readonly string[] | undefined,
+  about: string,
+): Finding[] {
+  const fits = models.filter(isGlob).map(globTest);
+  const names = (listed ?? []).filter((name) => fits.some((test) => test(name)));
+  if (names.length === 0) return [];
+  return [finding(about, 'ok', `${models.filter(isGlob).join(', ')}: ${namesShown(names)}`)];
+}
+
+function unlisted(
+  provider: ProviderConfig,
+  listed: readonly string[] | undefined,
+  about: string,
+  targets: readonly string[] = [],
+): Finding[] {
+  if (listed === undefined || listed.length === 0) return [];
+  const known = new Set(listed);
+  return [...new Set([...provider.models, ...targets])]
+    .filter((model) => !isGlob(model) && !known.has(model))
+    .map((model) => {
+      const near = nearest(model, listed);
+      const hint = near === undefined ? listWords(listed) : `Did you mean "${near}"?`;
+      const where = provider.models.includes(model) ? '' : ', which a route or alias sends there';
+      return finding(about, 'warn', `the vendor does not list the model "${model}"${where}`, hint);
+    });
+}
+
+async function complete(
+  provider: ProviderConfig,
+  key: Secret | undefined,
+  listed: readonly string[] | undefined,
+  about: string,
+  options: ProbeOptions,
+): Promise<Finding> {
+  const model =
+    options.model ??
+    provider.models.find((name) => !/[*?]/.test(name) && (listed?.includes(name) ?? true)) ??
+    provider.models.find((name) => !/[*?]/.test(name)) ??
+    listed?.[0];
+  if (model === undefined) {
+    return finding(about, 'skip', 'no completion tried: no model is named', 'Pass --model NAME.');
+  }
+  const result = await ask(provider, options.upstreamPath, bodyFor(provider, model), key, options);
+  if ('failure' in result)
+    return finding(about, 'fail', result.failure.message, result.failure.hint);
+  const { status, text, json } = result.answer;
+  if (status === 200 && isObject(json)) {
+    const answered = ['choices', 'output', 'content'].some((member) => Array.isArray(json[member]));
+    return answered
+      ? finding(about, 'ok', `${model} answered in ${result.ms} ms`)
+      : finding(
+          about,
+          'fail',
+          `${model}: 200 without a completion: "${vendorWords(text)}"`,
+          WRONG_DOOR,
+        );
+  }
+  if (status === 200) {
+    return finding(
+      about,
+      'fail',
+      `${provider.baseUrl} answers with something that is no JSON`,
+      WRONG_DOOR,
+    );
+  }
+  const said = vendorWords(text);
+  // Reasoning models that get no further within one token say so: the model is there and willing.
+  if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(said)) {
+    return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
+  }
+  if ((status === 404 || status === 400) && /model/i.test(said)) {
+    const near = nearest(model, listed ?? []);
+    const list = listWords(listed ?? []) ?? "Look at the vendor's model list.";
+    const hint = near === undefined ? list : `Did you mean "${near}"?`;
+    return finding(
+      about,
+      'fail',
+      `the model "${model}" is not served (${status}): "${said}"`,
+      hint,
+    );
+  }
+  if (status === 404 || status === 405) {
+    return finding(
+      about,
+      'fail',
+      `nothing is at ${provider.baseUrl}${options.upstreamPath} (${status})`,
+      WRONG_DOOR,
+    );
+  }
+  const words = refusal(status, text, key === undefined ? undefined : keyName(provider, key));
+  return finding(about, status === 429 ? 'warn' : 'fail', `${model}: ${words.message}`, words.hint);
+}
+
+/** What a vendor has, cut; undefined when it is not known. */
+function listWords(listed: readonly string[]): string | undefined {
+  if (listed.length === 0) return undefined;
+  return `It lists ${namesShown(listed)}.`;
+}
+
+function namesShown(names: readonly string[]): string {
+  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
+  return names.slice(0, MOST_SHOWN).join(', ') + more;
+}
+
+const WRONG_DOOR =
+  'base_url or protocol is wrong: OpenAI kinds take the address before /chat/completions or /responses (mostly ending in /v1), anthropic-messages the one before /v1/messages.';
+
+function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  if (protocol === 'anthropic-messages') return { model, max_tokens: 1, messages };
+  // OpenAI refuses fewer than 16 here.
+  if (protocol === 'openai-responses')
+    return { model, max_output_tokens: 16, input: 'Hi', store: false };
+  return { model, [profile.maxTokensParam ?? 'max_tokens']: 1, messages };
+}
+
+type Asked =
+  | { readonly answer: Answer; readonly ms: number }
+  | { readonly failure: { readonly message: string; readonly hint?: string } };
+
+// The longest lists of models are some hundred KB.
+const LIST_BYTES = 16 * 1024 * 1024;
+
+async function ask(
+  provider: ProviderConfig,
+  path: string,
+  body: Json | undefined,
+  key: Secret | undefined,
+  { proxied, timeoutMs, proxy }: ProbeOptions,
+): Promise<Asked> {
+  const url = vendorUrl(provider, path);
+  const own = provider.transport.proxy;
+  const started = performance.now();
+  const abort = new Abort();
+  abort.follow(AbortSignal.timeout(timeoutMs));
+  try {
+    // The very way that requests will go.
+    const { status, body: answer } = decoded(
+      await networkTo(
+        provider,
+        proxied,
+      )({
+        url: url.href,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: vendorHeaders(provider, key),
+        abort,
+        ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
+      }),
+    );
+    const text = new TextDecoder().decode(await answer.all(LIST_BYTES));
+    const ms = Math.round(performance.now() - started);
+    return { answer: { status, text, json: tryParse(text) }, ms };
+  } catch (thrown) {
+    return {
+      failure: networkFailure(thrown, url, Math.round(timeoutMs / 1000), own?.reveal() ?? proxy),
+    };
+  }
+}

@@ -1,0 +1,262 @@
+/** `hopgate init`: asks a few questions and writes a configuration that works. */
+
+import { existsSync } from 'node:fs';
+import { describeProblem } from '../../../config/file/problem.ts';
+import { type Category, expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import { probe } from '../../../config/vendors/discover.ts';
+import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
+import { secretBase36 } from '../../../lib/text/ids.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { nearest } from '../../did-you-mean.ts';
+import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
+import { wrap } from '../../terminal.ts';
+import { writeWhole } from '../setup/ledger.ts';
+import { reason } from '../setup/plan.ts';
+import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
+
+/** Categories worth a target of their own, in the order in which the rules are written. */
+const ASKED: readonly Category[] = ['vision', 'websearch', 'longcontext', 'background', 'thinking'];
+
+/** Exit 0 written, 1 refused. */
+export async function runInit(invocation: Invocation): Promise<number> {
+  const { flag, text, io, out, err } = invocation;
+  const standard = text('config') ?? userConfig(io.environment);
+  try {
+    const interactive = !flag('yes');
+    if (interactive && !io.interactive) {
+      err.line(
+        'Nobody is there to answer questions. Pass --yes to take what the environment offers.',
+      );
+      return 1;
+    }
+    const questions = interactive ? openQuestions(io, err) : undefined;
+    if (interactive) greet(invocation);
+    try {
+      const where =
+        questions === undefined ? standard : await questions.ask('Where to write it?', standard);
+      const file = expandHome(where, io.environment.userHome);
+      if (existsSync(file) && !flag('force')) {
+        err.line(`${file} exists; it was left as it is. Pass --force to write over it.`);
+        return 1;
+      }
+      const answers = await (questions === undefined
+        ? unasked(invocation)
+        : interview(invocation, questions));
+      return write(invocation, file, answers);
+    } finally {
+      questions?.close();
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Cancelled)) throw thrown;
+    out.line('Cancelled; nothing was written.');
+    return 1;
+  }
+}
+
+function greet({ err }: Invocation): void {
+  err.line(err.paint('bold', 'This writes a configuration for hopgate.'));
+  err.line('Enter takes what stands in brackets; Ctrl-C ends it, and nothing is written.');
+  err.line();
+}
+
+function write({ io, out, err }: Invocation, file: string, answers: Answers): number {
+  const content = configText(answers);
+  const result = parseConfig(content, file, io.environment);
+  if (!result.ok) {
+    for (const problem of result.problems) err.line(describeProblem(problem, file));
+    err.line('These answers do not fit together; nothing was written.');
+    return 1;
+  }
+  try {
+    writeWhole(file, content);
+  } catch (thrown) {
+    err.line(`${file} could not be written: ${reason(thrown)}.`);
+    return 1;
+  }
+  out.line(`${out.paint('green', 'Written:')} ${file}`);
+  for (const { name, key, preset } of answers.providers) {
+    const variables = preset === undefined ? [] : (presetOf(preset)?.variables ?? []);
+    if (key === undefined && variables.length > 0 && !variables.some(io.environment.variable)) {
+      out.line(`  ${name} has no key yet: export ${variables[0]}=…`);
+    }
+  }
+  if (answers.clientKey !== undefined) out.line(`  Clients send this key: ${answers.clientKey}`);
+  out.line(
+    'Next: hopgate doctor, then hopgate serve, then hopgate setup claude (or codex, opencode).',
+  );
+  return 0;
+}
+
+/** Vendors of which a key stands in the environment; one for each variable. */
+function detected({ io }: Invocation): readonly ProviderAnswer[] {
+  const seen = new Set<string>();
+  return Object.entries(PRESETS).flatMap(([name, { variables, endpoints }]): ProviderAnswer[] => {
+    const variable = variables.find(
+      (candidate) => io.environment.variable(candidate) !== undefined,
+    );
+    if (variable === undefined || seen.has(variable) || Object.keys(endpoints).length === 0)
+      return [];
+    seen.add(variable);
+    return [{ name, preset: name, key: `\${${variable}}` }];
+  });
+}
+
+/** Models of a local server that are written down by name; it may have any number. */
+const MOST_NAMED = 20;
+
+/** What {@link detected} finds, and the model servers that answer on this machine. */
+async function everything(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
+  const { io } = invocation;
+  const servers = await probe((url, init) => io.fetch(url, init));
+  return [
+    ...detected(invocation),
+    ...servers.map(({ name, entry, models }): ProviderAnswer => {
+      const { preset, base_url: baseUrl } = entry as { preset: string; base_url?: string };
+      // What is loaded later is taken, too.
+      const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MOST_NAMED), '*'];
+      return { name, preset, ...(baseUrl === undefined ? {} : { baseUrl }), models: named };
+    }),
+  ];
+}
+
+/** @throws UsageError for a name that is no vendor */
+function chosen(names: string, found: readonly ProviderAnswer[]): readonly ProviderAnswer[] {
+  const list = names.split(/[\s,]+/).filter((name) => name !== '' && name !== 'none');
+  return [...new Set(list)].map((name) => {
+    const known = found.find((answer) => answer.name === name);
+    if (known !== undefined) return known;
+    const preset = presetOf(name);
+    if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
+      const near = nearest(name, presetNames());
+      const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
+      throw new UsageError(`"${name}" is no vendor that is known here.${meant}`);
+    }
+    return { name, preset: name };
+  });
+}
+
+/** The first model of the first provider that can be written down. */
+function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
+  for (const provider of providers) {
+    const model = modelsOf(provider).find((name) => !/[*?]/.test(name));
+    if (model !== undefined) return `${provider.name}/${model}`;
+  }
+  const any = providers[0];
+  return any === undefined ? undefined : `${any.name}/*`;
+}
+
+const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
+const newKey = () => `hg-${secretBase36(32)}`;
+
+async function unasked(invocation: Invocation): Promise<Answers> {
+  const { text, flag } = invocation;
+  const found = await everything(invocation);
+  const names = text('providers');
+  const providers = names === undefined ? found : chosen(names, found);
+  const listen = text('listen') ?? '127.0.0.1:5520';
+  return {
+    listen,
+    providers,
+    clientKey: flag('auth') || !isLoopback(listen) ? newKey() : undefined,
+    fallback: firstTarget(providers),
+    categories: {},
+  };
+}
+
+async function interview(invocation: Invocation, questions: Questions): Promise<Answers> {
+  const { err, text } = invocation;
+  const found = await everything(invocation);
+  for (const { name, key, models } of found) {
+    err.line(
+      key === undefined
+        ? `  found a server: ${name}, with ${models?.[0]}`
+        : `  found a key for ${name} in ${key}`,
+    );
+  }
+  err.line();
+  err.line(err.paint('bold', 'Vendors known here'));
+  const [own, others] = [true, false].map((local) =>
+    Object.keys(PRESETS).filter((name) => (PRESETS[name]!.local === true) === local),
+  );
+  for (const [title, names] of [
+    ['by key', others!],
+    ['on this machine', own!],
+  ] as const) {
+    const lines = wrap(names.join(', '), err.width, 20);
+    err.line(`  ${title.padEnd(18)}${lines[0]!.trimStart()}`);
+    for (const line of lines.slice(1)) err.line(line);
+  }
+  err.line();
+  const preselected = text('providers') ?? (found.map(({ name }) => name).join(', ') || 'none');
+  const picked = await again(invocation, async () =>
+    chosen(await questions.ask('Which providers, separated by commas?', preselected), found),
+  );
+  const providers: ProviderAnswer[] = [];
+  for (const provider of picked) providers.push(await withKey(provider, questions));
+  while (await questions.confirm('Add a server of your own?', false)) {
+    providers.push(await ownServer(questions, providers));
+  }
+  const listen = await questions.ask(
+    'Listen on which address and port?',
+    text('listen') ?? '127.0.0.1:5520',
+  );
+  const open = !isLoopback(listen);
+  const guarded = await questions.confirm(
+    open ? 'Others can reach that. Ask clients for a key?' : 'Ask clients for a key?',
+    open || invocation.flag('auth'),
+  );
+  const first = firstTarget(providers);
+  const fallback =
+    first === undefined
+      ? undefined
+      : await questions.ask('Which provider/model answers names that no provider lists?', first);
+  const categories: Partial<Record<Category, string>> = {};
+  if (
+    first !== undefined &&
+    (await questions.confirm('Route by kind of request as well?', false))
+  ) {
+    for (const category of ASKED) {
+      const target = await questions.ask(`  ${category}: which provider/model? (Enter: no rule)`);
+      if (target !== '') categories[category] = target;
+    }
+  }
+  return { listen, providers, clientKey: guarded ? newKey() : undefined, fallback, categories };
+}
+
+/** Asks until the answer can be used. */
+async function again<T>({ err }: Invocation, attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (thrown) {
+      if (!(thrown instanceof UsageError)) throw thrown;
+      err.line(thrown.message);
+    }
+  }
+}
+
+async function withKey(provider: ProviderAnswer, questions: Questions): Promise<ProviderAnswer> {
+  const variable = presetOf(provider.preset ?? '')?.variables[0];
+  if (provider.key !== undefined || variable === undefined) return provider;
+  const key = await questions.ask(`  Key for ${provider.name}? (Enter: later, from $${variable})`);
+  return key === '' ? provider : { ...provider, key };
+}
+
+async function ownServer(
+  questions: Questions,
+  others: readonly ProviderAnswer[],
+): Promise<ProviderAnswer> {
+  const name = await questions.ask('  Its name?', `server${others.length + 1}`);
+  const protocol = await questions.ask(
+    '  What does it speak: openai-chat, openai-responses or anthropic-messages?',
+    'openai-chat',
+  );
+  const baseUrl = await questions.ask('  Its base URL?', 'http://127.0.0.1:8000/v1');
+  const key = await questions.ask(`  Its key? (Enter: none; \${NAME} takes a variable)`);
+  const models = (await questions.ask('  Its models, separated by commas?', '*'))
+    .split(',')
+    .map((model) => model.trim())
+    .filter((model) => model !== '');
+  const server = { name, protocol: protocol as ProviderAnswer['protocol'], baseUrl, models };
+  return key === '' ? server : { ...server, key };
+}

@@ -1,0 +1,148 @@
+/** `hopgate lint`: what a vendor or a client would refuse of a request body or a recorded stream. */
+
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Finding, Linter } from '../../codecs/lint.ts';
+import { PROFILES } from '../../config/vendors/profiles.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
+import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
+import { profileFor } from '../../routing/index.ts';
+import { bodyProtocol } from '../body-protocol.ts';
+import { type Invocation, UsageError } from '../command.ts';
+import { wrap } from '../terminal.ts';
+
+/** What people call the protocols for short. */
+export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
+  messages: 'anthropic-messages',
+  chat: 'openai-chat',
+  responses: 'openai-responses',
+};
+
+/** Exit 0 when there is nothing to complain about, 1 with findings, 2 (a UsageError) when it cannot be read. */
+export async function runLint(invocation: Invocation): Promise<number> {
+  const { text, flag } = invocation;
+  const bytes = await read(invocation);
+  const said = text('as');
+  const as = said === undefined ? undefined : (SHORT_NAMES[said] ?? (said as ProtocolName));
+  const stream = flag('stream') || looksLikeStream(bytes);
+  const { protocol, found } = stream
+    ? lintStream(invocation, bytes, as)
+    : lintBody(invocation, bytes, as);
+  tell(invocation, protocol, stream, found);
+  return found.length === 0 ? 0 : 1;
+}
+
+interface Linted {
+  readonly protocol: ProtocolName;
+  readonly found: readonly Finding[];
+}
+
+async function read({ arguments: [file], io }: Invocation): Promise<Uint8Array> {
+  let bytes: Uint8Array;
+  if (file === undefined || file === '-') {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of io.stdin) {
+      chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array));
+    }
+    bytes = Buffer.concat(chunks);
+  } else {
+    try {
+      bytes = readFileSync(resolve(io.cwd, file));
+    } catch {
+      throw new UsageError(`"${file}" cannot be read.`);
+    }
+  }
+  if (bytes.every((byte) => byte <= 0x20)) throw new UsageError('There is nothing to read.');
+  return bytes;
+}
+
+const looksLikeStream = (bytes: Uint8Array) =>
+  /^\uFEFF?\s*(event:|data:|id:|retry:|:)/.test(new TextDecoder().decode(bytes.subarray(0, 64)));
+
+function lintBody(invocation: Invocation, bytes: Uint8Array, as: ProtocolName | undefined): Linted {
+  const { text, deps } = invocation;
+  const body = tryParse(new TextDecoder().decode(bytes));
+  if (body === undefined) throw new UsageError('This is no JSON. A stream needs --stream.');
+  const protocol = as ?? protocolOf(body);
+  const found = [...deps.lint.linters[protocol].request(body)];
+  const vendor = text('vendor');
+  if (vendor !== undefined) {
+    const facts = Object.hasOwn(PROFILES, vendor) ? PROFILES[vendor] : undefined;
+    if (facts === undefined) {
+      const names = Object.keys(PROFILES).join(', ');
+      throw new UsageError(`There is no profile "${vendor}". There are: ${names}.`);
+    }
+    const own = isObject(body) && typeof body.model === 'string' ? body.model : '';
+    const model = text('model') ?? own;
+    const profile = profileFor(facts, model);
+    found.push(...deps.lint.vendor(body, { provider: vendor, model, protocol, profile }));
+  }
+  return { protocol, found };
+}
+
+/** A plain dialogue is the same in Chat and Messages: then the name of the model decides. */
+function protocolOf(body: Json): ProtocolName {
+  const told = bodyProtocol(body);
+  if (told !== undefined) return told;
+  if (!isObject(body) || (body.messages === undefined && body.input === undefined)) {
+    throw new UsageError('This is no request that can be recognised: say which with --as.');
+  }
+  return /claude/.test(String(body.model)) ? 'anthropic-messages' : 'openai-chat';
+}
+
+function lintStream(
+  { deps, text }: Invocation,
+  bytes: Uint8Array,
+  as: ProtocolName | undefined,
+): Linted {
+  if (text('vendor') !== undefined) throw new UsageError('--vendor is for requests.');
+  const parser = new SseParser();
+  const frames = [...parser.push(bytes), ...parser.end()];
+  if (!frames.some(({ data }) => data !== undefined))
+    throw new UsageError('This is no event stream.');
+  const protocol = as ?? frames.map(protocolOfFrame).find((name) => name !== undefined);
+  if (protocol === undefined) {
+    throw new UsageError('This is no stream that can be recognised: say which with --as.');
+  }
+  return { protocol, found: through(deps.lint.linters[protocol], frames) };
+}
+
+function through(linter: Linter, frames: readonly SseFrame[]): readonly Finding[] {
+  const machine = linter.stream();
+  return [...frames.flatMap((frame) => machine.push(frame)), ...machine.end()];
+}
+
+function protocolOfFrame({ data }: SseFrame): ProtocolName | undefined {
+  const event = data === undefined ? undefined : tryParse(data);
+  if (!isObject(event)) return undefined;
+  const type = String(event.type);
+  if (type.startsWith('response.')) return 'openai-responses';
+  if (/^(message_(start|delta|stop)|content_block_(start|delta|stop)|ping)$/.test(type)) {
+    return 'anthropic-messages';
+  }
+  return Array.isArray(event.choices) ? 'openai-chat' : undefined;
+}
+
+function tell(
+  { out, flag }: Invocation,
+  protocol: ProtocolName,
+  stream: boolean,
+  found: readonly Finding[],
+): void {
+  if (flag('json')) {
+    const findings = found.map(({ at, rule, message }) => ({ at, rule, message }));
+    out.line(JSON.stringify({ ok: found.length === 0, findings, as: protocol }));
+    return;
+  }
+  const what = `${protocol} ${stream ? 'stream' : 'request'}`;
+  if (found.length === 0) {
+    out.line(`${out.paint('green', 'ok')}  ${what}`);
+    return;
+  }
+  for (const { at, rule, message } of found) {
+    out.line(`${out.paint('yellow', at === '' ? '/' : at)}  ${out.paint('dim', rule)}`);
+    for (const line of wrap(message, out.width, 4)) out.line(line);
+  }
+  out.line(`${found.length} ${found.length === 1 ? 'finding' : 'findings'} in this ${what}.`);
+}

@@ -1,0 +1,153 @@
+/** `hopgate man`: the manual page, made from the command table. */
+
+import { COMMON_OPTIONS, type CommandSpec, type Invocation, type OptionSpec } from '../command.ts';
+import { explained, usage } from '../help.ts';
+import { version } from './version.ts';
+
+/** Text as roff takes it: no line is mistaken for a macro, hyphens that people copy stay ASCII. */
+function escaped(text: string): string {
+  const safe = text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll("'", '\\(aq')
+    .replaceAll('`', '\\(ga')
+    .replaceAll('^', '\\(ha')
+    .replaceAll('~', '\\(ti')
+    .replaceAll('…', '\\&...')
+    // Whatever is left of it by name: a roff that is not told the encoding reads bytes.
+    .replace(
+      /[^\n -~]/gu,
+      (mark) => `\\[u${mark.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
+  return /^[.']/.test(safe) ? `\\&${safe}` : safe;
+}
+
+const bold = (text: string) => `\\fB${escaped(text)}\\fR`;
+const italic = (text: string) => `\\fI${escaped(text)}\\fR`;
+const paragraphs = (texts: readonly string[]) => texts.flatMap((text) => ['.PP', escaped(text)]);
+const term = (head: string, words: string) => ['.TP', head, escaped(words)];
+
+function option(spec: OptionSpec): string[] {
+  const short = spec.short === undefined ? '' : `${bold(`-${spec.short}`)}, `;
+  const value = spec.value === undefined ? '' : ` ${italic(spec.value)}`;
+  return term(`${short}${bold(`--${spec.name}`)}${value}`, explained(spec));
+}
+
+function command(spec: CommandSpec): string[] {
+  const { name, summary, description, options = [], examples, exits } = spec;
+  const words = (spec.arguments ?? []).flatMap((argument) => {
+    const choices =
+      argument.choices === undefined ? '' : ` (one of ${argument.choices.join(', ')})`;
+    return term(italic(argument.name.toUpperCase()), `${argument.summary}${choices}`);
+  });
+  return [
+    `.SS ${escaped(usage(spec)).replaceAll(' ', '\\ ')}`,
+    escaped(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`),
+    ...paragraphs(description),
+    ...words,
+    ...options.flatMap(option),
+    ...examples.flatMap(({ line, summary: says }) => [
+      '.PP',
+      escaped(says),
+      '.PP',
+      '.in +4n',
+      '.EX',
+      escaped(line),
+      '.EE',
+      '.in',
+    ]),
+    '.PP',
+    escaped(
+      `Exit status of ${name}: ${exits.map(([code, means]) => `${code} ${means}`).join('; ')}.`,
+    ),
+  ];
+}
+
+const ENVIRONMENT: readonly (readonly [name: string, words: string])[] = [
+  ['HOPGATE_CONFIG', 'the configuration file, where --config does not name one'],
+  ['HOPGATE_HOME', 'where state is kept; ~/.hopgate when unset'],
+  ['OPENAI_API_KEY, ANTHROPIC_API_KEY, ...', 'keys of vendors, found without a configuration'],
+  ['NO_COLOR, FORCE_COLOR', 'colours off, colours on'],
+];
+
+const FILES: readonly (readonly [name: string, words: string])[] = [
+  ['~/.config/hopgate/hopgate.yaml', "a user's configuration"],
+  ['/etc/hopgate/hopgate.yaml', 'the configuration of the machine'],
+  ['/etc/hopgate/hopgate.env', 'variables for the system service, one NAME=value a line'],
+  ['~/.hopgate, /var/lib/hopgate', 'state, of a user and of the system service'],
+];
+
+const SIGNALS: readonly (readonly [name: string, words: string])[] = [
+  ['SIGTERM, SIGINT', 'take no new connections, let open streams finish, end; twice: end at once'],
+  ['SIGHUP', 'load the configuration again'],
+  [
+    'SIGUSR2',
+    'under systemd: start the program that is on disk now on the same port, then end as by SIGTERM',
+  ],
+];
+
+const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
+  ['hopgate', 'Serves on 127.0.0.1:5520 with what the environment offers.'],
+  ['hopgate init', 'Writes a configuration by answering a few questions.'],
+  ['hopgate check --config ./hopgate.yaml', 'Says what is wrong with a file, and where.'],
+  ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
+  ['hopgate models --explain claude-sonnet-4-5', 'Says where a name goes, and why.'],
+  ['hopgate samples --status failed --since 1d', 'What went wrong since yesterday.'],
+];
+
+/** The page for man(1), section 1. `release` is the version that stands in its footer. */
+export function manPage(commands: readonly CommandSpec[], release: string): string {
+  const groups = [...new Set(commands.map(({ group }) => group))];
+  const lines = [
+    '.\\" Made by "hopgate man" from the table of commands.',
+    `.TH HOPGATE 1 "" "hopgate ${release}" "User Commands"`,
+    '.SH NAME',
+    'hopgate \\- one gateway between coding agents or chat apps and any LLM vendor',
+    '.SH SYNOPSIS',
+    `${bold('hopgate')} [${italic('COMMAND')}] [${italic('options')}]`,
+    '.SH DESCRIPTION',
+    'hopgate speaks OpenAI Chat Completions, OpenAI Responses and Anthropic Messages on both sides.',
+    escaped(
+      `Without a command it does what "hopgate ${commands[0]!.name}" does; without a configuration it uses the API keys of the environment.`,
+    ),
+    ...groups.flatMap((group) => [
+      '.PP',
+      `${escaped(group)}:`,
+      ...commands
+        .filter((entry) => entry.group === group)
+        .flatMap(({ name, summary }) => term(bold(name), summary)),
+    ]),
+    '.SH OPTIONS OF EVERY COMMAND',
+    ...COMMON_OPTIONS.flatMap(option),
+    ...term(`${bold('-V')}, ${bold('--version')}`, 'same as "hopgate version"'),
+    '.SH COMMANDS',
+    ...commands.flatMap(command),
+    '.SH ENVIRONMENT',
+    ...ENVIRONMENT.flatMap(([name, words]) => term(bold(name), words)),
+    '.SH FILES',
+    ...FILES.flatMap(([name, words]) => term(italic(name), words)),
+    '.SH SIGNALS',
+    ...SIGNALS.flatMap(([name, words]) => term(bold(name), words)),
+    '.SH EXAMPLES',
+    ...EXAMPLES.flatMap(([line, words]) => ['.TP', bold(line), escaped(words)]),
+    '.SH EXIT STATUS',
+    'Every command ends with 0 when it did what it was asked, 2 when it was called wrongly, and 70 when',
+    'hopgate itself failed; other codes are told with each command.',
+    '.SH SEE ALSO',
+    escaped(
+      'The manual is served by a running gateway at /docs, and the page for recorded exchanges at /ui.',
+    ),
+    '.PP',
+    `${bold('systemctl')}(1), ${bold('journalctl')}(1), ${bold('curl')}(1)`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Prints the page. */
+export async function runMan(
+  { io }: Invocation,
+  commands: readonly CommandSpec[],
+): Promise<number> {
+  io.stdout.write(manPage(commands, version.version));
+  return 0;
+}

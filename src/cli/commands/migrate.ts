@@ -1,0 +1,128 @@
+/** `hopgate migrate`: writes a configuration of an older form as what it is today, and keeps the old one. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { readYaml } from '../../config/file/document.ts';
+import { CONFIG_MIGRATIONS, type ConfigMigration } from '../../config/file/migrations.ts';
+import { findConfigFile, type LoadResult, parseConfig } from '../../config/load.ts';
+import { redactText } from '../../lib/text/redact.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { lineDiff } from '../line-diff.ts';
+import { tell } from '../load-config.ts';
+import { readText, writeWhole } from './setup/ledger.ts';
+import { reason } from './setup/plan.ts';
+
+/**
+ * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
+ * `migrations`: all steps there are, from the oldest form on.
+ */
+export async function runMigrate(
+  invocation: Invocation,
+  migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
+): Promise<number> {
+  const { text, io, out, err } = invocation;
+  const file = findConfigFile(text('config'), io.environment);
+  if (file === undefined) {
+    out.line('There is no configuration file; nothing to do.');
+    return 0;
+  }
+  try {
+    return migrate(invocation, file, migrations);
+  } catch (thrown) {
+    err.line(`${file} was left as it is: ${reason(thrown)}.`);
+    return 1;
+  }
+}
+
+/** @throws Error when a file cannot be read or written; then the configuration is as it was */
+function migrate(
+  invocation: Invocation,
+  file: string,
+  migrations: readonly ConfigMigration[],
+): number {
+  const { flag, out, err, io } = invocation;
+  const before = readText(file);
+  if (before === undefined) {
+    err.line(`${file}: there is no such file`);
+    return 1;
+  }
+  const read = (content: string) => parseConfig(content, file, io.environment, migrations);
+  const { form, problems, text: today } = readYaml(before, migrations);
+  if (problems.length > 0 || form.kind === 'newer') {
+    tell(invocation, withoutWarnings(read(before)));
+    err.line('Nothing was written.');
+    return 1;
+  }
+  if (form.kind === 'current') {
+    out.line(`${file} is up to date (version ${migrations.length + 1}).`);
+    return 0;
+  }
+  const after = today();
+  out.line(`${file}: version ${form.from} → ${form.to}`);
+  for (const words of form.words) out.line(`  - ${words}`);
+  if (flag('dry-run')) {
+    show(invocation, before, after);
+    return 0;
+  }
+  const backup = backupName(`${file}.v${form.from}.bak`, before);
+  writeWhole(backup, before);
+  writeWhole(file, after);
+  out.line(`${out.paint('green', 'Written.')} The file as it was: ${backup}`);
+  const result = read(after);
+  tell(invocation, result);
+  if (result.ok) return 0;
+  err.line('It had these before, too; "hopgate check" tells when they are gone.');
+  return 1;
+}
+
+const withoutWarnings = (result: LoadResult): LoadResult => ({ ...result, warnings: [] });
+
+/** A name that no other backup has; the one of the same bytes is taken again. */
+function backupName(wanted: string, bytes: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? wanted : `${wanted}.${n}`;
+    if (!existsSync(name) || readFileSync(name, 'utf8') === bytes) return name;
+  }
+}
+
+const SECRET = /^keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
+
+/** Texts that stand below a key whose name says that they are secret, references excepted. */
+function secretsIn(value: unknown, below = false): readonly string[] {
+  if (typeof value === 'string') {
+    return below && value !== '' && !/^\$\{[^}]*\}$/.test(value) ? [value] : [];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    secretsIn(inner, below || (!Array.isArray(value) && SECRET.test(key))),
+  );
+}
+
+function show({ out }: Invocation, before: string, after: string): void {
+  const secrets = secretsIn(readYaml(before).value);
+  const mask = (text: string) =>
+    redactText(secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)).text;
+  for (const { sign, text } of lineDiff(mask(before), mask(after))) {
+    const line = `  ${sign} ${text}`.trimEnd();
+    out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
+  }
+}
+
+export const MIGRATE: CommandSpec = {
+  name: 'migrate',
+  group: 'Set up',
+  summary: 'bring a configuration of an older hopgate up to date',
+  description: [
+    'A file of an older form is read all the same, as what it would be today; check and serve say so. This writes it: comments stay, the file as it was is kept beside it, as hopgate.yaml.v1.bak.',
+    'A file that a newer hopgate wrote is refused, here and everywhere.',
+  ],
+  options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
+  examples: [
+    { line: 'hopgate migrate --dry-run', summary: 'What would change.' },
+    { line: 'hopgate migrate', summary: 'Changes it.' },
+  ],
+  exits: [
+    [0, 'written, or nothing to do'],
+    [1, 'not written, or the file has problems'],
+  ],
+  run: (invocation) => runMigrate(invocation),
+};

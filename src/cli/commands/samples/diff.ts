@@ -1,0 +1,43 @@
+/** `hopgate samples diff`: what happened to a body between two edges, and which rule did it. */
+
+import type { Json } from '../../../lib/json/json.ts';
+import { compareEdges, edgesToCompare } from '../../../samples/replay/compare-edges.ts';
+import type { ExplainedChange, SampleBook } from '../../../samples/sample.ts';
+import type { Invocation } from '../../command.ts';
+import { sampleNamed } from './book.ts';
+
+export async function runDiff(
+  book: SampleBook,
+  [id, first, second]: readonly string[],
+  { out, flag }: Invocation,
+): Promise<number> {
+  const meta = sampleNamed(book, id, 'samples diff');
+  const diff = compareEdges(book, meta, ...edgesToCompare(meta, first, second));
+  const { a, b, identical, changes } = diff;
+  if (flag('json')) {
+    out.line(JSON.stringify({ id: meta.id, a, b, identical, changes }, null, 2));
+    return 0;
+  }
+  out.line(out.paint('bold', `${a} → ${b}`));
+  if (identical) out.line('byte for byte the same');
+  else if (changes.length === 0) out.line('the same values, written differently');
+  for (const change of changes) {
+    const style = change.kind === 'added' ? 'green' : change.kind === 'removed' ? 'red' : 'yellow';
+    out.line(out.paint(style, inWords(change, out.width)));
+    if (change.rules.length > 0) out.line(out.paint('dim', `    by ${change.rules.join(', ')}`));
+  }
+  return 0;
+}
+
+const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
+
+function inWords({ kind, at, to, before, after }: ExplainedChange, width: number): string {
+  const short = (value: Json | undefined) => {
+    const text = JSON.stringify(value) ?? '';
+    const most = Math.max(30, Math.floor(width / 2) - 10);
+    return text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
+  };
+  const place = `${SIGNS[kind]} ${at || '/'}${to === undefined ? '' : ` → ${to}`}`;
+  if (kind === 'changed') return `${place}: ${short(before)} → ${short(after)}`;
+  return `${place}: ${short(kind === 'added' ? after : before)}`;
+}

@@ -1,0 +1,89 @@
+/** `hopgate samples`: the newest exchanges as a table. */
+
+import { suggest } from '../../../config/file/suggest.ts';
+import type { SampleBook, SampleRow } from '../../../samples/sample.ts';
+import type { Invocation } from '../../command.ts';
+import { fittingTable } from '../../terminal.ts';
+import { filterOf } from './book.ts';
+import { bytes, clock, millis } from './units.ts';
+
+export async function runList(
+  book: SampleBook,
+  _rest: readonly string[],
+  invocation: Invocation,
+): Promise<number> {
+  const { out, err, flag, number } = invocation;
+  const filter = { ...filterOf(invocation, Date.now()), limit: number('limit') ?? 50 };
+  const rows = book.list(filter);
+  if (flag('json')) {
+    out.line(JSON.stringify({ dir: book.root, samples: rows }, null, 2));
+    return 0;
+  }
+  if (rows.length === 0) {
+    const hint = await noteHint(book, filter.note);
+    if (hint !== undefined) err.line(hint);
+    err.line(`No samples in ${book.root} that fit. samples.mode decides what is kept.`);
+    return 0;
+  }
+  const head = [
+    'TIME',
+    'ID',
+    'STATUS',
+    'ERROR',
+    'MODEL',
+    'TARGET',
+    'IN',
+    'OUT',
+    'TOTAL',
+    'SIZE',
+    'NOTES',
+  ];
+  const spare = ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'ERROR', 'MODEL'];
+  const onScreen = out.columns !== undefined;
+  const shown = rows.map((row) => cells(row, onScreen));
+  const [first, ...lines] = fittingTable(shown, head, out.columns, spare);
+  out.line(out.paint('bold', first!));
+  lines.forEach((line, i) => {
+    out.line(rows[i]!.failed ? out.paint('red', line) : line);
+  });
+  return 0;
+}
+
+/** Words about a note of which neither the manual nor a sample knows; undefined where it is known. */
+async function noteHint(book: SampleBook, note: string | undefined): Promise<string | undefined> {
+  if (note === undefined || /[*?]/.test(note)) return undefined;
+  const { PAGES } = await import('../../../manual/pages.ts');
+  const manual = PAGES.find(({ name }) => name === 'notes')?.text ?? '';
+  const known = new Set([...manual.matchAll(/^### ([a-z0-9_]+)$/gim)].map(([, name]) => name!));
+  for (const row of book.list({ limit: 1000 })) {
+    for (const one of row.notes.split(',')) known.add(one.split('=')[0]!);
+  }
+  known.delete('');
+  if (known.has(note)) return undefined;
+  const meant = suggest(note, known);
+  return `There is no note "${note}"${meant === undefined ? '.' : `: did you mean "${meant}"?`}`;
+}
+
+const shorter = (text: string, most: number) =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text;
+
+const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished' : state);
+
+/** `onScreen`: long names are cut, so that more columns have room. */
+function cells(row: SampleRow, onScreen: boolean): readonly string[] {
+  const short = (text: string, most: number) => (onScreen ? shorter(text, most) : text);
+  const status = row.state === 'done' ? String(row.status || '–') : stateWord(row.state);
+  return [
+    clock(row.time),
+    row.id,
+    status,
+    row.error || (row.failed && row.state === 'done' ? 'retried' : ''),
+    short(row.model, 28),
+    short(row.target, 32),
+    row.input_tokens === null ? '' : String(row.input_tokens),
+    row.output_tokens === null ? '' : String(row.output_tokens),
+    millis(row.total_ms),
+    bytes(row.bytes),
+    short(row.notes, 40),
+  ];
+}

@@ -1,0 +1,108 @@
+/** `hopgate samples show`: one exchange as a timeline of its edges. */
+
+import type { Config } from '../../../config/config.ts';
+import { totalInput, totalOutput } from '../../../conversation/usage.ts';
+import { pricesOf } from '../../../samples/replay/cost.ts';
+import { costOfExchange, type Hop, hopsOf } from '../../../samples/replay/hops.ts';
+import type { SampleBook, SampleEdge, SampleMeta } from '../../../samples/sample.ts';
+import type { Invocation } from '../../command.ts';
+import { table } from '../../terminal.ts';
+import { sampleNamed } from './book.ts';
+import { bytes, clock, millis, usd } from './units.ts';
+
+export async function runShow(
+  book: SampleBook,
+  [id]: readonly string[],
+  { out, flag, deps }: Invocation,
+  config?: Config,
+): Promise<number> {
+  const meta = sampleNamed(book, id, 'samples show');
+  const prices = pricesOf(config ?? { providers: {} });
+  const hops = hopsOf(book, meta, prices, deps);
+  const cost = costOfExchange(meta, hops, prices);
+  if (flag('json')) {
+    const edges = meta.edges.map((edge) => ({ ...edge, path: book.path(meta, edge.stage) }));
+    const per_hop = hops.map(({ number, target, usage, finish, cost: usd }) => ({
+      hop: number,
+      target: target ?? null,
+      usage: usage ?? null,
+      finish: finish ?? null,
+      cost: usd,
+    }));
+    out.line(JSON.stringify({ ...meta, edges, per_hop, cost }, null, 2));
+    return 0;
+  }
+  out.line(out.paint('bold', meta.id));
+  for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
+  out.line();
+  const rows = meta.edges.map((edge) => row(edge));
+  const [head, ...lines] = table(rows, ['AT', 'EDGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
+  out.line(out.paint('bold', head!));
+  lines.forEach((line, i) => {
+    const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;
+    out.line(failed ? out.paint('red', line) : line);
+  });
+  for (const { name, hop, at, ms, error } of meta.tools ?? []) {
+    const when = hop === undefined ? 'before hop 1' : `after hop ${hop}`;
+    const began = at === undefined ? '' : `, at ${millis(at)}`;
+    out.line(`tool ${name} ${when}${began}: ${error ?? 'done'} in ${millis(ms)}`);
+  }
+  if (hops.length > 1) {
+    out.line();
+    for (const hop of hops) out.line(hopLine(hop));
+  }
+  if (meta.notes.length > 0) {
+    out.line();
+    out.line(out.paint('bold', 'NOTES'));
+    for (const { name, where, what } of meta.notes) {
+      out.line(
+        `  ${name}${where === undefined ? '' : ` at ${where}`}${what === undefined ? '' : `: ${what}`}`,
+      );
+    }
+  }
+  return 0;
+}
+
+function facts(meta: SampleMeta, cost: number | null): readonly (readonly [string, string])[] {
+  const { error, usage } = meta;
+  const all: (readonly [string, string | undefined])[] = [
+    ['about', meta.about],
+    ['time', clock(meta.time)],
+    ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
+    ['model', meta.model],
+    ['target', meta.target],
+    [
+      'status',
+      meta.state === 'done' ? meta.status?.toString() : `${meta.state}: not all of it is here`,
+    ],
+    ['error', error === undefined ? undefined : `${error.kind}: ${error.message}`],
+    ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
+    ['took', millis(meta.total_ms)],
+    ['usage', usage === undefined ? undefined : `${JSON.stringify(usage)}`],
+    ['cost', cost === null ? undefined : usd(cost)],
+    ['session', meta.session],
+    ['masked', meta.masked > 0 ? `${meta.masked} credentials` : undefined],
+  ];
+  return all.filter((pair): pair is readonly [string, string] => Boolean(pair[1]));
+}
+
+/** `hop 2  glm/glm-4.7: 812 in (640 cached), 96 out, $0.0012`. */
+function hopLine({ number, target, usage, cost }: Hop): string {
+  const place = `hop ${number}  ${target ?? ''}`;
+  if (usage === undefined) return place;
+  const cached = usage.cacheRead === undefined ? '' : ` (${usage.cacheRead} cached)`;
+  const price = cost === null ? '' : `, ${usd(cost)}`;
+  return `${place}: ${totalInput(usage)} in${cached}, ${totalOutput(usage)} out${price}`;
+}
+
+function row(edge: SampleEdge): readonly string[] {
+  const took = edge.at === undefined || edge.until === undefined ? undefined : edge.until - edge.at;
+  return [
+    millis(edge.at),
+    edge.stage + (edge.cut === true ? ' (cut)' : ''),
+    edge.made === true ? 'none' : String(edge.status ?? ''),
+    bytes(edge.bytes),
+    millis(took),
+    edge.error?.message ?? edge.url ?? '',
+  ];
+}

@@ -1,0 +1,164 @@
+/** `hopgate service`: runs the gateway in the background, by the manager that the machine has. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadConfig } from '../../../config/load.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { launchdPlist } from './launchd-plist.ts';
+import { marked, ownership } from './own-file.ts';
+import { type Machine, type Place, placeFor, type Scope } from './place.ts';
+import { carryOut, runs, type Step, show, start } from './steps.ts';
+import { DRAIN_SECONDS, systemdUnit } from './systemd-unit.ts';
+
+export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
+
+/** Exit 0 when done (or nothing was to do), 1 when not; `status` and `logs` end as the manager's command does. */
+export async function runDaemon(invocation: Invocation): Promise<number> {
+  const { flag, text, err, io } = invocation;
+  const machine: Machine = {
+    platform: invocation.deps.platform ?? process.platform,
+    uid: process.getuid?.() ?? 0,
+    userHome: io.environment.userHome,
+    configHome: io.environment.configHome,
+    root: text('root') === undefined ? undefined : resolve(io.cwd, text('root')!),
+  };
+  if (flag('user') && flag('system')) throw new UsageError('Either --user or --system, not both.');
+  const scope: Scope =
+    flag('system') || machine.root !== undefined || (machine.uid === 0 && !flag('user'))
+      ? 'system'
+      : 'user';
+  if (machine.root !== undefined && flag('user')) {
+    throw new UsageError('--root is for the system service.');
+  }
+  const place = placeFor(scope, machine);
+  if (place === undefined) {
+    err.line('hopgate: services are known on Linux (systemd) and macOS (launchd) only.');
+    return 1;
+  }
+  switch (invocation.arguments[0] as (typeof ACTIONS)[number]) {
+    case 'install':
+      return install(invocation, scope, machine, place);
+    case 'uninstall':
+      return uninstall(invocation, place);
+    case 'status':
+      return (await start(invocation, place.commands.status, true)).code;
+    case 'logs': {
+      const command = place.commands.logs(invocation.number('lines') ?? 50, flag('follow'));
+      return (await start(invocation, command, true)).code;
+    }
+  }
+}
+
+async function install(
+  invocation: Invocation,
+  scope: Scope,
+  machine: Machine,
+  place: Place,
+): Promise<number> {
+  const { out, err, flag, text, io, deps } = invocation;
+  const refuse = (words: string) => {
+    err.line(`hopgate: ${words}`);
+    return 1;
+  };
+  const program = deps.program ?? [process.execPath];
+  const inHome = program.find((word) => /^\/(home|root|Users)\//.test(word));
+  if (scope === 'system' && inHome !== undefined) {
+    return refuse(
+      `${inHome} belongs to one user; a system service must not run it. Install hopgate elsewhere (install.sh --prefix /usr/local), or use --user.`,
+    );
+  }
+  const other = place.packaged.find((path) => existsSync(path));
+  if (other !== undefined) {
+    return refuse(
+      `a package brought ${other}; nothing was written. "systemctl enable --now hopgate" starts it.`,
+    );
+  }
+  const whose = ownership(place.file);
+  if (whose === 'foreign') {
+    return refuse(`${place.file} was not written by hopgate; it stays as it is.`);
+  }
+  if (whose === 'edited' && !flag('force')) {
+    return refuse(
+      `${place.file} was changed since it was written; it stays as it is. --force writes over it${place.manager === 'systemd' ? '; "systemctl edit" keeps changes apart' : ''}.`,
+    );
+  }
+  const config = text('config') === undefined ? undefined : resolve(io.cwd, text('config')!);
+  const loaded = await loadConfig({ environment: io.environment, path: config });
+  if (!loaded.ok && machine.root === undefined) {
+    return refuse('the configuration cannot be used; "hopgate check" tells why. Nothing was done.');
+  }
+  const drain = Math.max(
+    DRAIN_SECONDS,
+    loaded.ok ? Math.ceil(loaded.config.limits.drainMs / 1000) : 0,
+  );
+  const written = marked(
+    place.manager === 'systemd'
+      ? systemdUnit({ scope, program, config, drain })
+      : launchdPlist({
+          scope,
+          program,
+          config,
+          drain,
+          log: place.log!,
+          home: scope === 'system' ? '/var/lib/hopgate' : undefined,
+        }),
+  );
+  const same = whose === 'ours' && readFileSync(place.file, 'utf8') === written;
+  const { enable, start: begin, disable } = place.commands;
+  const steps: Step[] = same
+    ? [...runs(enable)]
+    : [
+        // launchd reads a changed file only when the old job is gone.
+        ...(place.manager === 'launchd' ? runs(disable, true) : []),
+        { kind: 'write', path: place.file, text: written },
+        ...runs(enable),
+      ];
+  if (!flag('no-start') && !same) steps.push(...runs(begin));
+  if (flag('dry-run')) {
+    if (same) out.line(`${place.file} is there already, unchanged.`);
+    show(invocation, steps);
+    return 0;
+  }
+  if (same) out.line(`${place.file} is there already, unchanged.`);
+  if (!(await carryOut(invocation, steps))) return 1;
+  if (place.environmentFile !== undefined) {
+    out.line(
+      `Keys that your shell exports are not seen by a service: write them, one NAME=value a line, to`,
+    );
+    out.line(`    ${place.environmentFile}`);
+  }
+  if (scope === 'user' && place.manager === 'systemd') {
+    out.line('It runs while you are logged in; "loginctl enable-linger" keeps it beyond that.');
+  }
+  return 0;
+}
+
+async function uninstall(invocation: Invocation, place: Place): Promise<number> {
+  const { out, err, flag } = invocation;
+  const whose = ownership(place.file);
+  if (whose === 'absent') {
+    out.line(`There is no ${place.file}; nothing to do.`);
+    return 0;
+  }
+  if (whose === 'foreign' || (whose === 'edited' && !flag('force'))) {
+    err.line(
+      whose === 'foreign'
+        ? `hopgate: ${place.file} was not written by hopgate; it stays as it is.`
+        : `hopgate: ${place.file} was changed since it was written; it stays as it is. --force removes it.`,
+    );
+    return 1;
+  }
+  const { disable, forget } = place.commands;
+  const steps: Step[] = [
+    ...runs(disable, true),
+    { kind: 'remove', path: place.file },
+    ...runs(forget, true),
+  ];
+  if (flag('dry-run')) {
+    show(invocation, steps);
+    return 0;
+  }
+  if (!(await carryOut(invocation, steps))) return 1;
+  out.line('Configuration and state were left where they are.');
+  return 0;
+}

@@ -1,0 +1,206 @@
+/** `hopgate setup CLIENT`: shows what it would write into a client's settings, asks, writes; and takes it back. */
+
+import { redactText } from '../../../lib/text/redact.ts';
+import type { Invocation } from '../../command.ts';
+import { lineDiff } from '../../line-diff.ts';
+import { loadOrTell } from '../../load-config.ts';
+import { Cancelled, openQuestions } from '../../questions.ts';
+import { claude } from './claude.ts';
+import type { Client } from './client.ts';
+import { codex } from './codex.ts';
+import {
+  backupPath,
+  type Entry,
+  folderFor,
+  forget,
+  readBytes,
+  readEntry,
+  readText,
+  record,
+  restore,
+  untouched,
+  writeWhole,
+} from './ledger.ts';
+import { opencode } from './opencode.ts';
+import { planFor, reason } from './plan.ts';
+
+const CLIENTS: readonly Client[] = [claude, codex, opencode];
+
+/** The clients that can be set up, by the name one types. */
+export const CLIENT_NAMES: readonly string[] = CLIENTS.map(({ name }) => name);
+
+interface Job {
+  readonly client: Client;
+  readonly file: string;
+  readonly folder: string;
+  readonly entry: Entry | undefined;
+  readonly current: string | undefined;
+  /** The file without anything of ours; undefined when there was none. */
+  readonly base: string | undefined;
+}
+
+function jobFor(client: Client, { environment }: Invocation['io']): Job {
+  const file = client.file(environment);
+  const folder = folderFor(environment.home, client.name, file);
+  const entry = readEntry(folder);
+  const current = readText(file);
+  return {
+    client,
+    file,
+    folder,
+    entry,
+    current,
+    base: baseOf(client, folder, entry, current, file),
+  };
+}
+
+function baseOf(
+  client: Client,
+  folder: string,
+  entry: Entry | undefined,
+  current: string | undefined,
+  file: string,
+): string | undefined {
+  if (entry === undefined || current === undefined) return current;
+  if (!untouched(entry, readBytes(file))) return client.strip(current, entry.undo);
+  return entry.existed ? readText(backupPath(folder, file)) : undefined;
+}
+
+/** Exit 0 done (or nothing to do), 1 refused or failed. */
+export async function runSetup(invocation: Invocation): Promise<number> {
+  const { flag, err, io } = invocation;
+  const client = CLIENTS.find(({ name }) => name === invocation.arguments[0])!;
+  let file = '';
+  try {
+    file = client.file(io.environment);
+    const job = jobFor(client, io);
+    return flag('revert') ? await revert(invocation, job) : await apply(invocation, job);
+  } catch (thrown) {
+    if (thrown instanceof Cancelled) {
+      err.line('Cancelled; nothing was written.');
+      return 1;
+    }
+    if (thrown instanceof Error && thrown.name === 'UsageError') throw thrown;
+    err.line(`hopgate: ${file} was left as it is: ${reason(thrown)}.`);
+    return 1;
+  }
+}
+
+async function apply(invocation: Invocation, job: Job): Promise<number> {
+  const { flag, out, err } = invocation;
+  const { client, file, folder, current, base } = job;
+  const config = await loadOrTell(invocation);
+  if (config === undefined) return 1;
+  const plan = planFor(client.name, config, invocation);
+  const { text, undo } = client.apply(base, plan);
+  const changed = text !== current;
+  const hints = client.hints(plan, base);
+  if (flag('show') || flag('dry-run')) {
+    if (flag('json')) {
+      const content = mask(text);
+      const shown = {
+        client: client.name,
+        file,
+        changed,
+        model: plan.model ?? null,
+        url: plan.url,
+      };
+      out.line(JSON.stringify({ ...shown, content, hints }, null, 2));
+    } else show(invocation, job, text);
+    return 0;
+  }
+  if (!changed) {
+    out.line(`${client.title} is set up already; ${file} needs no change.`);
+    return 0;
+  }
+  show(invocation, job, text);
+  if (!(await agreed(invocation, `Write this to ${file}?`))) return 1;
+  record(folder, file, base, text, undo);
+  out.line(`${out.paint('green', 'Written.')} ${client.title} now talks to ${plan.url}.`);
+  if (base !== undefined) out.line(`The file as it was: ${backupPath(folder, file)}`);
+  out.line(`Take it back with: hopgate setup ${client.name} --revert`);
+  for (const hint of hints) err.line(hint);
+  if (!(await answers(plan.url, invocation))) {
+    err.line(`No gateway answers at ${plan.url} yet: "hopgate" starts one.`);
+  }
+  return 0;
+}
+
+const PATIENCE_MS = 1000;
+
+async function answers(url: string, { io }: Invocation): Promise<boolean> {
+  try {
+    const { ok } = await io.fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    return ok;
+  } catch {
+    return false;
+  }
+}
+
+async function revert(invocation: Invocation, job: Job): Promise<number> {
+  const { flag, out } = invocation;
+  const { client, file, folder, entry, current, base } = job;
+  if (entry === undefined) {
+    out.line(`${client.title} was not set up by hopgate; ${file} was left as it is.`);
+    return 0;
+  }
+  if (current === undefined) {
+    forget(folder);
+    out.line(`${file} is gone; there is nothing to take back.`);
+    return 0;
+  }
+  const exact = untouched(entry, readBytes(file));
+  // Only emptiness is left of a file that began with us: then it goes as well.
+  const gone = base === undefined || (!entry.existed && isEmpty(base));
+  show(invocation, { ...job, current }, gone ? '' : base);
+  if (flag('show') || flag('dry-run')) return 0;
+  if (!(await agreed(invocation, gone ? `Remove ${file}?` : `Write this to ${file}?`))) return 1;
+  if (exact || gone) restore(folder, gone ? { ...entry, existed: false } : entry);
+  else {
+    writeWhole(file, base);
+    forget(folder);
+  }
+  out.line(
+    exact
+      ? `${out.paint('green', 'Reverted.')} ${file} is ${gone ? 'gone again' : 'as it was, byte for byte'}.`
+      : `${out.paint('green', 'Reverted.')} What hopgate had written is out of ${file}; later changes stay.`,
+  );
+  return 0;
+}
+
+const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);
+
+// Members that hold credentials by their name; numbers (…MAX_CONTEXT_TOKENS) and our placeholder are none.
+const NAMED_SECRET =
+  /("[^"\n]*(?:token|api_?key|secret|password)[^"\n]*"\s*:\s*")(?!\d+"|hopgate")[^"\n]+"/gi;
+
+/** The text as it may be shown on a screen. */
+const mask = (text: string) => redactText(text).text.replace(NAMED_SECRET, '$1***"');
+
+function show({ out }: Invocation, { file, current = '' }: Job, text: string): void {
+  const lines = lineDiff(mask(current), mask(text));
+  out.line(out.paint('bold', file) + (current === '' ? ' (new)' : ''));
+  for (const { sign, text: line } of lines) {
+    const shown = `  ${sign} ${line}`.trimEnd();
+    out.line(
+      sign === '+' ? out.paint('green', shown) : sign === '-' ? out.paint('red', shown) : shown,
+    );
+  }
+  if (lines.length === 0) out.line('    (nothing that may be shown)');
+}
+
+async function agreed({ flag, io, err }: Invocation, question: string): Promise<boolean> {
+  if (flag('yes')) return true;
+  if (!io.interactive) {
+    err.line('Nobody is there to ask; nothing was written. Pass --yes to write it.');
+    return false;
+  }
+  const questions = openQuestions(io, err);
+  try {
+    const yes = await questions.confirm(question, true);
+    if (!yes) err.line('Nothing was written.');
+    return yes;
+  } finally {
+    questions.close();
+  }
+}

@@ -1,0 +1,63 @@
+/** opencode: a provider with its models in `opencode.json`. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json } from '../../../lib/json/json.ts';
+import type { Client } from './client.ts';
+import { applyEdits, type JsonEdit, stripEdits } from './json-edits.ts';
+import { getAt } from './jsonc.ts';
+import { limitsOf } from './model-limits.ts';
+
+/** The AI SDK package for each protocol; all three are bundled with opencode. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'openai-chat': '@ai-sdk/openai-compatible',
+  'openai-responses': '@ai-sdk/openai',
+  'anthropic-messages': '@ai-sdk/anthropic',
+};
+
+export const opencode: Client = {
+  name: 'opencode',
+  title: 'opencode',
+
+  file(environment) {
+    const named = environment.variable('OPENCODE_CONFIG');
+    if (named !== undefined) return named;
+    const directory =
+      environment.variable('OPENCODE_CONFIG_DIR') ?? join(environment.configHome, 'opencode');
+    const commented = join(directory, 'opencode.jsonc');
+    return existsSync(commented) ? commented : join(directory, 'opencode.json');
+  },
+
+  apply(text, plan) {
+    const names = [...new Set([...(plan.model === undefined ? [] : [plan.model]), ...plan.models])];
+    if (names.length === 0) throw new Error('opencode needs a model: pass --model NAME');
+    const models: Record<string, Json> = {};
+    for (const name of names) {
+      const known = limitsOf(name);
+      const context = (name === plan.model ? plan.context : undefined) ?? known?.context;
+      models[name] =
+        context === undefined
+          ? { name }
+          : { name, limit: { context, output: known?.output ?? 32_000 } };
+    }
+    const provider: Json = {
+      npm: PACKAGES[plan.protocol ?? 'openai-chat']!,
+      name: 'hopgate',
+      options: { baseURL: `${plan.url}/v1`, apiKey: plan.key ?? 'hopgate' },
+      models,
+    };
+    const edits: JsonEdit[] = [[['provider', 'hopgate'], provider]];
+    if (text === undefined) edits.unshift([['$schema'], 'https://opencode.ai/config.json']);
+    const hasModel =
+      text !== undefined && text.trim() !== '' && getAt(text, ['model']) !== undefined;
+    if (plan.modelChosen || !hasModel)
+      edits.push([['model'], `hopgate/${plan.model ?? names[0]!}`]);
+    return applyEdits(text, edits);
+  },
+
+  strip: stripEdits,
+
+  hints: (plan) => [
+    `Try it: opencode run -m hopgate/${plan.model ?? plan.models[0] ?? 'MODEL'} "hello"`,
+  ],
+};

@@ -1,0 +1,56 @@
+/** What a client should be told, from the configuration and the flags. */
+
+import type { Config } from '../../../config/config.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { claudeTarget, modelNames, reachableUrl, takes } from '../../served-models.ts';
+import type { Plan } from './client.ts';
+import { limitsOf } from './model-limits.ts';
+
+/** @throws UsageError when a flag and the configuration do not fit together */
+export function planFor(
+  client: string,
+  config: Config,
+  { text, number }: Pick<Invocation, 'text' | 'number'>,
+): Plan {
+  const url = (text('url') ?? reachableUrl(config.listen)).replace(/\/+(v1\/?)?$/, '');
+  if (!URL.canParse(url)) throw new UsageError(`Option "--url" is no URL: "${url}".`);
+  if (text('url') === undefined && config.listen.port === 0) {
+    throw new UsageError('The configuration listens on a free port; say which with --url URL.');
+  }
+  const chosen = text('model');
+  if (chosen !== undefined) known(chosen, config);
+  const names = modelNames(config);
+  // Claude Code asks for several models of its own; where the routes know them it need not be told.
+  const behind = client === 'claude' && chosen === undefined ? claudeTarget(config) : undefined;
+  const model = chosen ?? (behind === undefined ? names[0] : undefined);
+  if (client === 'claude' && model === undefined && behind === undefined) {
+    throw new UsageError(
+      'No route takes claude-* and no provider names its models; pass --model NAME.',
+    );
+  }
+  const answering = model ?? behind;
+  return {
+    url,
+    key: text('key') ?? config.auth.keys[0]?.key.reveal(),
+    model,
+    answering,
+    smallModel: text('small-model'),
+    models: names,
+    context:
+      number('context') ?? (answering === undefined ? undefined : limitsOf(answering)?.context),
+    protocol: text('protocol'),
+    modelChosen: chosen !== undefined,
+  };
+}
+
+function known(model: string, config: Config): void {
+  if (takes(config, model, 'openai-chat')) return;
+  const names = modelNames(config);
+  const list = names.length === 0 ? '' : ` It serves ${names.slice(0, 8).join(', ')}.`;
+  throw new UsageError(`The gateway does not serve "${model}" as configured.${list}`);
+}
+
+/** Words for a person, of whatever was thrown while planning or changing. */
+export const reason = (thrown: unknown): string =>
+  thrown instanceof GatewayError || thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,0 +1,37 @@
+/** `hopgate version`: what is running here. */
+
+import manifest from '../../../package.json' with { type: 'json' };
+import type { Invocation } from '../command.ts';
+
+declare const HOPGATE_VERSION: string | undefined;
+declare const HOPGATE_COMMIT: string | undefined;
+
+export interface Version {
+  readonly name: 'hopgate';
+  readonly version: string;
+  /** The commit it was built from; undefined in runs from source. */
+  readonly commit: string | undefined;
+  readonly bun: string;
+  /** `linux-x64` and so on. */
+  readonly platform: string;
+}
+
+// Both constants are put in by the build; a run from source has neither.
+export const version: Version = {
+  name: 'hopgate',
+  version: typeof HOPGATE_VERSION === 'string' ? HOPGATE_VERSION : manifest.version,
+  commit: typeof HOPGATE_COMMIT === 'string' && HOPGATE_COMMIT !== '' ? HOPGATE_COMMIT : undefined,
+  bun: Bun.version,
+  platform: `${process.platform}-${process.arch}`,
+};
+
+/** Prints the version on one line, or as JSON. */
+export async function runVersion({ flag, out }: Invocation): Promise<number> {
+  if (flag('json')) {
+    out.line(JSON.stringify(version, null, 2));
+    return 0;
+  }
+  const commit = version.commit === undefined ? '' : ` (${version.commit.slice(0, 12)})`;
+  out.line(`hopgate ${version.version}${commit}, bun ${version.bun}, ${version.platform}`);
+  return 0;
+}

@@ -1,0 +1,46 @@
+/** Anthropic Messages: the protocol as the gateway sees it. */
+
+import type { JsonObject } from '../../lib/json/json.ts';
+import type { ModelEntry, Protocol } from '../codec.ts';
+import { digestReply, digestStream } from './reply/digest.ts';
+import { decodeError, encodeError } from './reply/errors.ts';
+import { decodeReply, encodeReply } from './reply/reply.ts';
+import { decodeRequest } from './request/decode-request.ts';
+import { encodeRequest } from './request/encode-request.ts';
+import { withoutUnknown } from './request/fields.ts';
+import { decodeStream } from './stream/decode-stream.ts';
+import { encodeStream } from './stream/encode-stream.ts';
+import { PROTOCOL } from './wire.ts';
+
+/** `GET /v1/models`: one page that holds everything. */
+function encodeModels(models: readonly ModelEntry[]): JsonObject {
+  return {
+    data: models.map(({ id, created }) => ({
+      type: 'model',
+      id,
+      display_name: id,
+      created_at: new Date(created * 1000).toISOString(),
+    })),
+    has_more: false,
+    first_id: models[0]?.id ?? null,
+    last_id: models.at(-1)?.id ?? null,
+  };
+}
+
+export const anthropicMessages = {
+  name: PROTOCOL,
+  upstreamPath: '/v1/messages',
+  decodeRequest,
+  encodeRequest,
+  withoutUnknown,
+  decodeReply,
+  encodeReply,
+  decodeStream,
+  encodeStream,
+  decodeError,
+  encodeError,
+  digestReply,
+  digestStream,
+  terminalMarks: [],
+  encodeModels,
+} satisfies Protocol;

@@ -1,0 +1,22 @@
+/** The routes of Messages. */
+
+import type { Routes, Serve } from '../codec.ts';
+import { anthropicMessages } from './index.ts';
+
+export interface AnthropicMessagesRoutes {
+  readonly serve: Serve;
+  /** Answers `{input_tokens}`, from the upstream where it can count, else estimated. */
+  readonly countTokens: Serve;
+}
+
+/** `POST /v1/messages` and `/v1/messages/count_tokens`, with and without `/v1`; the query (`?beta=true`) is not part of the path. */
+export function anthropicMessagesRoutes({ serve, countTokens }: AnthropicMessagesRoutes): Routes {
+  const answer = { POST: (request: Request) => serve(request, anthropicMessages) };
+  const count = { POST: (request: Request) => countTokens(request, anthropicMessages) };
+  return {
+    '/v1/messages': answer,
+    '/messages': answer,
+    '/v1/messages/count_tokens': count,
+    '/messages/count_tokens': count,
+  };
+}

@@ -1,0 +1,105 @@
+/** What can be told of an answer without converting it. */
+
+import type { GatewayError } from '../../../conversation/errors.ts';
+import type { FinishReason } from '../../../conversation/events.ts';
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import type { Digest } from '../../codec.ts';
+import { objects } from '../wire.ts';
+import { decodeErrorBody } from './errors.ts';
+import { decodeStopReason } from './stop-reasons.ts';
+import { decodeUsage } from './usage.ts';
+
+export function digestReply(body: Json): Digest {
+  if (!isObject(body)) return { complete: false, semantic: false };
+  if (body.type === 'error') {
+    const error = decodeErrorBody(body, { status: undefined });
+    return { complete: false, semantic: false, error };
+  }
+  const complete = typeof body.stop_reason === 'string';
+  const usage = decodeUsage(body.usage);
+  return {
+    complete,
+    semantic: objects(body.content).some(says),
+    answered: objects(body.content).some((block) => says(block) && !isThinking(block)),
+    ...(complete ? { texts: plainTexts(body.content) } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    ...(complete ? { finish: decodeStopReason(body.stop_reason) } : {}),
+  };
+}
+
+function plainTexts(content: Json | undefined): Digest['texts'] {
+  const texts: string[] = [];
+  for (const block of Array.isArray(content) ? content : []) {
+    if (!isObject(block) || block.type !== 'text' || typeof block.text !== 'string')
+      return undefined;
+    const cited = Array.isArray(block.citations) ? block.citations.length > 0 : block.citations;
+    if (block.text === '' || cited) return undefined;
+    texts.push(block.text);
+  }
+  return texts.length > 0 ? texts : undefined;
+}
+
+/** A block that a user would miss: any that is not empty text or empty thinking. */
+function says(block: JsonObject): boolean {
+  if (block.type === 'text') return block.text !== '';
+  return block.type !== 'thinking' || block.thinking !== '';
+}
+
+const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
+
+/** Usage is that of message_start, overwritten by message_delta's totals. */
+export function digestStream(frames: readonly SseFrame[]): Digest {
+  let usage: JsonObject = {};
+  let complete = false;
+  let semantic = false;
+  let finish: FinishReason | undefined;
+  let error: GatewayError | undefined;
+  for (const { data } of frames) {
+    const event = data === undefined ? undefined : tryParse(data);
+    if (!isObject(event)) continue;
+    switch (event.type) {
+      case 'message_start':
+        if (isObject(event.message)) usage = merged(usage, event.message.usage);
+        break;
+      case 'content_block_start':
+        semantic ||= isObject(event.content_block) && says(event.content_block);
+        break;
+      case 'content_block_delta':
+        semantic ||= isObject(event.delta) && hasText(event.delta);
+        break;
+      case 'message_delta': {
+        usage = merged(usage, event.usage);
+        const reason = isObject(event.delta) ? event.delta.stop_reason : undefined;
+        if (typeof reason === 'string') finish = decodeStopReason(reason);
+        break;
+      }
+      case 'message_stop':
+        complete = true;
+        break;
+      case 'error':
+        error = decodeErrorBody(event, { status: undefined });
+        break;
+    }
+  }
+  const counts = decodeUsage(usage);
+  return {
+    complete,
+    semantic,
+    ...(counts === undefined ? {} : { usage: counts }),
+    ...(finish === undefined ? {} : { finish }),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+const TEXTS = ['text', 'thinking', 'partial_json'] as const;
+
+const hasText = (delta: JsonObject) =>
+  TEXTS.some((key) => typeof delta[key] === 'string' && delta[key] !== '');
+
+/** Later counts over earlier ones; null says nothing. */
+export function merged(before: JsonObject, later: Json | undefined): JsonObject {
+  if (!isObject(later)) return before;
+  const said = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
+  return { ...before, ...Object.fromEntries(said) };
+}

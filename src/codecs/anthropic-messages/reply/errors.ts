@@ -1,0 +1,137 @@
+/** Errors of Messages upstreams by meaning, and any error in the words of this protocol. */
+
+import { boundedError } from '../../../conversation/error-bounds.ts';
+import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import type { HeaderFields } from '../../../lib/http/headers.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import type { HttpError } from '../../codec.ts';
+import { string } from '../wire.ts';
+import { overflowMessage, saysOverflow } from './overflow.ts';
+
+const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
+  invalid_request_error: 'invalid_request',
+  authentication_error: 'authentication',
+  billing_error: 'billing',
+  permission_error: 'permission',
+  not_found_error: 'not_found',
+  request_too_large: 'too_large',
+  rate_limit_error: 'rate_limit',
+  timeout_error: 'timeout',
+  overloaded_error: 'overloaded',
+  api_error: 'upstream',
+};
+
+export interface ErrorCircumstances {
+  /** Undefined in the middle of a stream, where the type alone decides. */
+  readonly status: number | undefined;
+  readonly retryAfter?: number;
+  readonly retryable?: boolean;
+}
+
+/** An upstream's error answer. `body` is the raw text; relays answer in other shapes, or in HTML. */
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+  return decodeErrorBody(tryParse(body), {
+    status,
+    retryAfter: retryAfterOf(headers),
+    retryable: retryHintOf(headers),
+  });
+}
+
+/** The error in a parsed body: `{type:"error",error:{type,message}}`, or whatever a relay made of it. */
+export function decodeErrorBody(
+  said: Json | undefined,
+  { status, retryAfter, retryable }: ErrorCircumstances,
+): GatewayError {
+  const body = boundedError(said);
+  const outer = isObject(body) ? body : {};
+  const error = isObject(outer.error) ? outer.error : {};
+  const type = string(error.type) ?? (outer.type === 'error' ? undefined : string(outer.type));
+  const message =
+    string(error.message) ??
+    string(outer.error) ??
+    string(outer.message) ??
+    string(outer.detail) ??
+    `The upstream answered ${status === undefined ? 'with an error' : `HTTP ${status}`}.`;
+  const code = error.code ?? outer.code;
+  const kind = refine(kindOf(type, status), message);
+  return new GatewayError(kind, message, {
+    status: status !== undefined && status >= 400 ? status : undefined,
+    param: string(error.param),
+    code: typeof code === 'number' ? String(code) : (string(code) ?? codeOf(type)),
+    retryAfter,
+    retryable,
+    details: error.details,
+    fromUpstream: true,
+  });
+}
+
+/**
+ * The code that a vendor wrote where the type stands. This protocol has no codes, and its types are
+ * none: clients of the others act on the code that they know for the kind.
+ */
+function codeOf(type: string | undefined): string | undefined {
+  const own = type === undefined || memberOf(BY_TYPE, type) !== undefined;
+  return own || type.endsWith('_error') ? undefined : type;
+}
+
+/** The type decides, except that `api_error` says less than most statuses. */
+function kindOf(type: string | undefined, status: number | undefined): ErrorKind {
+  const typed = type === undefined ? undefined : memberOf(BY_TYPE, type);
+  if (typed !== undefined && typed !== 'upstream') return typed;
+  return status === undefined || status < 400 ? 'upstream' : kindOfStatus(status);
+}
+
+/** Two meanings that Anthropic tells only in the message of an `invalid_request_error`. */
+function refine(kind: ErrorKind, message: string): ErrorKind {
+  if (kind !== 'invalid_request' && kind !== 'too_large') return kind;
+  if (saysOverflow(message)) return 'context_overflow';
+  return /credit balance is too low/i.test(message) ? 'billing' : kind;
+}
+
+const TYPES: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  authentication: 'authentication_error',
+  permission: 'permission_error',
+  not_found: 'not_found_error',
+  too_large: 'request_too_large',
+  context_overflow: 'invalid_request_error',
+  rate_limit: 'rate_limit_error',
+  quota: 'rate_limit_error',
+  billing: 'billing_error',
+  overloaded: 'overloaded_error',
+  timeout: 'timeout_error',
+  conflict: 'invalid_request_error',
+  content_filter: 'invalid_request_error',
+  upstream: 'api_error',
+  internal: 'api_error',
+};
+
+/** Statuses that this protocol fixes for a kind, whatever another upstream called it. */
+const STATUSES: Partial<Record<ErrorKind, number>> = { overloaded: 529, context_overflow: 400 };
+
+/** The `error` member, in a body and in a stream. */
+export function errorObject(error: GatewayError): JsonObject {
+  return {
+    type: TYPES[error.kind],
+    message: error.kind === 'context_overflow' ? overflowMessage(error.message) : error.message,
+    ...(isObject(error.details) ? { details: error.details } : {}),
+  };
+}
+
+/** The answer for a client: status, headers that its SDK obeys, body. */
+export function encodeError(error: GatewayError, requestId: string): HttpError {
+  return {
+    status: STATUSES[error.kind] ?? error.status,
+    headers: {
+      'content-type': 'application/json',
+      'request-id': requestId,
+      ...(error.retryAfter === undefined
+        ? {}
+        : { 'retry-after': String(Math.ceil(error.retryAfter)) }),
+      ...(error.retryable === false ? { 'x-should-retry': 'false' } : {}),
+    },
+    body: { type: 'error', error: errorObject(error), request_id: requestId },
+  };
+}

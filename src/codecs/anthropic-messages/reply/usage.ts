@@ -1,0 +1,71 @@
+/** Token counts of the Messages wire and the one usage model, both ways. */
+
+import { countOf, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { put } from '../../../lib/json/json-members.ts';
+import { number } from '../wire.ts';
+
+/** Wire usage; undefined for what is none. Output tokens there include thinking, input excludes caches. */
+export function decodeUsage(value: Json | undefined): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const input = countOf(value.input_tokens);
+  const output = countOf(value.output_tokens);
+  if (input === undefined && output === undefined) return undefined;
+  const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
+  const creation = isObject(value.cache_creation) ? value.cache_creation : {};
+  const reasoning = countOf(details.thinking_tokens);
+  const cacheRead = countOf(value.cache_read_input_tokens);
+  const cacheWrite = countOf(value.cache_creation_input_tokens);
+  const cacheWrite1h = countOf(creation.ephemeral_1h_input_tokens);
+  const hosted = counts(value.server_tool_use);
+  return {
+    input: input ?? 0,
+    output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
+    ...(hosted === undefined ? {} : { hosted }),
+  };
+}
+
+function counts(value: Json | undefined): Readonly<Record<string, number>> | undefined {
+  if (!isObject(value)) return undefined;
+  const out: Record<string, number> = {};
+  for (const [name, count] of Object.entries(value))
+    if (countOf(count) !== undefined) put(out, name, count as number);
+  return Object.keys(out).length > 0 ? out : undefined;
+}
+
+/** Usage of a whole message, in the order of the vendor's keys. Unknown counts are 0, as there. */
+export function encodeUsage(usage: Usage | undefined): JsonObject {
+  if (usage === undefined) return { input_tokens: 0, output_tokens: 0 };
+  const write = usage.cacheWrite ?? 0;
+  const hour = usage.cacheWrite1h;
+  return {
+    input_tokens: usage.input,
+    cache_creation_input_tokens: write,
+    cache_read_input_tokens: usage.cacheRead ?? 0,
+    ...(hour === undefined
+      ? {}
+      : {
+          cache_creation: {
+            ephemeral_5m_input_tokens: Math.max(0, write - hour),
+            ephemeral_1h_input_tokens: hour,
+          },
+        }),
+    output_tokens: totalOutput(usage),
+    ...(usage.reasoning === undefined
+      ? {}
+      : { output_tokens_details: { thinking_tokens: usage.reasoning } }),
+    ...(usage.hosted === undefined
+      ? {}
+      : { server_tool_use: { web_search_requests: 0, web_fetch_requests: 0, ...usage.hosted } }),
+  };
+}
+
+/** Usage at the start of a stream: what is known of the prompt, and at least one output token. */
+export function encodeStartUsage(usage: Usage | undefined): JsonObject {
+  const whole = encodeUsage(usage);
+  return { ...whole, output_tokens: Math.max(1, number(whole.output_tokens) ?? 1) };
+}

@@ -1,0 +1,262 @@
+/** Content blocks of the Messages wire, in requests and replies alike, as blocks of the conversation. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import { openSeal } from '../../../conversation/seal.ts';
+import { openCallId } from '../../../conversation/tools/call-ids.ts';
+import type { ToolName } from '../../../conversation/tools/tool-names.ts';
+import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
+import type { Block, Sealed } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import {
+  decodeCitation,
+  decodeHostedContent,
+  isHostedError,
+  isHostedResult,
+} from '../server-tools.ts';
+import { BILLING_HEADER, decodeCache, objects, PROTOCOL, string, wireOf } from '../wire.ts';
+import { decodeMedia } from './decode-media.ts';
+
+/** How blocks are read: names of tools, who sealed what, and what to do about broken blocks. */
+export interface BlockReader {
+  /** Name on the wire → what it was declared as. */
+  readonly toolName: (flat: string) => ToolName;
+  /** A hosted call's name that is really one of the client's own functions. */
+  readonly isClientTool: (flat: string) => boolean;
+  /** The provider that made the signatures, where it is known. */
+  readonly provider?: string;
+  /** Broken blocks are skipped or mended instead of refused. */
+  readonly lenient: boolean;
+}
+
+/** Requests: names are what they are, and the blocks' provider is not known. */
+export const STRICT: BlockReader = {
+  toolName: (name) => ({ name, kind: 'function' }),
+  isClientTool: () => false,
+  lenient: false,
+};
+
+/** Refuses with the path of the field, in Anthropic's words: `messages.3.content: Field required`. */
+export function refuse(path: string, message: string): never {
+  throw invalid(`${path}: ${message}`, path);
+}
+
+/** `content` of a message or of `system`: a string or a list of blocks. */
+export function decodeContent(
+  content: Json | undefined,
+  path: string,
+  reader: BlockReader,
+): readonly Block[] {
+  if (typeof content === 'string') {
+    return content === '' ? [] : [{ type: 'text', text: content, wire: wireOf(content) }];
+  }
+  if (!Array.isArray(content)) {
+    if (reader.lenient) return [];
+    refuse(path, content === undefined ? 'Field required' : 'Input should be a valid list');
+  }
+  const blocks: Block[] = [];
+  for (let i = 0; i < content.length; i++) {
+    const block = decodeBlock(content[i]!, `${path}.${i}`, reader);
+    if (block !== undefined) blocks.push(block);
+  }
+  return blocks;
+}
+
+/**
+ * One block; undefined for one that a lenient reader skips.
+ * @throws GatewayError invalid_request, `param` naming the field
+ */
+export function decodeBlock(value: Json, path: string, reader: BlockReader): Block | undefined {
+  if (!isObject(value)) {
+    if (reader.lenient) return undefined;
+    refuse(path, 'Input should be a valid dictionary or object to extract fields from');
+  }
+  const type = value.type;
+  if (typeof type !== 'string') {
+    if (reader.lenient) return undefined;
+    refuse(
+      `${path}.type`,
+      type === undefined ? 'Field required' : 'Input should be a valid string',
+    );
+  }
+  switch (type) {
+    case 'text':
+      return decodeText(value, path, reader);
+    case 'thinking':
+      return sealedBlock(value, string(value.thinking) ?? '', 'signature', value.signature, reader);
+    case 'redacted_thinking':
+      return sealedBlock(value, '', 'redacted', value.data, reader);
+    case 'tool_use':
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      return decodeCall(type, value, path, reader);
+    case 'tool_result':
+      return decodeResult(value, path, reader);
+    case 'image':
+    case 'document':
+      return decodeMedia(type, value) ?? opaque(type, value);
+    default:
+      return isHostedResult(type) ? decodeHostedResult(value) : opaque(type, value);
+  }
+}
+
+function decodeText(value: JsonObject, path: string, reader: BlockReader): Block | undefined {
+  const text = value.text;
+  if (typeof text !== 'string') {
+    if (reader.lenient) return undefined;
+    refuse(
+      `${path}.text`,
+      text === undefined ? 'Field required' : 'Input should be a valid string',
+    );
+  }
+  const citations = objects(value.citations);
+  const cache = decodeCache(value.cache_control);
+  return {
+    type: 'text',
+    text,
+    ...(citations.length > 0 ? { citations: citations.map(decodeCitation) } : {}),
+    ...(cache ? { cache } : {}),
+    wire: wireOf(value),
+  };
+}
+
+/**
+ * Thinking. A signature of ours carries another protocol's seal: that block is given back without
+ * `wire`, since no Messages upstream may see it as it stands.
+ */
+function sealedBlock(
+  value: JsonObject,
+  text: string,
+  kind: Sealed['kind'],
+  seal: Json | undefined,
+  reader: BlockReader,
+): Block {
+  const carried = typeof seal === 'string' ? openSeal(seal) : undefined;
+  if (carried !== undefined) {
+    return { type: 'reasoning', text, sealed: carried, residue: wireOf(value) };
+  }
+  const sealed: Sealed = {
+    protocol: PROTOCOL,
+    ...(reader.provider === undefined ? {} : { provider: reader.provider }),
+    kind,
+    value: string(seal) ?? '',
+  };
+  return { type: 'reasoning', text, sealed, wire: wireOf(value) };
+}
+
+function decodeCall(type: string, value: JsonObject, path: string, reader: BlockReader): Block {
+  const flat = string(value.name);
+  const id = string(value.id);
+  if (!reader.lenient) {
+    if (id === undefined) refuse(`${path}.id`, problem(value.id));
+    if (flat === undefined) refuse(`${path}.name`, problem(value.name));
+  }
+  const { name, namespace, kind } = reader.toolName(flat ?? '');
+  const input = value.input === undefined ? '' : JSON.stringify(value.input);
+  const cache = decodeCache(value.cache_control);
+  // GLM streams `server_tool_use` for tools of the client's own.
+  const mine = type === 'tool_use' || (type === 'server_tool_use' && reader.isClientTool(name));
+  const whole = id !== undefined && flat !== undefined;
+  return {
+    type: 'tool-call',
+    // Ids that an upstream gives out are its own, whatever they begin with.
+    id:
+      (reader.lenient ? id : openCallId(id!)) ??
+      (typeof value.id === 'number' ? String(value.id) : ''),
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    kind,
+    input: kind === 'custom' ? unwrapFreeform(input) : input,
+    by: mine ? 'client' : 'provider',
+    ...(cache ? { cache } : {}),
+    ...(whole ? { wire: wireOf(value) } : { residue: wireOf(value) }),
+  };
+}
+
+const problem = (value: Json | undefined) =>
+  value === undefined ? 'Field required' : 'Input should be a valid string';
+
+function decodeResult(value: JsonObject, path: string, reader: BlockReader): Block {
+  const callId = string(value.tool_use_id);
+  if (callId === undefined && !reader.lenient) {
+    refuse(`${path}.tool_use_id`, problem(value.tool_use_id));
+  }
+  const content = value.content ?? [];
+  const cache = decodeCache(value.cache_control);
+  return {
+    type: 'tool-result',
+    callId:
+      (reader.lenient ? callId : openCallId(callId!)) ??
+      (typeof value.tool_use_id === 'number' ? String(value.tool_use_id) : ''),
+    kind: 'function',
+    content: decodeContent(content, `${path}.content`, reader),
+    isError: value.is_error === true,
+    by: 'client',
+    ...(cache ? { cache } : {}),
+    ...(callId === undefined ? { residue: wireOf(value) } : { wire: wireOf(value) }),
+  };
+}
+
+function decodeHostedResult(value: JsonObject): Block {
+  return {
+    type: 'tool-result',
+    callId: string(value.tool_use_id) ?? '',
+    kind: 'function',
+    content: decodeHostedContent(value.content),
+    isError: value.is_error === true || isHostedError(value.content),
+    by: 'provider',
+    wire: wireOf(value),
+  };
+}
+
+function opaque(type: string, value: JsonObject): Block {
+  const text = opaqueText(type, value);
+  return {
+    type: 'opaque',
+    name: type,
+    ...(text === undefined ? {} : { text }),
+    wire: wireOf(value),
+  };
+}
+
+function opaqueText(type: string, value: JsonObject): string | undefined {
+  switch (type) {
+    case 'search_result':
+      return [value.title, value.source, ...objects(value.content).map((part) => part.text)]
+        .filter((part) => typeof part === 'string' && part !== '')
+        .join('\n');
+    case 'tool_reference':
+      return loaded(value);
+    case 'tool_addition':
+      return isObject(value.tool) ? loaded(value.tool) : undefined;
+    case 'compaction':
+      return string(value.content);
+    case 'document':
+      return isObject(value.source)
+        ? objects(value.source.content)
+            .map((part) => string(part.text) ?? '')
+            .filter((part) => part !== '')
+            .join('\n')
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function loaded(reference: JsonObject): string | undefined {
+  const name = string(reference.tool_name) ?? string(reference.name);
+  return name === undefined ? undefined : `Tool ${name} is now available.`;
+}
+
+/** `system`: like content, but the billing header has no text that anybody else may see. */
+export function decodeSystem(
+  system: Json | undefined,
+  path: string,
+  reader: BlockReader,
+): readonly Block[] {
+  if (system === undefined || system === null) return [];
+  return decodeContent(system, path, reader).map((block) =>
+    block.type === 'text' && block.wire !== undefined && block.text.startsWith(BILLING_HEADER)
+      ? { type: 'opaque', name: 'billing_header', wire: block.wire }
+      : block,
+  );
+}

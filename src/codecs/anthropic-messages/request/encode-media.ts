@@ -1,0 +1,99 @@
+/** Images, documents and audio as content blocks of a Messages request. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Profile } from '../../../conversation/target.ts';
+import type { MediaBlock, MediaSource } from '../../../conversation/types.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { encodeCache, ownResidue, rebuilt } from '../wire.ts';
+
+/** What Messages takes as an image. */
+const IMAGES = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+
+/** The block, or a line of text in its place (with a note) where Messages or the vendor takes none. */
+export function encodeMedia(
+  block: MediaBlock,
+  where: string,
+  profile: Profile,
+  notes: Notes,
+): JsonObject {
+  const source = encodeSource(block, profile);
+  if (source === undefined) {
+    const name = block.filename ?? block.title;
+    notes.add('content_bridged', where, `${block.media} as a line of text`);
+    return {
+      type: 'text',
+      text: `[${block.media}${name === undefined ? '' : ` ${name}`} omitted]`,
+    };
+  }
+  return rebuilt(ownResidue(block), {
+    type: block.media,
+    source,
+    title: block.media === 'document' ? (block.title ?? block.filename) : undefined,
+    context: block.context,
+    cache_control: encodeCache(block.cache),
+  });
+}
+
+function encodeSource(block: MediaBlock, profile: Profile): JsonObject | undefined {
+  const source = inline(block.source);
+  if (block.media === 'image')
+    return profile.images === false ? undefined : imageSource(block, source);
+  if (block.media === 'document') {
+    return profile.documents === false ? undefined : documentSource(block, source);
+  }
+  return undefined;
+}
+
+/** A `data:` URL as the bytes it holds. */
+function inline(source: MediaSource): MediaSource {
+  if (source.type !== 'url' || !source.url.startsWith('data:')) return source;
+  const comma = source.url.indexOf(',');
+  const [mediaType = '', ...flags] = source.url.slice(5, comma).split(';');
+  const body = source.url.slice(comma + 1);
+  const data = flags.includes('base64')
+    ? body
+    : Buffer.from(decodeURIComponent(body)).toString('base64');
+  return { type: 'base64', mediaType: mediaType === '' ? 'text/plain' : mediaType, data };
+}
+
+/** A file id means something only to the service that gave it. */
+const ownFile = (block: MediaBlock) => ownResidue(block) !== undefined;
+
+function imageSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {
+  switch (source.type) {
+    case 'base64': {
+      const type = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType;
+      return IMAGES.has(type) ? { type: 'base64', media_type: type, data: source.data } : undefined;
+    }
+    case 'url':
+      return /^https?:/i.test(source.url) ? { type: 'url', url: source.url } : undefined;
+    case 'file-id':
+      return ownFile(block) ? { type: 'file', file_id: source.id } : undefined;
+    case 'text':
+      return undefined;
+  }
+}
+
+function documentSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {
+  switch (source.type) {
+    case 'base64':
+      if (source.mediaType === 'application/pdf') {
+        return { type: 'base64', media_type: source.mediaType, data: source.data };
+      }
+      return isText(source.mediaType)
+        ? plainText(Buffer.from(source.data, 'base64').toString())
+        : undefined;
+    case 'url':
+      return /^https?:/i.test(source.url) ? { type: 'url', url: source.url } : undefined;
+    case 'file-id':
+      return ownFile(block) ? { type: 'file', file_id: source.id } : undefined;
+    case 'text':
+      return plainText(source.text);
+  }
+}
+
+const isText = (mediaType: string) =>
+  mediaType.startsWith('text/') ||
+  /^application\/(json|xml|yaml|x-yaml|javascript)/.test(mediaType);
+
+const plainText = (data: string): JsonObject => ({ type: 'text', media_type: 'text/plain', data });

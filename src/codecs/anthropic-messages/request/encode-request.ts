@@ -1,0 +1,179 @@
+/** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import {
+  carryCallId,
+  legalCallIds,
+  MESSAGES_CALL_ID,
+} from '../../../conversation/tools/call-ids.ts';
+import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import { noteLostName } from '../../../conversation/turn-name.ts';
+import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { put, putAll } from '../../../lib/json/json-members.ts';
+import { objects, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
+import { type BlockWriter, encodeBlocks, instructionBlocks } from './encode-blocks.ts';
+import { changedSettings, encodeSettings, unused } from './encode-settings.ts';
+import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
+import { encodeTools, toolsOfHistory } from './tools.ts';
+
+/**
+ * The body for this target. A conversation that came on this wire keeps every part that is still the
+ * same, with the order of its keys; one that came on another is shaped to what this API accepts, and
+ * what it cannot say becomes a note. Never throws on content.
+ */
+export function encodeRequest(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+): JsonObject {
+  const writer: BlockWriter = {
+    target,
+    notes,
+    names: toolNames(conversation.tools, TOOL_NAME_LIMIT),
+    callId: wireIds(conversation),
+  };
+  const origin = conversation.origin;
+  return origin?.protocol === PROTOCOL
+    ? fromOwn(conversation, { ...origin }, writer)
+    : fromForeign(conversation, writer);
+}
+
+/**
+ * Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal.
+ * A client of this protocol has such calls under the ids that carry theirs, and keeps them.
+ */
+function wireIds({ turns, origin }: Conversation): (id: string) => string {
+  if (origin?.protocol === PROTOCOL) return carryCallId;
+  const made = legalCallIds(
+    turns,
+    MESSAGES_CALL_ID,
+    (seed) => `toolu_${Bun.hash.xxHash64(seed).toString(16).padStart(16, '0')}`,
+  );
+  return (id) => made.get(id) ?? id;
+}
+
+function fromOwn(
+  conversation: Conversation,
+  { value, parts }: NonNullable<Conversation['origin']>,
+  writer: BlockWriter,
+): JsonObject {
+  const { target, notes } = writer;
+  const changes: Record<string, Json | undefined> = { model: target.model };
+  if (conversation.system !== parts.system) {
+    const system = encodeSystem(conversation.system, writer);
+    changes.system = system === undefined && value.system !== undefined ? undefined : system;
+  }
+  if (conversation.tools !== parts.tools) {
+    const tools = encodeTools(conversation.tools, writer.names, target, notes);
+    const asEmpty = Array.isArray(value.tools) && value.tools.length === 0;
+    changes.tools = tools.length > 0 || asEmpty ? tools : undefined;
+  }
+  if (conversation.settings !== parts.settings) {
+    putAll(changes, changedSettings(conversation, parts.settings, value, writer));
+  }
+  const rewritten =
+    conversation.turns !== parts.turns ||
+    conversation.turns.some((turn) => turn.wire === undefined);
+  if (rewritten) changes.messages = encodeTurns(conversation.turns, 0, false, writer);
+  const body: Record<string, Json | undefined> = {};
+  for (const key of Object.keys(value)) {
+    const item = Object.hasOwn(changes, key) ? changes[key] : value[key];
+    if (item !== undefined) put(body, key, item);
+  }
+  for (const key of Object.keys(changes)) {
+    if (!Object.hasOwn(value, key) && changes[key] !== undefined) put(body, key, changes[key]);
+  }
+  if (rewritten && body.tools === undefined) {
+    // Calls that were added on the way want their tools declared, as those of other protocols do; a
+    // client that calls tools without declaring any is left to what its upstream makes of that.
+    const missing = calledNames(objects(body.messages)).difference(
+      calledNames(objects(value.messages)),
+    );
+    if (missing.size > 0) {
+      Object.assign(body, unused(target.profile.toolChoices), {
+        tools: toolsOfHistory(missing, notes),
+      });
+    }
+  }
+  if ('tools' in changes && body.tools === undefined && body.tool_choice !== undefined) {
+    delete body.tool_choice;
+    notes.add('parameter_dropped', 'tool_choice', 'no tools are left');
+  }
+  // A client that sends its loop without thinking is left to what its upstream makes of that.
+  return rewritten && !openLoopLacksThinking(value) ? withLegalThinking(body, notes) : body;
+}
+
+function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObject {
+  const { target, notes, names } = writer;
+  const { turns } = conversation;
+  const isInstruction = (turn: Turn) => turn.role === 'system' || turn.role === 'developer';
+  const found = turns.findIndex((turn) => !isInstruction(turn));
+  const lead = found < 0 ? turns.length : found;
+  for (let i = 0; i < lead; i++) noteLostName(turns[i]!, notes, `/messages/${i}/name`);
+  const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
+  const system = encodeSystem([...conversation.system, ...instructions], writer);
+  const messages = encodeTurns(turns.slice(lead), lead, true, writer);
+  const declared = encodeTools(conversation.tools, names, target, notes);
+  const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
+  const tools = missing.size > 0 ? toolsOfHistory(missing, notes) : declared;
+  const settings = encodeSettings(conversation, tools, missing.size > 0, writer);
+  const body: JsonObject = {
+    model: target.model,
+    ...settings,
+    ...(system === undefined ? {} : { system }),
+    ...(settings.tools !== undefined || tools.length === 0 ? {} : { tools }),
+    messages,
+  };
+  return withLegalThinking(body, notes);
+}
+
+/** The second is how GLM writes calls of the client's own tools. */
+const CALLS = new Set(['tool_use', 'server_tool_use']);
+
+/** Names that the history calls. */
+function calledNames(messages: readonly JsonObject[]): Set<string> {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (!Array.isArray(message.content)) continue;
+    for (const block of message.content) {
+      if (isObject(block) && CALLS.has(String(block.type))) names.add(String(block.name));
+    }
+  }
+  return names;
+}
+
+/** One text alone as a string, several as blocks; what is not text is left out with a note. */
+function encodeSystem(blocks: readonly Block[], writer: BlockWriter): Json | undefined {
+  const plain = instructionBlocks(blocks, '/system', writer.notes);
+  const out = encodeBlocks(plain, '/system', writer);
+  const only = out.length === 1 ? out[0] : undefined;
+  if (out.length === 0) return undefined;
+  const object = plain.some((block) => isObject(ownWire(block)));
+  return only?.type === 'text' && only.cache_control === undefined && !object
+    ? (only.text as string)
+    : out;
+}
+
+const openLoopLacksThinking = ({ messages }: JsonObject): boolean =>
+  Array.isArray(messages) && loopLacksThinking(messages.filter(isObject));
+
+/**
+ * A thinking budget wants the open tool loop to begin with thinking; where that was lost on the way
+ * the request goes out without `thinking` (and without the context edit that depends on it).
+ */
+function withLegalThinking(body: JsonObject, notes: Notes): JsonObject {
+  const { thinking } = body;
+  if (!isObject(thinking) || thinking.type !== 'enabled' || !openLoopLacksThinking(body))
+    return body;
+  notes.add('parameter_dropped', 'thinking', 'the open tool loop has lost its thinking');
+  const { thinking: _thinking, ...rest } = body;
+  const management = rest.context_management;
+  if (!isObject(management) || !Array.isArray(management.edits)) return rest;
+  const edits = management.edits.filter(
+    (edit) => !(isObject(edit) && String(edit.type).startsWith('clear_thinking')),
+  );
+  if (edits.length === management.edits.length) return rest;
+  return { ...rest, context_management: { ...management, edits } };
+}

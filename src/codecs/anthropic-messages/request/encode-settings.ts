@@ -1,0 +1,235 @@
+/** Settings as top-level parameters of a Messages request. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Conversation, Settings } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
+import { rebuilt } from '../wire.ts';
+import type { BlockWriter } from './encode-blocks.ts';
+import { encodeReasoning } from './reasoning.ts';
+import { outputSchema } from './schema.ts';
+import { encodeToolChoice } from './tool-choice.ts';
+
+const DEFAULT_MAX_TOKENS = 8192;
+
+/**
+ * Every parameter of a conversation that came on another wire. `tools` is among the keys only where
+ * the tool choice narrows the list. `onlyHistory`: the tools were declared for the history's sake.
+ */
+export function encodeSettings(
+  conversation: Conversation,
+  tools: readonly Json[],
+  onlyHistory: boolean,
+  writer: BlockWriter,
+): JsonObject {
+  const { settings } = conversation;
+  const { notes, target } = writer;
+  noteUnsayable(settings, notes);
+  const asked = settings.maxTokens;
+  const maxTokens = asked ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
+  if (asked === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
+  const choice = onlyHistory
+    ? unused(target.profile.toolChoices)
+    : encodeToolChoice(conversation, tools, writer);
+  const forced = ['any', 'tool'].includes(String(choice.tool_choice?.type));
+  const reasoning = encodeReasoning(
+    settings.reasoning,
+    maxTokens,
+    asked === undefined,
+    forced,
+    writer,
+  );
+  const thinks = reasoning.thinking !== undefined && reasoning.thinking.type !== 'disabled';
+  const format = encodeFormat(settings, writer);
+  const config = { ...reasoning.config, ...(format === undefined ? {} : { format }) };
+  const user = settings.user ?? safetyIdentifier(settings);
+  return {
+    max_tokens: reasoning.maxTokens,
+    ...(settings.stream ? { stream: true } : {}),
+    ...sampling(settings, thinks, writer),
+    ...stopSequences(settings, notes),
+    ...choice,
+    ...(reasoning.thinking === undefined ? {} : { thinking: reasoning.thinking }),
+    ...(Object.keys(config).length > 0 ? { output_config: config } : {}),
+    ...(user === undefined ? {} : { metadata: { user_id: user } }),
+    ...serviceTier(settings, notes),
+  };
+}
+
+/** OpenAI's successor of `user`; where both are said, `user` goes out. */
+function safetyIdentifier({ rest }: Settings): string | undefined {
+  const value = rest?.safety_identifier;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The tools are there for the history: none of them may be called now, as far as that can be said. */
+export const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
+  choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
+
+function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockWriter): JsonObject {
+  let { temperature, topP, topK } = settings;
+  if (temperature !== undefined && thinks && temperature !== 1) {
+    notes.add('parameter_dropped', 'temperature', 'thinking takes no temperature');
+    temperature = undefined;
+  }
+  if (temperature !== undefined && (temperature > 1 || temperature < 0)) {
+    temperature = Math.min(1, Math.max(0, temperature));
+    notes.add('parameter_mapped', 'temperature', `${settings.temperature} to ${temperature}`);
+  }
+  if (topP !== undefined && thinks && topP < 0.95) {
+    notes.add('parameter_dropped', 'top_p', 'thinking takes 0.95 and more');
+    topP = undefined;
+  }
+  if (topK !== undefined && thinks) {
+    notes.add('parameter_dropped', 'top_k', 'thinking takes no top_k');
+    topK = undefined;
+  }
+  const both = temperature !== undefined && topP !== undefined;
+  if (both && target.profile.temperatureWithTopP === false) {
+    // A temperature of 1 is the default: then it is top_p that the client means.
+    const idle = temperature === 1 ? 'temperature' : 'top_p';
+    notes.add('parameter_dropped', idle, 'the model takes temperature or top_p, not both');
+    if (idle === 'top_p') topP = undefined;
+    else temperature = undefined;
+  }
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(topK === undefined ? {} : { top_k: topK }),
+  };
+}
+
+function stopSequences(settings: Settings, notes: Notes): JsonObject {
+  const all = settings.stop ?? [];
+  const stop = all.filter((sequence) => sequence.trim() !== '');
+  if (stop.length < all.length) {
+    notes.add('parameter_dropped', 'stop', 'sequences of white space are refused');
+  }
+  return stop.length > 0 ? { stop_sequences: stop } : {};
+}
+
+const TIERS: Readonly<Record<string, string>> = {
+  auto: 'auto',
+  default: 'standard_only',
+  standard_only: 'standard_only',
+};
+
+function serviceTier(settings: Settings, notes: Notes): JsonObject {
+  const asked = settings.serviceTier;
+  if (asked === undefined) return {};
+  const tier = memberOf(TIERS, asked);
+  if (tier !== asked) {
+    notes.add(tier === undefined ? 'parameter_dropped' : 'parameter_mapped', 'service_tier', asked);
+  }
+  return tier === undefined ? {} : { service_tier: tier };
+}
+
+function encodeFormat(settings: Settings, { target, notes }: BlockWriter): JsonObject | undefined {
+  const format = settings.format;
+  if (format === undefined || format.type === 'text') return undefined;
+  if (format.type !== 'schema') {
+    notes.add('parameter_dropped', 'response_format', 'there is no JSON mode without a schema');
+    return undefined;
+  }
+  if (target.profile.jsonSchema === false) {
+    notes.add('parameter_dropped', 'response_format', 'the vendor takes no schema');
+    return undefined;
+  }
+  return {
+    type: 'json_schema',
+    schema: outputSchema(format.schema, 'output_config.format', notes),
+  };
+}
+
+/** Parameters that Messages has no word for, by the name their own protocol gives them. */
+function noteUnsayable(settings: Settings, notes: Notes): void {
+  const dropped: Readonly<Record<string, boolean>> = {
+    seed: settings.seed !== undefined,
+    n: settings.n !== undefined && settings.n !== 1,
+    presence_penalty: (settings.presencePenalty ?? 0) !== 0,
+    frequency_penalty: (settings.frequencyPenalty ?? 0) !== 0,
+    logit_bias: settings.logitBias !== undefined,
+    logprobs: settings.logprobs !== undefined,
+    verbosity: settings.verbosity !== undefined,
+    prompt_cache_key: settings.cacheKey !== undefined,
+    store: settings.store === true,
+    previous_response_id: settings.previousResponseId !== undefined,
+    // Signatures come with thinking unasked: that include is served.
+    include: (settings.include ?? []).some((item) => item !== 'reasoning.encrypted_content'),
+    metadata: settings.metadata !== undefined,
+  };
+  for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
+  for (const [name, value] of Object.entries(settings.rest ?? {})) {
+    // Null is how clients write a field that they do not set.
+    if (value === null) continue;
+    if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
+      notes.add('parameter_mapped', name, 'metadata.user_id');
+    } else notes.add('parameter_dropped', name);
+  }
+}
+
+/**
+ * What differs between the settings as they came and as they are, as changes of the body: a key that
+ * is undefined goes away. Parameters whose settings are the same are not among the keys.
+ */
+export function changedSettings(
+  conversation: Conversation,
+  before: Settings,
+  body: JsonObject,
+  writer: BlockWriter,
+): JsonObject {
+  const now = conversation.settings;
+  const changed = (...keys: readonly (keyof Settings)[]) =>
+    keys.some((key) => now[key] !== before[key]);
+  const out: Record<string, Json | undefined> = {};
+  if (changed('stream')) out.stream = now.stream;
+  if (changed('maxTokens')) out.max_tokens = now.maxTokens ?? DEFAULT_MAX_TOKENS;
+  if (changed('temperature')) out.temperature = now.temperature;
+  if (changed('topP')) out.top_p = now.topP;
+  if (changed('topK')) out.top_k = now.topK;
+  if (changed('stop')) out.stop_sequences = now.stop;
+  if (changed('user', 'metadata')) {
+    const fields = { ...now.metadata, user_id: now.user };
+    const metadata = rebuilt(now.metadata === before.metadata ? body.metadata : {}, fields);
+    out.metadata = Object.keys(metadata).length > 0 ? metadata : undefined;
+  }
+  if (changed('serviceTier')) out.service_tier = now.serviceTier;
+  if (changed('toolChoice', 'parallelTools')) {
+    const tools = Array.isArray(body.tools) ? body.tools : [];
+    Object.assign(out, { tool_choice: undefined }, encodeToolChoice(conversation, tools, writer));
+  }
+  if (changed('rest')) {
+    for (const key of Object.keys(before.rest ?? {})) put(out, key, undefined);
+    if (now.rest !== undefined) putAll(out, now.rest);
+  }
+  if (changed('reasoning', 'format')) Object.assign(out, changedOutput(now, before, body, writer));
+  return out;
+}
+
+function changedOutput(
+  now: Settings,
+  before: Settings,
+  body: JsonObject,
+  writer: BlockWriter,
+): JsonObject {
+  const out: Record<string, Json | undefined> = {};
+  const config: Record<string, Json | undefined> = {};
+  if (now.reasoning !== before.reasoning) {
+    const max = now.maxTokens ?? DEFAULT_MAX_TOKENS;
+    const forced = now.toolChoice?.type === 'required' || now.toolChoice?.type === 'tool';
+    const reasoning = encodeReasoning(now.reasoning, max, false, forced, writer);
+    out.thinking = reasoning.thinking;
+    if (now.reasoning?.effort !== before.reasoning?.effort || now.reasoning?.enabled === false) {
+      config.effort = reasoning.config.effort;
+    }
+  }
+  if (now.format !== before.format) {
+    config.format = encodeFormat(now, writer);
+    out.output_format = undefined;
+  }
+  const merged = rebuilt(body.output_config, config);
+  if (isObject(body.output_config) || Object.keys(merged).length > 0) {
+    out.output_config = Object.keys(merged).length > 0 ? merged : undefined;
+  }
+  return out;
+}

@@ -1,0 +1,42 @@
+/** The OpenAI Chat Completions protocol. */
+
+import type { JsonObject } from '../../lib/json/json.ts';
+import type { ModelEntry, Protocol } from '../codec.ts';
+import { digestReply, digestStream } from './reply/digest.ts';
+import { decodeError, encodeError } from './reply/errors.ts';
+import { decodeReply, encodeReply } from './reply/reply.ts';
+import { decodeRequest } from './request/decode-request.ts';
+import { encodeRequest } from './request/encode-request.ts';
+import { decodeStream } from './stream/decode-stream.ts';
+import { encodeStream } from './stream/encode-stream.ts';
+
+/** `GET /v1/models`: `{object: "list", data: [{id, object, created, owned_by}]}`. */
+function encodeModels(models: readonly ModelEntry[]): JsonObject {
+  return {
+    object: 'list',
+    data: models.map(({ id, created, provider }) => ({
+      id,
+      object: 'model',
+      created,
+      owned_by: provider,
+    })),
+  };
+}
+
+/** Chat Completions, both as the client's and as the vendor's side. */
+export const openaiChat = {
+  name: 'openai-chat',
+  upstreamPath: '/chat/completions',
+  decodeRequest,
+  encodeRequest,
+  decodeReply,
+  encodeReply,
+  decodeStream,
+  encodeStream,
+  decodeError,
+  encodeError,
+  digestReply,
+  digestStream,
+  terminalMarks: [],
+  encodeModels,
+} satisfies Protocol;

@@ -1,0 +1,207 @@
+/** Reads a Chat Completions stream strictly: what the official clients could not put together is a finding. */
+
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { type EventReader, lintEvents, type Report, type StreamLinter } from '../../lint.ts';
+import { lintUsage } from './lint-usage.ts';
+
+const REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'];
+
+interface Call {
+  readonly id: string;
+  args: string;
+  readonly custom: boolean;
+}
+
+/** What has been said of one choice. */
+interface Choice {
+  role: boolean;
+  finish: string | undefined;
+  /** By the index that the stream gives them, which may be any number. */
+  readonly calls: Map<number, Call>;
+}
+
+/** A linter for one stream. */
+export const lintStream = (): StreamLinter => lintEvents(new Machine());
+
+class Machine implements EventReader {
+  #id: string | undefined;
+  #choices = new Map<number, Choice>();
+  #ended: 'done' | 'error' | undefined;
+  #output = 0;
+
+  take(frame: SseFrame, report: Report): void {
+    if (frame.data === '[DONE]') {
+      if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
+      this.#ended ??= 'done';
+      return;
+    }
+    const chunk = tryParse(frame.data ?? '');
+    if (!isObject(chunk)) {
+      report('', 'not-json', 'the data of an event is no JSON object');
+      return;
+    }
+    if (this.#ended !== undefined) {
+      report('', 'after-end', 'a chunk behind the end of the stream');
+      return;
+    }
+    if (frame.event === 'error' || isObject(chunk.error) || typeof chunk.error === 'string') {
+      this.#ended = 'error';
+      return;
+    }
+    this.#chunk(chunk, report);
+  }
+
+  #chunk(chunk: JsonObject, report: Report): void {
+    const { id, object, choices } = chunk;
+    // Azure says first what its filter found in the prompt, before there is an answer.
+    if (chunk.prompt_filter_results !== undefined && isEmpty(choices)) return;
+    // Perplexity ends with a `chat.completion.done`.
+    if (typeof object !== 'string' || !object.startsWith('chat.completion')) {
+      report(
+        '/object',
+        'object',
+        `"${String(object)}" where clients look for "chat.completion.chunk"`,
+      );
+    }
+    if (typeof id !== 'string' || id === '') report('/id', 'id-missing', 'the id is missing');
+    else {
+      if (this.#id !== undefined && this.#id !== id) {
+        report('/id', 'id-changed', 'another id: clients take it for another completion');
+      }
+      this.#id = id;
+    }
+    if (typeof chunk.model !== 'string') report('/model', 'model-missing', 'the model is missing');
+    if (isObject(chunk.usage)) {
+      lintUsage(chunk.usage, '/usage', report);
+      const output = Number(chunk.usage.completion_tokens ?? 0);
+      if (output < this.#output) {
+        const words = `${output} tokens behind ${this.#output}: counts are totals`;
+        report('/usage/completion_tokens', 'usage-shrinks', words);
+      }
+      this.#output = Math.max(this.#output, output);
+    }
+    if (!Array.isArray(choices)) {
+      report('/choices', 'choices', 'choices is a list in every chunk');
+      return;
+    }
+    (choices as readonly Json[]).forEach((choice, i) => {
+      if (isObject(choice)) this.#choice(choice, `/choices/${i}`, report);
+      else report(`/choices/${i}`, 'choices', 'a choice is an object');
+    });
+  }
+
+  #choice(value: JsonObject, at: string, report: Report): void {
+    const { index, delta, finish_reason: reason } = value;
+    if (typeof index !== 'number') {
+      report(`${at}/index`, 'choice-index', 'the index of the choice is missing');
+    }
+    const key = typeof index === 'number' ? index : 0;
+    const choice = this.#choices.get(key) ?? { role: false, finish: undefined, calls: new Map() };
+    this.#choices.set(key, choice);
+    if (!isObject(delta)) {
+      report(`${at}/delta`, 'delta', 'a choice of a chunk holds a delta');
+      return;
+    }
+    if (choice.finish !== undefined && says(delta)) {
+      report(`${at}/delta`, 'after-finish', 'something is said behind finish_reason');
+    }
+    if (typeof delta.role === 'string') choice.role = true;
+    if (!isContent(delta.content)) {
+      report(`${at}/delta/content`, 'content-type', 'content is text or null');
+    }
+    if (Array.isArray(delta.tool_calls)) {
+      (delta.tool_calls as readonly Json[]).forEach((call, i) => {
+        this.#call(choice, call, `${at}/delta/tool_calls/${i}`, report);
+      });
+    }
+    if (reason === undefined || reason === null || reason === '') return;
+    // OpenRouter says the same one again, beside the usage.
+    if (choice.finish !== undefined && choice.finish !== reason) {
+      const words = `finish_reason ${String(reason)} behind ${choice.finish}`;
+      report(`${at}/finish_reason`, 'finish-once', words);
+    }
+    choice.finish = String(reason);
+    this.#finish(choice, `${at}/finish_reason`, report);
+  }
+
+  #call(choice: Choice, call: Json, at: string, report: Report): void {
+    if (!isObject(call) || typeof call.index !== 'number') {
+      report(`${at}/index`, 'call-index', 'a fragment of a call has the index of its call');
+      return;
+    }
+    const { index, id } = call;
+    const said = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
+    const text = said.arguments ?? said.input;
+    if (text !== undefined && text !== null && typeof text !== 'string') {
+      report(`${at}/function/arguments`, 'call-arguments', 'arguments are JSON as text');
+    }
+    const fragment = typeof text === 'string' ? text : '';
+    const known = choice.calls.get(index);
+    if (known !== undefined) {
+      if (typeof id === 'string' && id !== '' && id !== known.id) {
+        report(`${at}/id`, 'call-id-changed', `call ${index} had the id ${known.id}`);
+      }
+      known.args += fragment;
+      return;
+    }
+    if (index !== choice.calls.size) {
+      const words = `call ${index} where ${choice.calls.size} is next: clients get a list with holes`;
+      report(`${at}/index`, 'call-index', words);
+    }
+    if (typeof id !== 'string' || id === '')
+      report(`${at}/id`, 'call-id', 'the id of the call is missing');
+    if (typeof said.name !== 'string' || said.name === '') {
+      report(`${at}/function/name`, 'call-name', 'the name of the call is missing');
+    }
+    choice.calls.set(index, {
+      id: String(id ?? ''),
+      args: fragment,
+      custom: isObject(call.custom),
+    });
+  }
+
+  #finish(choice: Choice, at: string, report: Report): void {
+    const { finish } = choice;
+    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
+    if (finish === 'tool_calls' && choice.calls.size === 0) {
+      report(at, 'finish-reason', 'tool_calls, but no tool was called');
+    }
+  }
+
+  end(report: Report): void {
+    if (this.#ended === 'error') return;
+    if (this.#choices.size === 0) report('', 'empty', 'the stream holds no choice');
+    for (const [index, choice] of this.#choices) {
+      const which = `choice ${index}`;
+      if (!choice.role) report('', 'role-missing', `${which} never says its role`);
+      if (choice.finish === undefined) {
+        report('', 'finish-missing', `missing finish_reason for ${which}`);
+      } else if (choice.finish !== 'length') lintArguments(choice, report);
+    }
+    if (this.#ended === undefined) report('', 'done-missing', 'the stream ends without [DONE]');
+  }
+}
+
+/** Behind the end, since some vendors send the last fragments with the finish reason. */
+function lintArguments(choice: Choice, report: Report): void {
+  for (const [index, call] of choice.calls) {
+    if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
+    report('', 'arguments-json', `the arguments of call ${index} are no JSON`);
+  }
+}
+
+/** Text, nothing, or (Mistral) parts that say their type. */
+const isContent = (value: Json | undefined) =>
+  value === undefined ||
+  value === null ||
+  typeof value === 'string' ||
+  (Array.isArray(value) && value.every((part) => isObject(part) && typeof part.type === 'string'));
+
+const isEmpty = (value: Json | undefined) => Array.isArray(value) && value.length === 0;
+
+const says = (delta: JsonObject) =>
+  Boolean(delta.content) ||
+  Boolean(delta.refusal) ||
+  Boolean(delta.reasoning_content) ||
+  (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0);

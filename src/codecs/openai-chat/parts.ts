@@ -1,0 +1,293 @@
+/** Content parts of messages: text, images, audio, files, and what vendors add. */
+
+import { invalid } from '../../conversation/errors.ts';
+import { fileName } from '../../conversation/file-name.ts';
+import type { Block, Citation, MediaBlock, MediaSource } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import {
+  CHAT,
+  chatWire,
+  compact,
+  leftover,
+  list,
+  number,
+  object,
+  text,
+  untouched,
+} from './wire.ts';
+
+/** `data:<type>;base64,<data>` as a base64 source, any other URL as such. */
+export function sourceOfUrl(url: string): MediaSource {
+  if (!url.startsWith('data:')) return { type: 'url', url };
+  const comma = url.indexOf(',');
+  const head = url.slice(5, comma < 0 ? 5 : comma).split(';');
+  if (comma < 0 || head.at(-1) !== 'base64') return { type: 'url', url };
+  return { type: 'base64', mediaType: head[0] || 'text/plain', data: url.slice(comma + 1) };
+}
+
+/** The URL of a source, or undefined for what has none (a file id). */
+export function urlOfSource(source: MediaSource): string | undefined {
+  switch (source.type) {
+    case 'url':
+      return source.url;
+    case 'base64':
+      return `data:${source.mediaType};base64,${source.data}`;
+    case 'text':
+      return `data:${source.mediaType};base64,${Buffer.from(source.text).toString('base64')}`;
+    case 'file-id':
+      return undefined;
+  }
+}
+
+/**
+ * A message's `content`. A string is one text block without a wire of its own ('' is none); an array
+ * gives one block a part; null and absence give none.
+ * @throws GatewayError invalid_request naming `where`
+ */
+export function decodeContent(content: Json | undefined, where: string): readonly Block[] {
+  if (content === undefined || content === null || content === '') return [];
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  const parts = list(content);
+  if (parts === undefined) {
+    throw invalid(
+      `Invalid type for '${where}': expected one of a string or array of objects, but got ${kindOf(content)} instead.`,
+      where,
+    );
+  }
+  return parts.map((part, i) => decodePart(part, `${where}[${i}]`));
+}
+
+/** What a JSON value is, in the words of an API error. */
+export function kindOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal';
+  if (typeof value === 'string') return 'a string';
+  return typeof value === 'boolean' ? 'a boolean' : 'an object';
+}
+
+function decodePart(part: Json, where: string): Block {
+  const wire = chatWire(part);
+  // Strings inside the array: refused by OpenAI, taken by vLLM.
+  if (typeof part === 'string') return { type: 'text', text: part, wire };
+  if (!isObject(part)) {
+    throw invalid(
+      `Invalid type for '${where}': expected an object, but got ${kindOf(part)} instead.`,
+      where,
+    );
+  }
+  const type = text(part.type);
+  switch (type) {
+    case 'text':
+    case 'input_text':
+    case 'output_text': {
+      const said = text(part.text);
+      if (said === undefined) {
+        throw invalid(
+          `Invalid type for '${where}.text': expected a string, but got ${kindOf(part.text)} instead.`,
+          `${where}.text`,
+        );
+      }
+      return { type: 'text', text: said, ...cacheOf(part), wire };
+    }
+    case 'refusal':
+      return { type: 'refusal', text: text(part.refusal) ?? '', wire };
+    case 'thinking':
+      return { type: 'reasoning', text: thinkingText(part.thinking), wire };
+    default:
+      return { ...(decodeMedia(part, type, where) ?? opaque(part, type)), wire };
+  }
+}
+
+const cacheOf = (part: JsonObject) => {
+  const mark = object(part.cache_control);
+  return mark === undefined ? {} : { cache: compact({ ttl: text(mark.ttl) }) as { ttl?: string } };
+};
+
+function opaque(part: JsonObject, type: string | undefined): Block {
+  return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: chatWire(part) };
+}
+
+function decodeMedia(
+  part: JsonObject,
+  type: string | undefined,
+  where: string,
+): MediaBlock | undefined {
+  if (type === 'image_url') {
+    const image = object(part.image_url);
+    const url = text(part.image_url) ?? text(image?.url);
+    if (url === undefined) {
+      throw invalid(`Missing required parameter: '${where}.image_url.url'.`, `${where}.image_url`);
+    }
+    const detail = text(image?.detail);
+    return {
+      type: 'media',
+      media: 'image',
+      source: sourceOfUrl(url),
+      ...(detail === undefined ? {} : { detail }),
+      ...cacheOf(part),
+    };
+  }
+  if (type === 'input_audio') {
+    const audio = object(part.input_audio);
+    const data = text(audio?.data) ?? text(part.input_audio);
+    if (data === undefined) return undefined;
+    const format = text(audio?.format) ?? 'wav';
+    const source: MediaSource = data.startsWith('data:')
+      ? sourceOfUrl(data)
+      : { type: 'base64', mediaType: format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, data };
+    return { type: 'media', media: 'audio', source };
+  }
+  if (type === 'file') return decodeFile(object(part.file) ?? {});
+  // Mistral's documents.
+  if (type === 'document_url') {
+    const url = text(part.document_url);
+    return url === undefined
+      ? undefined
+      : { type: 'media', media: 'document', source: sourceOfUrl(url) };
+  }
+  return undefined;
+}
+
+function decodeFile(file: JsonObject): MediaBlock | undefined {
+  const data = text(file.file_data);
+  const id = text(file.file_id);
+  const filename = text(file.filename);
+  const source: MediaSource | undefined =
+    data !== undefined
+      ? data.startsWith('data:') || data.startsWith('http')
+        ? sourceOfUrl(data)
+        : { type: 'base64', mediaType: 'application/pdf', data }
+      : id !== undefined
+        ? { type: 'file-id', id }
+        : undefined;
+  if (source === undefined) return undefined;
+  const image = source.type === 'base64' && source.mediaType.startsWith('image/');
+  return {
+    type: 'media',
+    media: image ? 'image' : 'document',
+    source,
+    ...(filename === undefined ? {} : { filename }),
+  };
+}
+
+/** Mistral's `thinking`: a string, or a list of text parts. */
+export function thinkingText(value: Json | undefined): string {
+  if (typeof value === 'string') return value;
+  let out = '';
+  for (const part of list(value) ?? []) {
+    out += typeof part === 'string' ? part : (text(object(part)?.text) ?? '');
+  }
+  return out;
+}
+
+/** A text part; fields of the part it came from (cache_control, …) stay. */
+export function textPart(said: string, from: JsonObject = {}): JsonObject {
+  return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: said };
+}
+
+/** Does the part that an edited block came from still say what the block says? */
+function saysTheSame(from: JsonObject, block: MediaBlock): boolean {
+  const type = text(from.type);
+  // A part that had no URL was never decoded to media.
+  if (type === undefined || (type === 'image_url' && from.image_url === undefined)) return false;
+  const before = decodeMedia(from, type, '');
+  return (
+    before !== undefined &&
+    before.media === block.media &&
+    before.detail === block.detail &&
+    before.filename === block.filename &&
+    Bun.deepEquals(before.source, block.source)
+  );
+}
+
+/** A media block as a part; undefined where Chat has no form for it. */
+export function mediaPart(block: MediaBlock): JsonObject | undefined {
+  const own = untouched(block);
+  if (isObject(own)) return own;
+  const from = leftover(block);
+  const { source } = block;
+  if (saysTheSame(from, block)) return from;
+  if (block.media === 'image') {
+    const url = urlOfSource(source);
+    if (url === undefined) return undefined;
+    return { ...from, type: 'image_url', image_url: compact({ url, detail: block.detail }) };
+  }
+  if (block.media === 'audio') {
+    if (source.type !== 'base64') return undefined;
+    const subtype = source.mediaType.slice(source.mediaType.indexOf('/') + 1);
+    const format = subtype === 'mpeg' ? 'mp3' : subtype.replace(/^x-/, '');
+    return { ...from, type: 'input_audio', input_audio: { data: source.data, format } };
+  }
+  if (source.type === 'file-id') return { type: 'file', file: { file_id: source.id } };
+  return {
+    ...from,
+    type: 'file',
+    file: {
+      filename: block.filename ?? block.title ?? nameless(source),
+      file_data: urlOfSource(source) ?? '',
+    },
+  };
+}
+
+const nameless = (source: MediaSource) =>
+  fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
+
+/** `annotations` of a message or a delta: OpenAI's nested form, and the flat one of gateways. */
+export function decodeAnnotations(value: unknown): readonly Citation[] {
+  const out: Citation[] = [];
+  for (const item of list(value) ?? []) {
+    const annotation = object(item);
+    if (annotation === undefined || annotation.type !== 'url_citation') continue;
+    const cited = object(annotation.url_citation) ?? annotation;
+    out.push({
+      ...(compact({
+        url: text(cited.url),
+        title: text(cited.title),
+        citedText: text(cited.content),
+        start: number(cited.start_index),
+        end: number(cited.end_index),
+      }) as Citation),
+      wire: { protocol: CHAT, value: annotation },
+    });
+  }
+  return out;
+}
+
+/**
+ * A citation as an annotation; `from` and `to` stand for the whole text where it names no place.
+ * Undefined for a source without an address (a document of a request), which Chat cannot say.
+ */
+export function encodeAnnotation(
+  citation: Citation,
+  from: number,
+  to: number,
+): JsonObject | undefined {
+  const own = untouched(citation);
+  if (isObject(own) && from === 0) return own;
+  if (citation.url === undefined) return undefined;
+  return {
+    type: 'url_citation',
+    url_citation: {
+      start_index: citation.start === undefined ? from : from + citation.start,
+      end_index: citation.end === undefined ? to : from + citation.end,
+      title: citation.title ?? '',
+      url: citation.url,
+    },
+  };
+}
+
+/** Perplexity's `search_results`/`citations` and GLM's `web_search`, which stand beside `choices`. */
+export function decodeSources(body: JsonObject): readonly Citation[] {
+  const found = list(body.search_results) ?? list(body.web_search) ?? list(body.citations) ?? [];
+  const out: Citation[] = [];
+  for (const item of found) {
+    if (typeof item === 'string') out.push({ url: item });
+    else if (isObject(item)) {
+      const url = text(item.url) ?? text(item.link);
+      const title = text(item.title);
+      if (url) out.push(title === undefined ? { url } : { url, title });
+    }
+  }
+  return out;
+}

@@ -1,0 +1,120 @@
+/** What can be told of an answer that is forwarded untouched. */
+
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import type { Digest } from '../../codec.ts';
+import { list, object, text } from '../wire.ts';
+import { inBandError } from './errors.ts';
+import { decodeFinish, finishFailure } from './finish.ts';
+import { decodeUsage } from './usage.ts';
+
+/** What a message or a delta says that a user would miss. */
+function says(message: JsonObject) {
+  const content = message.content;
+  const written =
+    (typeof content === 'string' && content !== '') ||
+    (list(content)?.length ?? 0) > 0 ||
+    (list(message.images)?.length ?? 0) > 0 ||
+    isObject(message.audio);
+  const spoken =
+    written ||
+    Boolean(text(message.reasoning_content)) ||
+    Boolean(text(message.reasoning)) ||
+    (list(message.reasoning_details)?.length ?? 0) > 0;
+  const refusal = Boolean(text(message.refusal));
+  const calls =
+    (list(message.tool_calls)?.length ?? 0) > 0 ||
+    Boolean(text(object(message.function_call)?.name));
+  return { spoken, refusal, calls, answered: written || refusal || calls };
+}
+
+/** Fields of a reply, and of its message, that say more than the text does. */
+const SOURCES = ['search_results', 'web_search', 'citations'];
+const BESIDE = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'refusal',
+  'tool_calls',
+  'function_call',
+  'annotations',
+  'audio',
+  'images',
+];
+
+const holdsAny = (value: JsonObject, keys: readonly string[]): boolean => {
+  for (const key of keys) if (!isNothing(value[key])) return true;
+  return false;
+};
+
+const isNothing = (value: Json | undefined) =>
+  value === undefined || value === null || value === '' || list(value)?.length === 0;
+
+function plainTexts(reply: JsonObject, choices: readonly Json[]): Digest['texts'] {
+  const message = choices.length === 1 ? object(object(choices[0])?.message) : undefined;
+  const said = text(message?.content);
+  if (message === undefined || said === undefined || said === '') return undefined;
+  if (holdsAny(message, BESIDE)) return undefined;
+  return holdsAny(reply, SOURCES) ? undefined : [said];
+}
+
+/** Looks at a whole reply. A body that is no completion is incomplete and says nothing. */
+export function digestReply(body: Json): Digest {
+  const reply = object(body);
+  const error = reply === undefined ? undefined : inBandError(reply, '');
+  if (error !== undefined) return { complete: false, semantic: false, error };
+  const choices = list(reply?.choices);
+  if (reply === undefined || choices === undefined) return { complete: false, semantic: false };
+  const choice = object(choices[0]) ?? {};
+  const said = says(object(choice.message) ?? {});
+  const reason = text(choice.finish_reason) ?? '';
+  const failure = finishFailure(reason);
+  return {
+    complete: failure === undefined,
+    semantic: said.spoken || said.refusal || said.calls,
+    answered: said.answered,
+    texts: failure === undefined ? plainTexts(reply, choices) : undefined,
+    finish: decodeFinish(reason, said),
+    usage: decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+    error: failure,
+  };
+}
+
+/** Looks at the first and last frames of a stream; what stood between them is not seen. */
+export function digestStream(frames: readonly SseFrame[]): Digest {
+  let done = false;
+  let reason: string | undefined;
+  let usage: Digest['usage'];
+  let error: Digest['error'];
+  const said = { spoken: false, refusal: false, calls: false };
+  for (const frame of frames) {
+    if (frame.data === undefined) continue;
+    if (frame.data.trim() === '[DONE]') {
+      done = true;
+      continue;
+    }
+    const chunk = tryParse(frame.data);
+    if (!isObject(chunk)) continue;
+    error ??= inBandError(chunk, frame.event);
+    usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
+    for (const value of list(chunk.choices) ?? []) {
+      const choice = object(value) ?? {};
+      usage = decodeUsage(choice.usage) ?? usage;
+      reason ||= text(choice.finish_reason);
+      const now = says(object(choice.delta) ?? object(choice.message) ?? {});
+      said.spoken ||= now.spoken;
+      said.refusal ||= now.refusal;
+      said.calls ||= now.calls;
+    }
+  }
+  error ??= reason === undefined ? undefined : finishFailure(reason);
+  const complete = error === undefined && (done || Boolean(reason));
+  return {
+    complete,
+    semantic: said.spoken || said.refusal || said.calls,
+    ...(usage === undefined ? {} : { usage }),
+    ...(complete ? { finish: decodeFinish(reason ?? '', said) } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+}

@@ -1,0 +1,182 @@
+/** Vendors' error answers by meaning, and errors in OpenAI's words. */
+
+import { boundedError } from '../../../conversation/error-bounds.ts';
+import { codeInWords, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import type { HeaderFields } from '../../../lib/http/headers.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import type { HttpError } from '../../codec.ts';
+import { list, number, object, text } from '../wire.ts';
+import { type ErrorWords, kindOfError } from './error-kinds.ts';
+
+/** What an error body says, wherever its vendor puts it. */
+interface Said extends ErrorWords {
+  readonly param?: string;
+}
+
+/**
+ * An upstream's error answer. `body` is the raw text. The vendor's own message is kept; a page of
+ * HTML is not a message.
+ */
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+  const parsed = boundedError(tryParse(body));
+  const said: Said = parsed === undefined ? { body } : readError(parsed, body);
+  const { kind, retryable } = kindOfError(status, said);
+  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
+  return new GatewayError(kind, said.message ?? wordless(status, body), {
+    // A status that is no error (an error body with HTTP 200) leaves the kind its own.
+    ...(status >= 400 && status < 600 ? { status } : {}),
+    ...(said.param === undefined ? {} : { param: said.param }),
+    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(wait === undefined ? {} : { retryAfter: wait }),
+    fromUpstream: true,
+    retryable: retryHintOf(headers) ?? retryable,
+  });
+}
+
+/** The words of an answer that has none: plain text as it is, anything else by its status. */
+function wordless(status: number, body: string): string {
+  const plain = body.trim();
+  const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
+  return readable ? plain : `The upstream answered with HTTP ${status}.`;
+}
+
+/**
+ * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
+ * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}` and
+ * `{object:"error",message}`, DashScope `{code,message}`, MiniMax `{base_resp}`, Messages
+ * `{type:"error",error}`, Gemini `[{error}]`.
+ */
+function readError(value: Json, body: string): Said {
+  const top = object(value) ?? object(list(value)?.[0]) ?? {};
+  const error = object(top.error) ?? {};
+  const base = object(top.base_resp);
+  const detail = object(top.detail);
+  const failed = object(detail?.error) ?? detail ?? {};
+  return {
+    message:
+      named(error.message) ??
+      named(top.error) ??
+      named(top.message) ??
+      named(top.detail) ??
+      validation(top.detail) ??
+      named(failed.message) ??
+      named(base?.status_msg) ??
+      named(top.msg),
+    code: word(error.code) ?? word(top.code) ?? word(base?.status_code) ?? word(failed.code),
+    type: named(error.type) ?? named(error.status) ?? named(top.type) ?? named(failed.type),
+    param: named(error.param) ?? named(top.param),
+    body,
+    minimax: base !== undefined,
+  };
+}
+
+const named = (value: Json | undefined) => text(value) || undefined;
+const word = (value: Json | undefined) =>
+  typeof value === 'number' ? String(value) : named(value);
+
+/** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
+function validation(value: Json | undefined): string | undefined {
+  const lines = (list(value) ?? []).flatMap((item) => {
+    const entry = object(item);
+    const words = text(entry?.msg);
+    if (words === undefined) return [];
+    const where = (list(entry?.loc) ?? []).join('.');
+    return [where === '' ? words : `${where}: ${words}`];
+  });
+  return lines.length > 0 ? lines.join('; ') : undefined;
+}
+
+/** Gemini's RetryInfo: `{retryDelay: "34.4s"}` among `error.details`. */
+function retryDelay(value: Json | undefined): number | undefined {
+  const top = object(value) ?? object(list(value)?.[0]);
+  for (const detail of list(object(top?.error)?.details) ?? []) {
+    const delay = text(object(detail)?.retryDelay);
+    const seconds = Number.parseFloat(delay ?? '');
+    if (seconds >= 0) return seconds;
+  }
+  return undefined;
+}
+
+/** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
+function waitInWords(message: string | undefined): number | undefined {
+  const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '');
+  if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined;
+  const seconds = Number(found[2] ?? 0) / (found[3] === 'ms' ? 1000 : 1);
+  return Number(found[1] ?? 0) * 60 + (Number.isFinite(seconds) ? seconds : 0);
+}
+
+/**
+ * The error that a reply or a stream chunk holds in place of an answer, sent with HTTP 200: a
+ * top-level `error`, OpenRouter's `error` in a choice, MiniMax's `base_resp`, vLLM's
+ * `object: "error"`; on an `event: error` frame whatever it holds.
+ */
+export function inBandError(value: JsonObject, event: string): GatewayError | undefined {
+  const base = object(value.base_resp);
+  const failed =
+    Boolean(value.error) ||
+    event === 'error' ||
+    value.object === 'error' ||
+    (number(base?.status_code) ?? 0) !== 0;
+  const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
+  if (!failed && choice === undefined) return undefined;
+  const body = boundedError(choice === undefined ? value : { error: choice });
+  const said = readError(body, '');
+  const stated = number(object(body.error)?.status_code) ?? Number(said.code);
+  const status = stated >= 400 && stated < 600 ? stated : 0;
+  const { kind, retryable } = kindOfError(status, said);
+  return new GatewayError(kind, said.message ?? 'The upstream failed while it answered.', {
+    ...(status > 0 ? { status } : {}),
+    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(said.param === undefined ? {} : { param: said.param }),
+    fromUpstream: true,
+    retryable,
+    // Groq's `failed_generation` is what a repair starts from.
+    details: isObject(body.error) ? body.error : undefined,
+  });
+}
+
+/** `type` and, where the error names none, `code`, as OpenAI says them. */
+const WORDS: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
+  invalid_request: ['invalid_request_error', null],
+  authentication: ['invalid_request_error', 'invalid_api_key'],
+  permission: ['invalid_request_error', 'permission_denied'],
+  not_found: ['invalid_request_error', 'model_not_found'],
+  too_large: ['invalid_request_error', 'request_too_large'],
+  context_overflow: ['invalid_request_error', 'context_length_exceeded'],
+  rate_limit: ['rate_limit_error', 'rate_limit_exceeded'],
+  quota: ['insufficient_quota', 'insufficient_quota'],
+  billing: ['insufficient_quota', 'billing_hard_limit_reached'],
+  overloaded: ['server_error', 'server_error'],
+  timeout: ['server_error', 'timeout'],
+  conflict: ['invalid_request_error', 'conflict'],
+  content_filter: ['invalid_request_error', 'content_filter'],
+  upstream: ['server_error', 'upstream_error'],
+  internal: ['server_error', 'internal_error'],
+};
+
+/** Kinds whose code clients act upon, whatever the vendor called it. */
+const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota']);
+
+/** `{error:{message,type,param,code}}`. */
+export function errorBody(error: GatewayError): JsonObject {
+  const [type, code] = WORDS[error.kind];
+  return {
+    error: {
+      message: error.message,
+      type,
+      param: error.param ?? null,
+      code: FIXED_CODES.has(error.kind) ? code : (codeInWords(error.code) ?? code),
+    },
+  };
+}
+
+/** An error answer. `x-should-retry: false` keeps the official SDKs from repeating what is settled. */
+export function encodeError(error: GatewayError, requestId: string): HttpError {
+  const headers: Record<string, string> = { 'x-request-id': requestId };
+  if (error.retryAfter !== undefined) {
+    headers['retry-after'] = String(Math.ceil(error.retryAfter));
+  }
+  if (error.retryable !== undefined) headers['x-should-retry'] = String(error.retryable);
+  return { status: error.status, headers, body: errorBody(error) };
+}

@@ -1,0 +1,229 @@
+/** A Chat Completions request body to the conversation: one turn a message, nothing merged or split. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import type {
+  Block,
+  Conversation,
+  TextBlock,
+  ToolCallBlock,
+  Turn,
+} from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
+import { CHAT, chatWire, list, object, text } from '../wire.ts';
+import { decodeSettings } from './decode-settings.ts';
+import { decodeGivenBack } from './reasoning.ts';
+import { decodeTools } from './tools.ts';
+
+/**
+ * Decodes a request. Every message becomes one turn, tool messages a `user` turn with one result.
+ * @throws GatewayError invalid_request with `param` naming the field
+ */
+export function decodeRequest(body: Json): Conversation {
+  if (!isObject(body)) {
+    throw invalid('We could not parse the JSON body of your request: expected an object.');
+  }
+  const { model, messages } = body;
+  if (model === undefined || model === null) {
+    throw invalid("you must provide a model parameter: 'model' is missing", 'model');
+  }
+  if (typeof model !== 'string') {
+    throw invalid(
+      `Invalid type for 'model': expected a string, but got ${kindOf(model)}.`,
+      'model',
+    );
+  }
+  if (messages === undefined || messages === null) {
+    throw invalid("Missing required parameter: 'messages'.", 'messages');
+  }
+  const sent = list(messages);
+  if (sent === undefined) {
+    throw invalid(
+      `Invalid type for 'messages': expected an array of objects, but got ${kindOf(messages)} instead.`,
+      'messages',
+    );
+  }
+  if (sent.length === 0) {
+    throw invalid(
+      "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+      'messages',
+    );
+  }
+  // The ids of freeform calls, so that their results are known for such.
+  let freeform: Set<string> | undefined;
+  const turns: Turn[] = [];
+  for (let i = 0; i < sent.length; i++) {
+    const turn = decodeMessage(sent[i]!, `messages[${i}]`, freeform);
+    turns.push(turn);
+    if (turn.role !== 'assistant') continue;
+    for (const block of turn.blocks) {
+      if (block.type !== 'tool-call' || block.kind !== 'custom') continue;
+      freeform ??= new Set();
+      freeform.add(block.id);
+    }
+  }
+  const system: readonly Block[] = [];
+  const tools = decodeTools(body);
+  const settings = decodeSettings(body);
+  const parts = { model, system, turns, tools, settings };
+  const origin = { protocol: CHAT, value: body, parts } as const;
+  return { model, system, turns, tools, settings, origin };
+}
+
+function decodeMessage(
+  message: Json,
+  where: string,
+  freeform: ReadonlySet<string> | undefined,
+): Turn {
+  if (!isObject(message)) {
+    throw invalid(
+      `Invalid type for '${where}': expected an object, but got ${kindOf(message)} instead.`,
+      where,
+    );
+  }
+  const wire = chatWire(message);
+  const role = message.role;
+  switch (role) {
+    case 'system':
+    case 'developer':
+    case 'user':
+      if (message.content === undefined || message.content === null) {
+        throw invalid(
+          `Invalid value for 'content': expected a string, got null.`,
+          `${where}.content`,
+        );
+      }
+      return { role, blocks: decodeContent(message.content, `${where}.content`), wire };
+    case 'assistant':
+      return { role, blocks: decodeAssistant(message, where), wire };
+    case 'tool':
+    case 'function':
+      return { role: 'user', blocks: [decodeResult(message, role, where, freeform)], wire };
+    default:
+      if (role === undefined)
+        throw invalid(`Missing required parameter: '${where}.role'.`, `${where}.role`);
+      throw invalid(
+        `Invalid value: '${String(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`,
+        `${where}.role`,
+      );
+  }
+}
+
+function decodeResult(
+  message: JsonObject,
+  role: 'tool' | 'function',
+  where: string,
+  freeform: ReadonlySet<string> | undefined,
+): Block {
+  // The legacy role names the function instead of the call.
+  const callId = text(role === 'tool' ? message.tool_call_id : message.name);
+  if (callId === undefined) {
+    const param = `${where}.${role === 'tool' ? 'tool_call_id' : 'name'}`;
+    throw invalid(`Missing required parameter: '${param}'.`, param);
+  }
+  return {
+    type: 'tool-result',
+    callId,
+    kind: freeform?.has(callId) ? 'custom' : 'function',
+    content: decodeContent(message.content, `${where}.content`),
+    isError: false,
+    by: 'client',
+    wire: chatWire(message),
+  };
+}
+
+function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
+  const blocks: Block[] = [...decodeGivenBack(message)];
+  for (const block of cited(decodeContent(message.content, `${where}.content`), message)) {
+    blocks.push(block);
+  }
+  const refusal = text(message.refusal);
+  if (refusal) blocks.push({ type: 'refusal', text: refusal });
+  const calls = message.tool_calls;
+  if (calls !== undefined && calls !== null) {
+    const sent = list(calls);
+    if (sent === undefined) {
+      throw invalid(
+        `Invalid type for '${where}.tool_calls': expected an array of objects, but got ${kindOf(calls)} instead.`,
+        `${where}.tool_calls`,
+      );
+    }
+    sent.forEach((call, i) => {
+      blocks.push(decodeCall(call, `${where}.tool_calls[${i}]`));
+    });
+  }
+  const legacy = object(message.function_call);
+  const name = text(legacy?.name);
+  // Snowflake sends `{name: "", arguments: ""}` beside real calls, and clients give it back.
+  if (legacy !== undefined && name) {
+    const input = text(legacy.arguments) ?? '';
+    blocks.push({ type: 'tool-call', id: name, name, kind: 'function', input, by: 'client' });
+  }
+  return blocks;
+}
+
+/** Annotations of a message stand on its first text. */
+function cited(blocks: readonly Block[], message: JsonObject): readonly Block[] {
+  const citations = decodeAnnotations(message.annotations);
+  const at = blocks.findIndex((block) => block.type === 'text');
+  if (citations.length === 0 || at < 0) return blocks;
+  return blocks.with(at, { ...(blocks[at] as TextBlock), citations });
+}
+
+/**
+ * One of `tool_calls`. Arguments that are an object (which clients of local servers send) are read
+ * as their JSON text.
+ * @throws GatewayError invalid_request
+ */
+export function decodeCall(call: Json, where: string, provider?: string): ToolCallBlock {
+  if (!isObject(call)) {
+    throw invalid(
+      `Invalid type for '${where}': expected an object, but got ${kindOf(call)} instead.`,
+      where,
+    );
+  }
+  const custom = call.type === 'custom' ? object(call.custom) : undefined;
+  const target = custom ?? object(call.function);
+  const field = custom === undefined ? 'function' : 'custom';
+  const name = text(target?.name);
+  if (target === undefined || name === undefined) {
+    const param = target === undefined ? `${where}.${field}` : `${where}.${field}.name`;
+    throw invalid(`Missing required parameter: '${param}'.`, param);
+  }
+  const id = call.id;
+  if (typeof id !== 'string') {
+    throw invalid(`Missing required parameter: '${where}.id'.`, `${where}.id`);
+  }
+  const raw = custom === undefined ? target.arguments : target.input;
+  if (raw !== undefined && raw !== null && typeof raw !== 'string' && !isObject(raw)) {
+    const param = `${where}.${field}.${custom === undefined ? 'arguments' : 'input'}`;
+    throw invalid(
+      `Invalid type for '${param}': expected a string, but got ${kindOf(raw)} instead.`,
+      param,
+    );
+  }
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    kind: custom === undefined ? 'function' : 'custom',
+    input: typeof raw === 'string' ? raw : raw ? JSON.stringify(raw) : '',
+    by: 'client',
+    ...callSeal(call, provider),
+    wire: chatWire(call),
+  };
+}
+
+/** Gemini's thought signature on its OpenAI-compatible endpoint. */
+export function callSeal(call: JsonObject, provider?: string) {
+  const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
+  if (!signature) return {};
+  return {
+    sealed: {
+      protocol: CHAT,
+      ...(provider ? { provider } : {}),
+      kind: 'signature',
+      value: signature,
+    },
+  } as const;
+}

@@ -1,0 +1,238 @@
+/** Blocks of system, user and tool messages as Chat content, with a note for all that changes its form. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import type {
+  Block,
+  MediaBlock,
+  OpaqueBlock,
+  ToolResultBlock,
+} from '../../../conversation/types.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { mediaPart, textPart } from '../parts.ts';
+import { compact, isOwn, leftover, list, object, text, untouched, without } from '../wire.ts';
+
+/** What the encoding of one request's messages needs to know. */
+export interface MessageContext {
+  readonly target: Target;
+  readonly notes: Notes;
+  /** The conversation came in this protocol. */
+  readonly own: boolean;
+  /** The reasons that have been noted: once a request, however often they occur. */
+  readonly noted: Set<string>;
+  /** A tool's name on the wire. */
+  flat(name: string, namespace?: string): string;
+}
+
+/** A note that one request gets at most once for the same reason. */
+export function noteOnce(context: MessageContext, name: string, what?: string): void {
+  const reason = `${name} ${what ?? ''}`;
+  if (context.noted.has(reason)) return;
+  context.noted.add(reason);
+  context.notes.add(name, '/messages', what);
+}
+
+/** Anthropic's cache marks have no place here; the prompt says the same without them. */
+export function noteCache(block: Block, context: MessageContext): void {
+  if ('cache' in block && block.cache !== undefined && !isOwn(block)) {
+    noteOnce(context, 'cache_control_dropped');
+  }
+}
+
+/** The readable text of blocks, joined; for places that take only text. */
+export function plain(blocks: readonly Block[], context: MessageContext, between: string): string {
+  const said: string[] = [];
+  for (const block of blocks) {
+    const words = wordsOf(block, context);
+    if (words !== '') said.push(words);
+  }
+  return said.join(between);
+}
+
+/** A block in words; media as a neutral mention. '' for what has none, with its note. */
+export function wordsOf(block: Block, context: MessageContext): string {
+  noteCache(block, context);
+  switch (block.type) {
+    case 'text':
+      if (block.text.startsWith('x-anthropic-billing-header:')) {
+        context.notes.add('billing_header_dropped', '/system');
+        return '';
+      }
+      return block.text;
+    case 'refusal':
+    case 'reasoning':
+      return block.text;
+    case 'media':
+      return mediaWords(block, context);
+    case 'opaque':
+      return opaqueWords(block, context);
+    case 'tool-call':
+      return '';
+    case 'tool-result':
+      // A result of the vendor's own tools outside the answer it belongs to.
+      context.notes.add('content_bridged', '/messages', `result of ${block.callId} as text`);
+      return plain(block.content, context, '\n');
+  }
+}
+
+function opaqueWords(block: OpaqueBlock, context: MessageContext): string {
+  if (block.name === 'billing_header') {
+    context.notes.add('billing_header_dropped', '/system');
+    return '';
+  }
+  const tool = text(object((block.wire ?? block.residue)?.value)?.tool_name);
+  const said = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
+  if (said === undefined || said === '') {
+    noteOnce(context, 'content_dropped', block.name);
+    return '';
+  }
+  noteOnce(context, 'content_bridged', `${block.name} as text`);
+  return said;
+}
+
+/** Text documents say themselves; everything else is named and noted. */
+function mediaWords(block: MediaBlock, context: MessageContext): string {
+  const { source } = block;
+  if (source.type === 'text') return titled(block, source.text);
+  context.notes.add('content_bridged', '/messages', `${block.media} as a mention`);
+  const name = block.filename ?? block.title;
+  const head = block.context ? `${block.context}\n\n` : '';
+  return `${head}[${block.media} not shown${name === undefined ? '' : `: ${name}`}]`;
+}
+
+function titled(block: MediaBlock, said: string): string {
+  const head = [block.title ?? block.filename, block.context].filter((t) => t !== undefined);
+  return head.length === 0 ? said : `${head.join('\n')}\n\n${said}`;
+}
+
+/** Can the target be shown this block as it is? */
+function shows(block: MediaBlock, context: MessageContext): boolean {
+  const { images, documents } = context.target.profile;
+  if (block.media === 'image') return images !== false;
+  return block.media !== 'document' || documents !== false;
+}
+
+/** The part for a media block, or undefined where only words will do. */
+export function shownMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
+  if (!shows(block, context)) return undefined;
+  const own = untouched(block);
+  if (!isObject(own) && block.source.type === 'text') return undefined;
+  // A vendor's file ids mean nothing to another vendor; both protocols of OpenAI share theirs.
+  if (!isOwn(block) && block.source.type === 'file-id' && !sharesFileId(block, context)) {
+    return undefined;
+  }
+  if (!isOwn(block) && block.media === 'document' && block.source.type === 'url') return undefined;
+  return mediaPart(takenDetail(block, context));
+}
+
+const sharesFileId = (block: MediaBlock, { target }: MessageContext): boolean =>
+  target.profile.fileIds === true && (block.wire ?? block.residue)?.protocol === 'openai-responses';
+
+/** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
+function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {
+  if (block.detail !== 'original' || isOwn(block)) return block;
+  noteOnce(context, 'parameter_mapped', 'detail original as high');
+  return { ...block, detail: 'high' };
+}
+
+/** What Messages says about a document beside its file, for which a file part has no place. */
+function contextParts(block: MediaBlock, context: MessageContext): JsonObject[] {
+  if (!block.context) return [];
+  noteOnce(context, 'content_bridged', 'context of a document as text');
+  return [textPart(block.context)];
+}
+
+/** The parts of a user message. */
+export function inputParts(blocks: readonly Block[], context: MessageContext): JsonObject[] {
+  const parts: JsonObject[] = [];
+  for (const block of blocks) {
+    if (block.type === 'media') {
+      const part = shownMedia(block, context);
+      noteCache(block, context);
+      if (part !== undefined) {
+        parts.push(...contextParts(block, context), part);
+        continue;
+      }
+    } else {
+      // Opaque content has nothing that an edit could have changed.
+      const own = block.type === 'opaque' && isOwn(block) ? leftover(block) : untouched(block);
+      if (isObject(own) && block.type !== 'tool-result') {
+        parts.push(own);
+        continue;
+      }
+    }
+    const said = wordsOf(block, context);
+    // An empty text of the client's own stays: what it means is for the vendor to say.
+    if (said !== '' || (block.type === 'text' && isOwn(block))) {
+      parts.push(textPart(said, block.type === 'text' ? leftover(block) : {}));
+    }
+  }
+  return parts;
+}
+
+/**
+ * The tool message of a result, and the media that must follow it in a user message, since tool
+ * content is text only (OpenAI: `Content blocks are expected to be either text or image_url type`).
+ */
+export function resultMessage(
+  block: ToolResultBlock,
+  context: MessageContext,
+): { readonly message: JsonObject; readonly media: readonly JsonObject[] } {
+  const own = untouched(block);
+  if (isObject(own)) return { message: own, media: [] };
+  noteCache(block, context);
+  const from = leftover(block);
+  const parts: JsonObject[] = [];
+  const media: JsonObject[] = [];
+  const inPlace = context.target.profile.imagesInResults === true;
+  for (const item of block.content) {
+    if (item.type === 'media') {
+      const part = shownMedia(item, context);
+      if (part !== undefined && (isOwn(item) || (inPlace && item.media === 'image'))) {
+        parts.push(part);
+        continue;
+      }
+      if (part !== undefined) {
+        context.notes.add('content_bridged', '/messages', `${item.media} of a tool result`);
+        media.push(...contextParts(item, context), part);
+        parts.push(textPart(`[${item.media} attached in the next user message]`));
+        continue;
+      }
+    }
+    const kept = item.type === 'text' ? untouched(item) : undefined;
+    if (isObject(kept)) {
+      parts.push(kept);
+      continue;
+    }
+    const said = wordsOf(item, context);
+    if (said !== '') parts.push(textPart(said, item.type === 'text' ? leftover(item) : {}));
+  }
+  if (block.isError) markError(parts, context);
+  const legacy = from.role === 'function';
+  return {
+    message: compact({
+      ...without(from, ['role', 'tool_call_id', 'content']),
+      role: legacy ? 'function' : 'tool',
+      ...(legacy ? { name: block.callId } : { tool_call_id: block.callId }),
+      content: resultContent(parts, list(from.content) !== undefined),
+    }),
+    media,
+  };
+}
+
+/** One string, unless a part is not text or the client wrote an array. */
+function resultContent(parts: readonly JsonObject[], asArray: boolean) {
+  if (asArray && parts.length > 0) return parts;
+  if (parts.some((part) => part.type !== 'text')) return parts;
+  return parts.map((part) => text(part.text) ?? '').join('\n');
+}
+
+/** Chat has no error flag on results: the model reads it in the text. */
+function markError(parts: JsonObject[], context: MessageContext): void {
+  noteOnce(context, 'content_bridged', 'is_error as text');
+  const at = parts.findIndex((part) => part.type === 'text');
+  const said = at < 0 ? '' : (text(parts[at]!.text) ?? '');
+  if (/^error\b/i.test(said)) return;
+  if (at < 0) parts.unshift(textPart('Error: the tool failed.'));
+  else parts[at] = { ...parts[at]!, text: `Error: ${said}` };
+}

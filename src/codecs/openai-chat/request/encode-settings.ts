@@ -1,0 +1,273 @@
+/** Settings to the top-level keys of a Chat request; those the client's own keys still say stay as they came. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import type { Profile, Target } from '../../../conversation/target.ts';
+import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import type {
+  Conversation,
+  OutputFormat,
+  ReasoningSettings,
+  Settings,
+  ToolChoice,
+} from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { putAll } from '../../../lib/json/json-members.ts';
+import { CHAT, compact, NAME_LIMIT, object } from '../wire.ts';
+import { KEYS_OF } from './decode-settings.ts';
+
+type Body = Record<string, Json | undefined>;
+
+/** Budgets (tokens) as efforts, by the bounds that translators between these vendors agree on. */
+export function effortOf(budget: number): 'low' | 'medium' | 'high' {
+  if (budget < 4096) return 'low';
+  return budget < 16384 ? 'medium' : 'high';
+}
+
+/**
+ * Keys of the body beside model, messages and tools. `declared`: the names of the tools that go out,
+ * undefined when none do.
+ */
+export function encodeSettings(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  declared: ReadonlySet<string> | undefined,
+): JsonObject {
+  const { settings, origin } = conversation;
+  const body: Body = {};
+  if (origin?.protocol === CHAT) {
+    const before = origin.parts.settings;
+    for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
+      if (settings[name] === before[name]) copy(origin.value, KEYS_OF[name], body);
+      else write(name, conversation, target, notes, declared, body);
+    }
+    if (settings.rest !== undefined) putAll(body, settings.rest);
+    return compact(body);
+  }
+  for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
+    write(name, conversation, target, notes, declared, body);
+  }
+  if (settings.stream && target.profile.streamUsage !== false) {
+    body.stream_options = { include_usage: true };
+  }
+  encodeRest(settings, origin?.protocol === 'openai-responses', body, notes);
+  return compact(body);
+}
+
+function copy(from: JsonObject, keys: readonly string[], body: Body): void {
+  for (const key of keys) if (key in from) body[key] = from[key];
+}
+
+/** What Responses says under the same name, and a note for what this protocol has no word for. */
+function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Notes): void {
+  const drop = (where: string) => notes.add('parameter_dropped', where);
+  if (settings.topK !== undefined) drop('top_k');
+  if (!openai && settings.metadata !== undefined) drop('metadata');
+  if (!openai && settings.serviceTier !== undefined) drop('service_tier');
+  if (settings.store === true) drop('store');
+  if (settings.previousResponseId !== undefined) drop('previous_response_id');
+  if (settings.include !== undefined && settings.include.length > 0) drop('include');
+  for (const key in settings.rest) {
+    // Null is how clients write a field that they do not set.
+    if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
+    if (openai && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    else drop(key);
+  }
+}
+
+/** Writes one setting from its meaning. */
+function write(
+  name: keyof typeof KEYS_OF,
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  declared: ReadonlySet<string> | undefined,
+  body: Body,
+): void {
+  const { settings, origin } = conversation;
+  const { profile } = target;
+  const openai = origin?.protocol !== 'anthropic-messages';
+  const own = origin?.protocol === CHAT;
+  switch (name) {
+    case 'stream':
+      if (settings.stream || own) body.stream = settings.stream;
+      return;
+    case 'streamUsage':
+      // Beside our own wish (encodeSettings), what a client of this protocol asked for.
+      if (own) body.stream_options = streamOptions(conversation);
+      return;
+    case 'maxTokens':
+      body[profile.maxTokensParam ?? 'max_tokens'] = settings.maxTokens;
+      return;
+    case 'temperature':
+      body.temperature = settings.temperature;
+      return;
+    case 'topP':
+      body.top_p = settings.topP;
+      return;
+    case 'topK':
+      if (own) body.top_k = settings.topK;
+      return;
+    case 'stop':
+      if (settings.stop !== undefined && settings.stop.length > 0) body.stop = settings.stop;
+      return;
+    case 'seed':
+      body.seed = settings.seed;
+      return;
+    case 'n':
+      body.n = settings.n;
+      return;
+    case 'presencePenalty':
+      body.presence_penalty = settings.presencePenalty;
+      return;
+    case 'frequencyPenalty':
+      body.frequency_penalty = settings.frequencyPenalty;
+      return;
+    case 'logitBias':
+      body.logit_bias = settings.logitBias;
+      return;
+    case 'logprobs':
+      if (settings.logprobs !== undefined) {
+        body.logprobs = true;
+        body.top_logprobs = settings.logprobs.top;
+      }
+      return;
+    case 'toolChoice':
+      if (settings.toolChoice !== undefined) {
+        body.tool_choice = choiceFor(settings.toolChoice, conversation, notes, declared);
+      }
+      return;
+    case 'parallelTools':
+      if (declared !== undefined && profile.parallelToolsParam !== false) {
+        body.parallel_tool_calls = settings.parallelTools;
+      }
+      return;
+    case 'reasoning':
+      if (settings.reasoning !== undefined) {
+        Object.assign(body, encodeReasoning(settings.reasoning, profile, notes));
+      }
+      return;
+    case 'format':
+      if (settings.format !== undefined) body.response_format = encodeFormat(settings.format);
+      return;
+    case 'verbosity':
+      body.verbosity = settings.verbosity;
+      return;
+    case 'metadata':
+      if (openai) body.metadata = settings.metadata;
+      return;
+    case 'user':
+      body.user = takenUser(settings.user, notes);
+      return;
+    case 'serviceTier':
+      if (openai) body.service_tier = settings.serviceTier;
+      return;
+    case 'cacheKey':
+      body.prompt_cache_key = settings.cacheKey;
+      return;
+    case 'store':
+      if (own) body.store = settings.store;
+  }
+}
+
+function streamOptions({ settings, origin }: Conversation): JsonObject | undefined {
+  if (!settings.stream) return undefined;
+  const before = object(origin?.value.stream_options);
+  if (settings.streamUsage === undefined) return before;
+  return { ...before, include_usage: settings.streamUsage };
+}
+
+const allowedTools = (choice: ToolChoice & { type: 'allowed' }) => ({
+  mode: choice.mode,
+  tools: choice.names.map((name) => ({ type: 'function', function: { name } })),
+});
+
+/** A tool choice in OpenAI's words; undefined where there is nothing to choose from. */
+function choiceFor(
+  choice: ToolChoice,
+  conversation: Conversation,
+  notes: Notes,
+  declared: ReadonlySet<string> | undefined,
+): Json | undefined {
+  if (declared === undefined) {
+    if (choice.type !== 'auto' && choice.type !== 'none') {
+      notes.add('parameter_dropped', 'tool_choice', 'no tools');
+    }
+    return undefined;
+  }
+  const own = conversation.origin?.protocol === CHAT;
+  if (choice.type === 'allowed') {
+    if (own) return { type: 'allowed_tools', allowed_tools: allowedTools(choice) };
+    // encode-request has already left out the tools that are not allowed.
+    notes.add('parameter_mapped', 'tool_choice', 'only the allowed tools are declared');
+    return choice.mode;
+  }
+  if (choice.type !== 'tool') return choice.type;
+  const tool = conversation.tools.find(
+    (t) => t.name === choice.name && (t.type === 'hosted' || t.namespace === choice.namespace),
+  );
+  const name =
+    own && choice.namespace === undefined
+      ? choice.name
+      : toolNames(conversation.tools, NAME_LIMIT).flat(choice.name, choice.namespace);
+  if (tool === undefined || !declared.has(name)) {
+    notes.add('parameter_mapped', 'tool_choice', `${choice.name} cannot be forced`);
+    return 'auto';
+  }
+  return own && tool.type === 'custom'
+    ? { type: 'custom', custom: { name } }
+    : { type: 'function', function: { name } };
+}
+
+function encodeFormat(format: OutputFormat): JsonObject {
+  if (format.type !== 'schema') return { type: format.type === 'text' ? 'text' : 'json_object' };
+  const { name, description, schema, strict } = format;
+  return {
+    type: 'json_schema',
+    json_schema: compact({ name: name ?? 'response', description, schema, strict }),
+  };
+}
+
+/**
+ * The wish for reasoning, as the profile's vendor spells it. Switching it off in `reasoning_effort`
+ * is said only where the client said `none` itself or the profile names that parameter: vendors of
+ * unknown make refuse the value.
+ */
+export function encodeReasoning(
+  wish: ReasoningSettings,
+  profile: Profile,
+  notes: Notes,
+): JsonObject {
+  const off = wish.enabled === false || wish.effort === 'none';
+  const effort = wish.effort ?? (wish.budget === undefined ? undefined : effortOf(wish.budget));
+  const asked = off || effort !== undefined || wish.enabled === true || wish.adaptive === true;
+  if (!asked) return {};
+  if (wish.budget !== undefined && wish.effort === undefined && !off) {
+    notes.add('parameter_mapped', 'reasoning', `budget of ${wish.budget} tokens`);
+  }
+  switch (profile.reasoningParam ?? 'reasoning_effort') {
+    case 'none':
+      notes.add('parameter_dropped', 'reasoning');
+      return {};
+    case 'thinking':
+      // Vendors that take levels beside the switch say so in their profile (DeepSeek V4, GLM 5).
+      return compact({
+        thinking: { type: off ? 'disabled' : 'enabled' },
+        reasoning_effort: profile.efforts !== undefined && !off ? wish.effort : undefined,
+      });
+    case 'enable_thinking':
+      return compact({ enable_thinking: !off, thinking_budget: off ? undefined : wish.budget });
+    case 'reasoning':
+      if (off) return { reasoning: { enabled: false } };
+      if (wish.effort !== undefined) return { reasoning: { effort: wish.effort } };
+      return { reasoning: wish.budget ? { max_tokens: wish.budget } : { enabled: true } };
+    case 'reasoning_effort':
+      if (!off) return compact({ reasoning_effort: effort });
+      if (wish.effort === 'none' || profile.reasoningParam !== undefined) {
+        return { reasoning_effort: 'none' };
+      }
+      notes.add('parameter_dropped', 'reasoning', 'off cannot be said');
+      return {};
+  }
+}

@@ -1,0 +1,153 @@
+/** A body in OpenAI's words to what the profile says of the vendor; only stated facts change anything. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Profile } from '../../../conversation/target.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { list, object, text, without } from '../wire.ts';
+import { decodeChoice, decodeReasoningSettings, KEYS_OF } from './decode-settings.ts';
+import { encodeReasoning } from './encode-settings.ts';
+
+type Body = Record<string, Json | undefined>;
+
+/**
+ * The body for this vendor; the same object when no fact concerns it. Facts that a profile leaves
+ * out change nothing, so that a body of this protocol goes to an unknown vendor as it came.
+ */
+export function fitProfile(body: JsonObject, profile: Profile, notes: Notes): JsonObject {
+  const out: Body = { ...body };
+  fitCap(out, profile, notes);
+  fitReasoning(out, profile, notes);
+  fitTools(out, profile, notes);
+  if (profile.streamUsage === false && out.stream_options !== undefined) {
+    delete out.stream_options;
+    notes.add('parameter_dropped', 'stream_options');
+  }
+  if (profile.jsonSchema === false && object(out.response_format)?.type === 'json_schema') {
+    out.response_format = { type: 'json_object' };
+    notes.add('parameter_mapped', 'response_format', 'json_schema as json_object');
+  }
+  const messages = list(out.messages);
+  if (messages !== undefined) out.messages = fitMessages(messages, profile, notes);
+  for (const [from, to] of Object.entries(profile.renameParams ?? {})) {
+    if (out[from] === undefined) continue;
+    out[to] ??= out[from];
+    delete out[from];
+    notes.add('parameter_mapped', from, to);
+  }
+  for (const key of profile.dropParams ?? []) {
+    if (out[key] === undefined) continue;
+    delete out[key];
+    notes.add('parameter_dropped', key);
+  }
+  return out;
+}
+
+function fitCap(out: Body, profile: Profile, notes: Notes): void {
+  const wanted = profile.maxTokensParam;
+  if (wanted === undefined) return;
+  const other = wanted === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+  if (out[other] === undefined) return;
+  out[wanted] ??= out[other];
+  delete out[other];
+  notes.add('parameter_mapped', other, wanted);
+}
+
+/** Keys whose presence says that the client knows the vendor's spelling. */
+const SPELLINGS = {
+  reasoning_effort: ['reasoning_effort'],
+  thinking: ['thinking'],
+  enable_thinking: ['enable_thinking', 'thinking_budget'],
+  reasoning: ['reasoning'],
+  none: [],
+} as const;
+
+function fitReasoning(out: Body, profile: Profile, notes: Notes): void {
+  const param = profile.reasoningParam;
+  if (param === undefined) return;
+  if (SPELLINGS[param].some((key) => out[key] !== undefined)) return;
+  const asked = KEYS_OF.reasoning.filter((key) => out[key] !== undefined);
+  const wish = asked.length === 0 ? undefined : decodeReasoningSettings(out);
+  if (wish === undefined) return;
+  for (const key of asked) delete out[key];
+  Object.assign(out, encodeReasoning(wish, profile, notes));
+  if (param !== 'none') notes.add('parameter_mapped', asked[0]!, param);
+}
+
+function fitTools(out: Body, profile: Profile, notes: Notes): void {
+  if (profile.parallelToolsParam === false && out.parallel_tool_calls !== undefined) {
+    delete out.parallel_tool_calls;
+    notes.add('parameter_dropped', 'parallel_tool_calls');
+  }
+  if (profile.strictTools === false) {
+    const tools = list(out.tools);
+    const loose = tools?.map(withoutStrict);
+    if (loose?.some((tool, i) => tool !== tools![i])) {
+      out.tools = loose;
+      notes.add('parameter_dropped', 'strict');
+    }
+  }
+  const choice = decodeChoice(out.tool_choice);
+  const taken = profile.toolChoices;
+  if (choice === undefined || taken === undefined) return;
+  const kind = choice.type === 'allowed' ? choice.mode : choice.type;
+  if (taken.includes(kind) && choice.type !== 'allowed') return;
+  if (kind === 'none') {
+    delete out.tool_choice;
+    notes.add('parameter_dropped', 'tool_choice', 'none');
+    return;
+  }
+  // A forced tool is nearest to "any tool" where the vendor takes that.
+  out.tool_choice = kind !== 'auto' && taken.includes('required') ? 'required' : 'auto';
+  notes.add('parameter_mapped', 'tool_choice', `${kind} as ${out.tool_choice}`);
+}
+
+function withoutStrict(tool: Json): Json {
+  const t = object(tool);
+  const declared = object(t?.function);
+  if (t === undefined || declared?.strict === undefined) return tool;
+  return { ...t, function: without(declared, ['strict']) };
+}
+
+function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes): readonly Json[] {
+  const { developerRole, images, reasoningField } = profile;
+  if (developerRole !== false && images !== false && reasoningField === undefined) return messages;
+  return messages.map((value) => {
+    if (!isObject(value)) return value;
+    let message = value;
+    if (developerRole === false && message.role === 'developer') {
+      message = { ...message, role: 'system' };
+      notes.add('parameter_mapped', 'role', 'developer as system');
+    }
+    if (images === false && list(message.content) !== undefined) {
+      message = withoutImages(message, notes);
+    }
+    return reasoningField === undefined ? message : fitReasoningField(message, reasoningField);
+  });
+}
+
+/** Images become words; content that is text alone then becomes a string, as such vendors want it. */
+function withoutImages(message: JsonObject, notes: Notes): JsonObject {
+  const parts = list(message.content) ?? [];
+  if (!parts.some((part) => object(part)?.type === 'image_url')) return message;
+  notes.add('content_bridged', '/messages', 'image as a mention');
+  const shown = parts.map((part) =>
+    object(part)?.type === 'image_url' ? { type: 'text', text: '[image not shown]' } : part,
+  );
+  const texts = shown.map((part) => text(object(part)?.text));
+  const content = texts.every((t) => t !== undefined) ? texts.join('\n') : shown;
+  return { ...message, content };
+}
+
+function fitReasoningField(
+  message: JsonObject,
+  field: NonNullable<Profile['reasoningField']>,
+): JsonObject {
+  if (message.role !== 'assistant') return message;
+  if (field === 'none') {
+    const has = message.reasoning_content !== undefined || message.reasoning !== undefined;
+    return has ? without(message, ['reasoning_content', 'reasoning']) : message;
+  }
+  const other = field === 'reasoning' ? 'reasoning_content' : 'reasoning';
+  if (text(message[other]) === undefined || message[field] !== undefined) return message;
+  return { ...without(message, [other]), [field]: message[other] };
+}

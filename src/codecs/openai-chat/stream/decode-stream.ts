@@ -1,0 +1,339 @@
+/** Chat Completions chunks to events, with every deviation that vendors were seen to make. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { prefixedId } from '../../../lib/text/ids.ts';
+import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../../codec.ts';
+import { decodeAnnotations, decodeSources, thinkingText } from '../parts.ts';
+import { decodeImages } from '../reply/answer-media.ts';
+import { inBandError } from '../reply/errors.ts';
+import { decodeFinish, finishFailure } from '../reply/finish.ts';
+import { decodeUsage } from '../reply/usage.ts';
+import { callSeal } from '../request/decode-request.ts';
+import { DetailsCollector, detailsText, hasSeal, onlySummaries } from '../request/reasoning.ts';
+import { chatWire, list, NAME_LIMIT, number, object, text, without } from '../wire.ts';
+import { ContentSplice } from './content-splice.ts';
+import { type CallSegment, Segments } from './segments.ts';
+
+const DONE = '[DONE]';
+const NOTHING: readonly StreamEvent[] = [];
+/** Members of a chunk that are events of their own, or noise (OpenAI pads chunks with random text). */
+const CHUNK_KEYS = ['id', 'object', 'created', 'model', 'choices', 'usage', 'obfuscation', 'p'];
+
+/** Decodes one stream. Frames behind an error or `[DONE]` are skipped. */
+export function decodeStream(context: UpstreamContext): StreamDecoder {
+  return new ChatStreamDecoder(context);
+}
+
+interface OpenCall {
+  readonly segment: CallSegment;
+  readonly id: string;
+}
+
+class ChatStreamDecoder implements StreamDecoder {
+  readonly #context: UpstreamContext;
+  readonly #segments = new Segments();
+  readonly #splice = new ContentSplice();
+  /** The last call of each index and of each id. */
+  readonly #byIndex = new Map<number, OpenCall>();
+  readonly #byId = new Map<string, OpenCall>();
+  #lastCall: OpenCall | undefined;
+  #legacy: CallSegment | undefined;
+  #details: DetailsCollector | undefined;
+  /** Perplexity and GLM name their sources beside `choices`, often in every chunk: the last count. */
+  #sources: JsonObject | undefined;
+  #started = false;
+  #over = false;
+  #textFrame: DecodedTextFrame | undefined;
+  #finish: string | undefined;
+  #refused = false;
+
+  constructor(context: UpstreamContext) {
+    this.#context = context;
+  }
+
+  push(frame: SseFrame): readonly StreamEvent[] {
+    const { data } = frame;
+    if (data === undefined || data === '' || this.#over) return NOTHING;
+    const content = this.#splice.read(data, frame.event);
+    if (content !== undefined) return this.#content(content);
+    if (data === DONE || data.trim() === DONE) return this.#complete();
+    let chunk: unknown;
+    try {
+      chunk = JSON.parse(data);
+    } catch (cause) {
+      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
+        fromUpstream: true,
+        cause,
+      });
+    }
+    if (!isObject(chunk)) return NOTHING;
+    const error = inBandError(chunk, frame.event);
+    if (error !== undefined) return this.#fail(error);
+    const out = this.#chunk(chunk);
+    this.#splice.learn(data, frame.event, chunk);
+    return out;
+  }
+
+  textAt(frames: string, at: number): TextRun | undefined {
+    if (this.#over || !this.#segments.isOpen('text')) return undefined;
+    const run = this.#splice.readRun(frames, at);
+    if (run === undefined) return undefined;
+    return { event: this.#segments.piece(run.content), to: run.to };
+  }
+
+  textFrame(): DecodedTextFrame | undefined {
+    const { frame } = this.#splice;
+    if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
+    const { index } = this.#segments;
+    if (this.#textFrame?.head !== frame.head || this.#textFrame.index !== index) {
+      this.#textFrame = { ...frame, index };
+    }
+    return this.#textFrame;
+  }
+
+  /** What `#chunk` makes of a chunk that says only this. */
+  #content(said: string): readonly StreamEvent[] {
+    if (said === '') return NOTHING;
+    const out: StreamEvent[] = [];
+    this.#segments.text('text', said, out);
+    return out;
+  }
+
+  end(): readonly StreamEvent[] {
+    if (this.#over) return NOTHING;
+    if (this.#finish !== undefined) return this.#complete();
+    this.#over = true;
+    const out: StreamEvent[] = [];
+    this.#segments.close(out);
+    return out;
+  }
+
+  #fail(error: GatewayError): readonly StreamEvent[] {
+    this.#over = true;
+    const out: StreamEvent[] = [];
+    this.#segments.close(out);
+    out.push({ type: 'error', error });
+    return out;
+  }
+
+  #complete(): readonly StreamEvent[] {
+    this.#over = true;
+    const out: StreamEvent[] = [];
+    // `[DONE]` alone is no answer: nothing was begun, so nothing was completed.
+    if (!this.#started) return NOTHING;
+    const failure = finishFailure(this.#finish ?? '');
+    this.#closeBlocks(out);
+    if (failure !== undefined) {
+      out.push({ type: 'error', error: failure });
+      return out;
+    }
+    const calls = this.#lastCall !== undefined || this.#legacy !== undefined;
+    const reason = decodeFinish(this.#finish ?? '', { calls, refusal: this.#refused });
+    out.push({ type: 'finish', reason }, { type: 'end' });
+    return out;
+  }
+
+  #closeBlocks(out: StreamEvent[]): void {
+    if (this.#sources !== undefined && this.#segments.openType === 'text') {
+      this.#segments.cite(decodeSources(this.#sources), out);
+      this.#sources = undefined;
+    }
+    this.#segments.close(out);
+  }
+
+  #chunk(chunk: JsonObject): readonly StreamEvent[] {
+    const out: StreamEvent[] = [];
+    const choices = list(chunk.choices) ?? [];
+    // Azure opens with a chunk of filter results: no id, no model, no choices.
+    if (!this.#started && (choices.length > 0 || chunk.id)) this.#start(chunk, out);
+    if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
+    for (const value of choices) {
+      const choice = object(value);
+      if (choice === undefined) continue;
+      if ((number(choice.index) ?? 0) > 0) {
+        const wire = chatWire({ ...chunk, choices: [choice] });
+        out.push({ type: 'opaque', name: 'choice', wire });
+      } else this.#choice(choice, chunk, out);
+    }
+    const usage = chunk.usage ?? object(chunk.x_groq)?.usage;
+    if (usage) this.#usage(usage, chunk, out);
+    return out;
+  }
+
+  #start(chunk: JsonObject, out: StreamEvent[]): void {
+    this.#started = true;
+    const rest = without(chunk, CHUNK_KEYS);
+    const created = number(chunk.created);
+    out.push({
+      type: 'start',
+      id: text(chunk.id) ?? '',
+      model: text(chunk.model) ?? '',
+      ...(created ? { created } : {}),
+      ...(Object.keys(rest).length > 0 ? { rest } : {}),
+    });
+  }
+
+  #usage(value: Json, chunk: JsonObject, out: StreamEvent[]): void {
+    const usage = decodeUsage(value);
+    if (usage === undefined) return;
+    if (!this.#started) this.#start(chunk, out);
+    out.push({ type: 'usage', usage });
+  }
+
+  #choice(choice: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
+    // A whole reply inside a stream: relays of servers that cannot stream.
+    const delta = object(choice.delta) ?? object(choice.message);
+    if (delta !== undefined) this.#delta(delta, choice, chunk, out);
+    const reason = choice.finish_reason;
+    if (typeof reason === 'string' && reason !== '') {
+      this.#finish ??= reason;
+      this.#closeBlocks(out);
+    }
+    // Moonshot puts usage into the finished choice.
+    if (choice.usage) this.#usage(choice.usage, chunk, out);
+  }
+
+  #delta(delta: JsonObject, choice: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
+    this.#reasoning(delta, out);
+    const { content } = delta;
+    if (typeof content === 'string') {
+      if (content !== '') this.#segments.text('text', content, out);
+    } else if (Array.isArray(content)) this.#parts(content as readonly Json[], out);
+    const logprobs = choice.logprobs ? list(object(choice.logprobs)?.content) : undefined;
+    if (logprobs !== undefined && logprobs.length > 0) this.#segments.logprobs(logprobs, out);
+    if (delta.annotations) this.#segments.cite(decodeAnnotations(delta.annotations), out);
+    if (typeof delta.refusal === 'string' && delta.refusal !== '') {
+      this.#refused = true;
+      this.#segments.text('refusal', delta.refusal, out);
+    }
+    if (delta.images) {
+      for (const image of decodeImages(delta.images)) this.#segments.whole(image, out);
+    }
+    if (delta.tool_calls) {
+      for (const call of list(delta.tool_calls) ?? []) if (isObject(call)) this.#call(call, out);
+    }
+    if (delta.function_call) {
+      const legacy = object(delta.function_call);
+      if (legacy !== undefined) this.#legacyCall(legacy, out);
+    }
+    if (delta.audio) {
+      out.push({
+        type: 'opaque',
+        name: 'audio',
+        wire: chatWire({ ...chunk, choices: [{ ...choice, delta: { audio: delta.audio } }] }),
+      });
+    }
+  }
+
+  #reasoning(delta: JsonObject, out: StreamEvent[]): void {
+    const details = delta.reasoning_details ? list(delta.reasoning_details) : undefined;
+    let said = delta.reasoning_content || delta.reasoning;
+    if (details !== undefined && details.length > 0) {
+      if (!said) said = detailsText(details);
+      const summary = onlySummaries(details);
+      if (typeof said === 'string' && said !== '') {
+        if (this.#segments.openType !== 'reasoning') this.#details = undefined;
+        this.#segments.text('reasoning', said, out, summary);
+      } else if (this.#segments.openType !== 'reasoning') this.#details = undefined;
+      this.#details ??= new DetailsCollector();
+      this.#details.push(details);
+      // Sealed fragments are rare; unsealed ones cost nothing but the collecting.
+      if (hasSeal(details)) {
+        const collected = this.#details;
+        this.#segments.seal(() => collected.seal(this.#context.target.provider), out);
+      }
+      return;
+    }
+    if (typeof said === 'string' && said !== '') this.#segments.text('reasoning', said, out);
+  }
+
+  /** Mistral's content arrays. */
+  #parts(parts: readonly Json[], out: StreamEvent[]): void {
+    for (const value of parts) {
+      const part = object(value);
+      if (part === undefined) continue;
+      if (part.type === 'thinking') {
+        const said = thinkingText(part.thinking);
+        if (said !== '') this.#segments.text('reasoning', said, out);
+      } else {
+        const said = text(part.text);
+        if (said) this.#segments.text('text', said, out);
+      }
+    }
+  }
+
+  #call(call: JsonObject, out: StreamEvent[]): void {
+    const custom = object(call.custom);
+    const fn = object(call.function);
+    // Snowflake sends an empty `custom` beside the function.
+    const freeform = custom !== undefined && (fn === undefined || call.type === 'custom');
+    const target = freeform ? custom : fn;
+    const name = text(target?.name) ?? '';
+    const known = this.#find(call, name);
+    const segment = known?.segment ?? this.#open(call, name, freeform, out);
+    const raw = freeform ? target?.input : target?.arguments;
+    if (typeof raw === 'string') {
+      if (raw !== '') this.#segments.args(segment, raw, out);
+    } else if (isObject(raw)) this.#segments.args(segment, JSON.stringify(raw), out);
+  }
+
+  /**
+   * The call that a fragment continues. By index where there is one (Mistral sends none; Anthropic's
+   * endpoint counts from 1); another id together with a name begins a new call all the same, since
+   * some vendors give every call the index 0.
+   */
+  #find(call: JsonObject, name: string): OpenCall | undefined {
+    const index = number(call.index);
+    const id = text(call.id) ?? '';
+    if (index !== undefined) {
+      const found = this.#byIndex.get(index);
+      return found !== undefined && name !== '' && id !== '' && found.id !== id ? undefined : found;
+    }
+    if (id !== '') return this.#byId.get(id);
+    return name === '' ? this.#lastCall : undefined;
+  }
+
+  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): CallSegment {
+    const { sent, target } = this.#context;
+    const original = toolNames(sent.tools, NAME_LIMIT).original(name);
+    const id = text(call.id) ?? '';
+    const segment = this.#segments.call(
+      {
+        type: 'tool-call',
+        id: id || prefixedId('call_'),
+        ...original,
+        kind: freeform ? 'custom' : original.kind,
+        by: 'client',
+        ...callSeal(call, target.provider),
+      },
+      original.kind === 'custom' && !freeform,
+      out,
+    );
+    const opened: OpenCall = { segment, id };
+    const index = number(call.index);
+    this.#lastCall = opened;
+    this.#byId.set(id, opened);
+    if (index !== undefined) this.#byIndex.set(index, opened);
+    return segment;
+  }
+
+  #legacyCall(call: JsonObject, out: StreamEvent[]): void {
+    const name = text(call.name);
+    if (this.#legacy === undefined) {
+      // Empty beside real calls: Snowflake.
+      if (!name) return;
+      const original = toolNames(this.#context.sent.tools, NAME_LIMIT).original(name);
+      this.#legacy = this.#segments.call(
+        { type: 'tool-call', id: prefixedId('call_'), ...original, by: 'client' },
+        original.kind === 'custom',
+        out,
+      );
+    }
+    const args = text(call.arguments);
+    if (args) this.#segments.args(this.#legacy, args, out);
+  }
+}

@@ -1,0 +1,86 @@
+/** A response object to a reply: its items as blocks, names and kinds of calls as the client declared them. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { Reply } from '../../../conversation/events.ts';
+import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
+import type { Block, ToolCallBlock } from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import type { UpstreamContext } from '../../codec.ts';
+import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
+import { compact, number, objects, text, wireOf } from '../wire.ts';
+import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+
+const NAME_LIMIT = 64;
+
+/** @throws GatewayError upstream when the body is no finished response, or the failure it tells of */
+export function decodeReply(body: Json, context: UpstreamContext): Reply {
+  if (!isObject(body)) throw broken('The upstream sent no response object.');
+  if (isObject(body.error) && body.output === undefined) {
+    throw failureOf({ ...body, status: 'failed' }) ?? broken('The upstream failed.');
+  }
+  const failure = failureOf(body);
+  if (failure !== undefined) throw failure;
+  if (!Array.isArray(body.output)) throw broken('The upstream sent a response without output.');
+  const blocks = objects(body.output).flatMap((item) => itemBlocks(item, context));
+  const logprobs = objects(body.output).flatMap((item) =>
+    objects(item.content).flatMap((part) => objects(part.logprobs)),
+  );
+  const usage = decodeUsage(body.usage);
+  const created = number(body, 'created_at');
+  return {
+    id: text(body, 'id') ?? '',
+    model: text(body, 'model') ?? context.target.model,
+    ...(created === undefined ? {} : { created }),
+    blocks,
+    finish: finishOfOutput(body),
+    ...(usage === undefined ? {} : { usage }),
+    ...(logprobs.length > 0 ? { logprobs } : {}),
+    rest: restOf(body),
+    wire: wireOf(body),
+  };
+}
+
+const broken = (message: string) => new GatewayError('upstream', message, { fromUpstream: true });
+
+/** What of a response object is neither ours to make nor an echo of the request. */
+export function restOf(response: JsonObject): JsonObject | undefined {
+  const tier = text(response, 'service_tier');
+  return tier === undefined ? undefined : compact({ service_tier: tier });
+}
+
+/** The blocks of one output item. Reasoning of which nothing was sent gives none. */
+export function itemBlocks(item: JsonObject, context: UpstreamContext): readonly Block[] {
+  if (item.type === 'reasoning') {
+    return decodeReasoning(item, context.target.provider).blocks.filter(
+      (block) => block.type !== 'reasoning' || block.text !== '' || block.sealed !== undefined,
+    );
+  }
+  const value =
+    item.type === 'message' && item.role === undefined ? { ...item, role: 'assistant' } : item;
+  let blocks: readonly Block[];
+  try {
+    blocks = decodeItem(value, 'output').blocks;
+  } catch (error) {
+    throw broken(`The upstream sent a broken item: ${error instanceof Error ? error.message : ''}`);
+  }
+  return blocks.map((block) =>
+    block.type === 'tool-call' && block.by === 'client' ? restored(block, context) : block,
+  );
+}
+
+/** What a call of the vendor's stands for: its declared name, namespace and kind, freeform input unwrapped. */
+export function restored(block: ToolCallBlock, context: UpstreamContext): ToolCallBlock {
+  if (block.namespace !== undefined || block.kind !== 'function') return block;
+  const original = toolNames(context.sent.tools, NAME_LIMIT).original(block.name);
+  if (
+    original.name === block.name &&
+    original.namespace === undefined &&
+    original.kind === 'function'
+  ) {
+    return block;
+  }
+  const input = original.kind === 'custom' ? unwrapFreeform(block.input) : block.input;
+  const { wire: _, ...rest } = block;
+  return { ...rest, ...original, input };
+}

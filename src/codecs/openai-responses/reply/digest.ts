@@ -1,0 +1,134 @@
+/** What can be told of an answer that was forwarded untouched, from its body or from its last frames. */
+
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import type { Digest } from '../../codec.ts';
+import { object, objects, text } from '../wire.ts';
+import { decodeErrorEvent, vendorError } from './errors.ts';
+import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+
+const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
+
+/** Looks at a whole response object without converting it. */
+export function digestReply(body: Json): Digest {
+  if (!isObject(body)) return { complete: false, semantic: false };
+  if (body.output === undefined && body.error !== undefined && body.error !== null) {
+    return { complete: false, semantic: false, error: vendorError(undefined, body.error) };
+  }
+  const status = text(body, 'status') ?? 'completed';
+  const digest = digestResponse(body, status);
+  if ((status === 'queued' || status === 'in_progress') && text(body, 'id') !== undefined) {
+    return { ...digest, pending: body.background === true ? 'background' : 'unasked' };
+  }
+  const sound = digest.complete && digest.error === undefined;
+  return sound ? { ...digest, texts: plainTexts(body.output) } : digest;
+}
+
+function digestResponse(response: JsonObject, status: string): Digest {
+  const error = failureOf({ ...response, status });
+  const complete = !UNFINISHED.includes(status);
+  const usage = decodeUsage(response.usage);
+  return {
+    complete,
+    semantic: objects(response.output).some(says),
+    answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
+    ...(usage === undefined ? {} : { usage }),
+    ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function plainTexts(output: Json | undefined): Digest['texts'] {
+  const texts: string[] = [];
+  for (const item of Array.isArray(output) ? output : []) {
+    if (!isObject(item) || item.type !== 'message') return undefined;
+    for (const part of Array.isArray(item.content) ? item.content : []) {
+      if (!isObject(part) || part.type !== 'output_text') return undefined;
+      const said = text(part, 'text') ?? '';
+      if (said === '' || objects(part.annotations).length > 0) return undefined;
+      texts.push(said);
+    }
+  }
+  return texts.length > 0 ? texts : undefined;
+}
+
+/** Does this item hold something that a user would miss? */
+function says(item: JsonObject): boolean {
+  if (item.type !== 'message' && item.type !== 'reasoning') return true;
+  return [...objects(item.content), ...objects(item.summary)].some(
+    (part) => (text(part, 'text') ?? text(part, 'refusal') ?? '') !== '',
+  );
+}
+
+/** Looks at the first and the last frames of a stream. */
+export function digestStream(frames: readonly SseFrame[]): Digest {
+  let semantic = false;
+  let finished = false;
+  let end: Digest | undefined;
+  for (const frame of frames) {
+    if (frame.data === undefined) continue;
+    if (frame.data === '[DONE]') {
+      finished = true;
+      continue;
+    }
+    const data = tryParse(frame.data);
+    if (!isObject(data)) continue;
+    const type = text(data, 'type') ?? frame.event;
+    semantic ||= speaks(type, data);
+    end = terminal(type, data) ?? end;
+  }
+  if (end === undefined) return { complete: finished && semantic, semantic };
+  return { ...end, semantic: semantic || end.semantic };
+}
+
+function speaks(type: string, data: JsonObject): boolean {
+  if (type.endsWith('.delta')) return data.delta !== '' && data.delta !== undefined;
+  const item = object(data, 'item');
+  if (item === undefined) return false;
+  return type === 'response.output_item.done' && says(item);
+}
+
+function terminal(type: string, data: JsonObject): Digest | undefined {
+  switch (type) {
+    case 'response.completed':
+    case 'response.incomplete':
+    case 'response.failed': {
+      const response = object(data, 'response') ?? {};
+      return digestResponse(response, text(response, 'status') ?? type.slice('response.'.length));
+    }
+    case 'error':
+      return { complete: false, semantic: false, error: decodeErrorEvent(data) };
+    case '':
+      return data.error === undefined
+        ? undefined
+        : { complete: false, semantic: false, error: decodeErrorEvent(data) };
+    default:
+      return undefined;
+  }
+}
+
+const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** Beginnings of the last event, with and without its `event:` line, with and without spaces. */
+export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
+  `event: ${type}`,
+  `event:${type}`,
+  `data: {"type":"${type}"`,
+  `data:{"type":"${type}"`,
+  `data: {"type": "${type}"`,
+]);
+
+const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
+
+/** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
+export function tellsItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
+  if (event !== '') return TELLING.test(event);
+  return (
+    data !== undefined &&
+    (data.includes('"response.created"') ||
+      data.includes('"response.output_item.done"') ||
+      data.includes('"response.completed"') ||
+      data.includes('"response.incomplete"'))
+  );
+}

@@ -1,0 +1,202 @@
+/** Errors in OpenAI's words: the vendor's answer by meaning, and ours as the vendor would say it. */
+
+import { boundedError } from '../../../conversation/error-bounds.ts';
+import {
+  codeInWords,
+  kindOfStatus,
+  retryAfterOf,
+  retryHintOf,
+} from '../../../conversation/error-hints.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import type { HttpError } from '../../codec.ts';
+import { object, text } from '../wire.ts';
+
+const BY_CODE: Readonly<Record<string, ErrorKind>> = {
+  context_length_exceeded: 'context_overflow',
+  string_above_max_length: 'invalid_request',
+  insufficient_quota: 'quota',
+  usage_not_included: 'quota',
+  billing_hard_limit_reached: 'billing',
+  rate_limit_exceeded: 'rate_limit',
+  rate_limit_error: 'rate_limit',
+  slow_down: 'rate_limit',
+  invalid_api_key: 'authentication',
+  authentication_error: 'authentication',
+  permission_error: 'permission',
+  model_not_found: 'not_found',
+  not_found_error: 'not_found',
+  content_filter: 'content_filter',
+  content_policy_violation: 'content_filter',
+  invalid_prompt: 'content_filter',
+  server_is_overloaded: 'overloaded',
+  overloaded_error: 'overloaded',
+  server_error: 'upstream',
+  internal_error: 'upstream',
+  vector_store_timeout: 'timeout',
+  invalid_request_error: 'invalid_request',
+};
+
+const OVERFLOW =
+  /context (?:window|length|size)|exceed_context_size|maximum context|prompt is too long|too many (?:input )?tokens/i;
+
+/**
+ * A vendor's error object (or the bare text some send) as a typed error.
+ * @param status of the HTTP answer; undefined for an error inside a stream
+ * @param said by the vendor, of any size
+ */
+export function vendorError(
+  status: number | undefined,
+  said: Json | undefined,
+  headers?: HeaderFields,
+): GatewayError {
+  const error = boundedError(said);
+  const body = isObject(error) ? error : {};
+  const code = codeOf(body.code) ?? codeOf(body.type);
+  const message =
+    (typeof error === 'string' ? error : undefined) ??
+    text(body, 'message') ??
+    text(body, 'detail') ??
+    (status === undefined ? 'The upstream failed.' : `The upstream answered HTTP ${status}.`);
+  return new GatewayError(kindOf(status, body, message), message, {
+    ...(status === undefined ? {} : { status }),
+    param: text(body, 'param'),
+    code: codeOf(body.code) ?? (code === undefined || code.endsWith('_error') ? undefined : code),
+    retryAfter: headers === undefined ? undefined : retryAfterOf(headers),
+    retryable: headers === undefined ? undefined : retryHintOf(headers),
+    fromUpstream: true,
+  });
+}
+
+const codeOf = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' && value !== ''
+    ? value
+    : typeof value === 'number'
+      ? String(value)
+      : undefined;
+
+function kindOf(status: number | undefined, body: JsonObject, message: string): ErrorKind {
+  const byCode =
+    memberOf(BY_CODE, codeOf(body.code) ?? '') ?? memberOf(BY_CODE, codeOf(body.type) ?? '');
+  const client = status === undefined || status === 400 || status === 413 || status === 422;
+  if (client && (byCode ?? 'invalid_request') === 'invalid_request' && OVERFLOW.test(message)) {
+    return 'context_overflow';
+  }
+  // A vague type says less than the status does.
+  if (byCode !== undefined && byCode !== 'invalid_request' && byCode !== 'upstream') return byCode;
+  if (status === undefined) return byCode ?? 'upstream';
+  return kindOfStatus(status);
+}
+
+/** An upstream's error answer; the body may be OpenAI's, another vendor's, or no JSON at all. */
+export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+  const value = tryParse(body);
+  if (isObject(value)) {
+    const inner = value.error ?? value.detail;
+    if (typeof inner === 'string')
+      return vendorError(status, { ...value, message: inner }, headers);
+    return vendorError(status, isObject(inner) ? inner : value, headers);
+  }
+  const plain = body.trim();
+  const readable = plain !== '' && plain.length <= 500 && !plain.startsWith('<');
+  return vendorError(status, readable ? plain : undefined, headers);
+}
+
+interface Words {
+  readonly type: string;
+  readonly code?: string;
+}
+
+const WORDS: Readonly<Record<ErrorKind, Words>> = {
+  invalid_request: { type: 'invalid_request_error' },
+  authentication: { type: 'invalid_request_error', code: 'invalid_api_key' },
+  permission: { type: 'invalid_request_error' },
+  not_found: { type: 'invalid_request_error' },
+  conflict: { type: 'invalid_request_error' },
+  too_large: { type: 'invalid_request_error' },
+  context_overflow: { type: 'invalid_request_error', code: 'context_length_exceeded' },
+  content_filter: { type: 'invalid_request_error', code: 'content_filter' },
+  rate_limit: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  quota: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  billing: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  overloaded: { type: 'server_error' },
+  timeout: { type: 'server_error' },
+  upstream: { type: 'server_error' },
+  internal: { type: 'server_error' },
+};
+
+/** The error object of a JSON answer. */
+function errorObject(error: GatewayError): JsonObject {
+  const { type, code } = WORDS[error.kind];
+  return {
+    message: error.message,
+    type,
+    param: error.param ?? null,
+    // The official clients branch on these two codes: no vendor's own spelling in their place.
+    code: (error.kind === 'context_overflow' ? code : (codeInWords(error.code) ?? code)) ?? null,
+  };
+}
+
+/** The answer to the client. Both SDKs obey `x-should-retry` and `retry-after`. */
+export function encodeError(error: GatewayError, requestId: string): HttpError {
+  return {
+    status: error.status,
+    headers: {
+      'x-request-id': requestId,
+      ...(error.retryAfter === undefined
+        ? {}
+        : { 'retry-after': String(Math.ceil(error.retryAfter)) }),
+      ...(error.retryable === false ? { 'x-should-retry': 'false' } : {}),
+    },
+    body: { error: errorObject(error) },
+  };
+}
+
+/**
+ * The code of a failed response. Codex gives up at once on `server_is_overloaded` and retries
+ * `server_error`, so an overload is never said under its own name.
+ */
+export function failureCode(error: GatewayError): string {
+  switch (error.kind) {
+    case 'context_overflow':
+      return 'context_length_exceeded';
+    case 'quota':
+    case 'billing':
+      return 'insufficient_quota';
+    case 'rate_limit':
+      return 'rate_limit_exceeded';
+    case 'invalid_request':
+    case 'content_filter':
+    case 'too_large':
+      return 'invalid_prompt';
+    default:
+      return 'server_error';
+  }
+}
+
+/** `event: error` as recorded (nested) and as the SDK's type has it (flat), in one object. */
+export function errorEvent(error: GatewayError, sequence: number): JsonObject {
+  const { type } = WORDS[error.kind];
+  const code = failureCode(error);
+  const param = error.param ?? null;
+  const { message } = error;
+  return {
+    type: 'error',
+    sequence_number: sequence,
+    code,
+    message,
+    param,
+    error: { type, code, message, param },
+  };
+}
+
+/** The error inside an `error` event of either form. */
+export function decodeErrorEvent(data: JsonObject): GatewayError {
+  return vendorError(
+    undefined,
+    object(data, 'error') ?? data.error ?? { ...data, type: undefined },
+  );
+}

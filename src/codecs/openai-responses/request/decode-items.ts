@@ -1,0 +1,281 @@
+/** Input and output items to turns: one item, one turn, whatever the item is. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import { openSeal } from '../../../conversation/seal.ts';
+import type {
+  Block,
+  ReasoningBlock,
+  Role,
+  Sealed,
+  ToolKind,
+  Turn,
+} from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { hostedResult } from '../reply/hosted-result.ts';
+import { object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
+import { decodePart } from './decode-parts.ts';
+
+const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'];
+
+/** Hosted calls that are plainly a tool's call, by the canonical name of the tool. */
+const HOSTED_CALLS: Readonly<Record<string, string>> = {
+  web_search_call: 'web_search',
+  file_search_call: 'file_search',
+  code_interpreter_call: 'code_execution',
+  image_generation_call: 'image_generation',
+  mcp_call: 'mcp',
+};
+
+/**
+ * @param path where the item stands, for errors: `input[3]`
+ * @throws GatewayError invalid_request
+ */
+export function decodeItem(item: Json, path: string): Turn {
+  if (!isObject(item)) {
+    throw invalid(`Invalid type for '${path}': expected an object, but got ${kind(item)}.`, path);
+  }
+  const type = item.type ?? (item.role === undefined ? undefined : 'message');
+  if (typeof type !== 'string') {
+    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
+  }
+  const wire = wireOf(item);
+  switch (type) {
+    case 'message':
+      return { role: roleOf(item, path), blocks: decodeContent(item, path), wire };
+    case 'agent_message':
+      return { role: 'user', blocks: decodeContent(item, path), wire };
+    case 'function_call':
+      return call(item, path, 'function', argumentsOf(item, 'arguments'));
+    case 'custom_tool_call':
+      return call(item, path, 'custom', argumentsOf(item, 'input'));
+    case 'tool_search_call':
+      return searchCall(item);
+    case 'function_call_output':
+      return result(item, path, 'function');
+    case 'custom_tool_call_output':
+      return result(item, path, 'custom');
+    case 'tool_search_output':
+      return searchResult(item);
+    case 'reasoning':
+      return decodeReasoning(item);
+    case 'additional_tools':
+      return opaque(item, type, item.role === 'system' ? 'system' : 'developer');
+    default: {
+      const hosted = memberOf(HOSTED_CALLS, type);
+      return hosted === undefined
+        ? opaque(item, type, type.endsWith('_output') ? 'user' : 'assistant')
+        : hostedCall(item, hosted);
+    }
+  }
+}
+
+/**
+ * An item of a request: beside a call that the vendor ran stands what it gave back. In answers the item
+ * is one block, since it is sent to a client as one.
+ * @throws GatewayError invalid_request
+ */
+export function decodeInputItem(item: Json, path: string): Turn {
+  const turn = decodeItem(item, path);
+  const [block] = turn.blocks;
+  if (!isObject(item) || block?.type !== 'tool-call' || block.by !== 'provider') return turn;
+  const result = hostedResult(item);
+  return result === undefined ? turn : { ...turn, blocks: [block, result] };
+}
+
+/** A JSON value's kind in the words of the API's errors. */
+export function kind(value: Json | undefined): string {
+  if (value === null) return 'null instead';
+  if (Array.isArray(value)) return 'an array instead';
+  if (typeof value === 'object') return 'an object instead';
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? 'an integer instead' : 'a decimal instead';
+  return `a ${typeof value} instead`;
+}
+
+function roleOf(item: JsonObject, path: string): Role {
+  const role = item.role;
+  if (typeof role === 'string' && ROLES.includes(role)) return role as Role;
+  const param = `${path}.role`;
+  if (role === undefined) throw invalid(`Missing required parameter: '${param}'.`, param);
+  throw invalid(
+    `Invalid value: '${String(role)}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.`,
+    param,
+  );
+}
+
+function decodeContent(item: JsonObject, path: string): readonly Block[] {
+  const content = item.content;
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (Array.isArray(content)) {
+    return content.map((part: Json, i) => decodePart(part, `${path}.content[${i}]`));
+  }
+  if (content === null || content === undefined) {
+    if (item.role === 'assistant') return [];
+    const param = `${path}.content`;
+    throw invalid(`Missing required parameter: '${param}'.`, param);
+  }
+  const param = `${path}.content`;
+  throw invalid(
+    `Invalid type for '${param}': expected one of an array of objects or string, but got ${kind(content)}.`,
+    param,
+  );
+}
+
+/** Arguments are text; some servers hand them on as the object itself. */
+function argumentsOf(item: JsonObject, key: string): string {
+  const value = item[key];
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+function callIdOf(item: JsonObject, path: string): string {
+  const id = text(item, 'call_id') ?? text(item, 'id');
+  if (id === undefined) {
+    throw invalid(`Missing required parameter: '${path}.call_id'.`, `${path}.call_id`);
+  }
+  return id;
+}
+
+function call(item: JsonObject, path: string, toolKind: ToolKind, input: string): Turn {
+  const name = text(item, 'name');
+  if (name === undefined) {
+    throw invalid(`Missing required parameter: '${path}.name'.`, `${path}.name`);
+  }
+  const wire = wireOf(item);
+  const block: Block = {
+    type: 'tool-call',
+    id: callIdOf(item, path),
+    name,
+    ...namespaceOf(item),
+    kind: toolKind,
+    input,
+    by: 'client',
+    wire,
+  };
+  return { role: 'assistant', blocks: [block], wire };
+}
+
+function namespaceOf(item: JsonObject): { namespace?: string } {
+  const namespace = text(item, 'namespace');
+  return namespace === undefined ? {} : { namespace };
+}
+
+function result(item: JsonObject, path: string, toolKind: ToolKind): Turn {
+  const wire = wireOf(item);
+  const block: Block = {
+    type: 'tool-result',
+    callId: callIdOf(item, path),
+    kind: toolKind,
+    content: outputOf(item, path),
+    isError: false,
+    by: 'client',
+    wire,
+  };
+  return { role: 'user', blocks: [block], wire };
+}
+
+function outputOf(item: JsonObject, path: string): readonly Block[] {
+  const output = item.output;
+  if (typeof output === 'string') return [{ type: 'text', text: output }];
+  if (Array.isArray(output)) {
+    return output.map((part: Json, i) => decodePart(part, `${path}.output[${i}]`));
+  }
+  if (output === undefined || output === null) {
+    throw invalid(`Missing required parameter: '${path}.output'.`, `${path}.output`);
+  }
+  // Off the specification, but a tool's JSON given as it is means only one thing.
+  return [{ type: 'text', text: JSON.stringify(output) }];
+}
+
+/** A search that the client runs is a call like any other; one that the vendor ran is history. */
+function searchCall(item: JsonObject): Turn {
+  const wire = wireOf(item);
+  const block: Block = {
+    type: 'tool-call',
+    id: text(item, 'call_id') ?? text(item, 'id') ?? '',
+    name: 'tool_search',
+    kind: 'tool-search',
+    input: argumentsOf(item, 'arguments'),
+    by: item.execution === 'server' ? 'provider' : 'client',
+    wire,
+  };
+  return { role: 'assistant', blocks: [block], wire };
+}
+
+function searchResult(item: JsonObject): Turn {
+  const wire = wireOf(item);
+  const names = objects(item.tools).flatMap((tool) =>
+    tool.type === 'namespace'
+      ? objects(tool.tools).map((inner) => `${tool.name}__${inner.name}`)
+      : [`${tool.name ?? tool.type}`],
+  );
+  const found =
+    names.length === 0 ? 'No tools found.' : `Tools now available: ${names.join(', ')}.`;
+  const block: Block = {
+    type: 'tool-result',
+    callId: text(item, 'call_id') ?? text(item, 'id') ?? '',
+    kind: 'tool-search',
+    content: [{ type: 'text', text: found }],
+    isError: false,
+    by: item.execution === 'server' ? 'provider' : 'client',
+    wire,
+  };
+  return { role: 'user', blocks: [block], wire };
+}
+
+/**
+ * `content` is the reasoning itself, `summary` what may be read of it. A payload that is one of this
+ * gateway's carriers is opened; the item then no longer stands for what any vendor made, so it has no
+ * `wire`, and its text is what the sealing vendor said, not a summary.
+ */
+export function decodeReasoning(item: JsonObject, provider?: string): Turn {
+  const content = objects(item.content).map((part) => text(part, 'text') ?? '');
+  const summary = objects(item.summary).map((part) => text(part, 'text') ?? '');
+  const raw = content.some((part) => part !== '');
+  const payload = text(item, 'encrypted_content');
+  const opened = payload === undefined ? undefined : openSeal(payload);
+  const carried = opened !== undefined;
+  const sealed: Sealed | undefined =
+    opened ??
+    (payload === undefined || payload === ''
+      ? undefined
+      : {
+          protocol: PROTOCOL,
+          ...(provider ? { provider } : {}),
+          kind: 'encrypted',
+          value: payload,
+        });
+  const readable = raw ? content.join('') : summary.join('\n\n');
+  const isSummary = !raw && readable !== '' && (!carried || opened.protocol === PROTOCOL);
+  const wire = wireOf(item);
+  const block: ReasoningBlock = {
+    type: 'reasoning',
+    text: readable,
+    ...(isSummary ? { summary: true } : {}),
+    ...(sealed ? { sealed } : {}),
+    ...(carried ? {} : { wire }),
+  };
+  return { role: 'assistant', blocks: [block], ...(carried ? {} : { wire }) };
+}
+
+function hostedCall(item: JsonObject, name: string): Turn {
+  const wire = wireOf(item);
+  const input = object(item, 'action') ?? item.arguments ?? item.queries ?? item.code;
+  const block: Block = {
+    type: 'tool-call',
+    id: text(item, 'id') ?? text(item, 'call_id') ?? '',
+    name: name === 'mcp' ? (text(item, 'name') ?? name) : name,
+    kind: 'function',
+    input: typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input),
+    by: 'provider',
+    wire,
+  };
+  return { role: 'assistant', blocks: [block], wire };
+}
+
+function opaque(item: JsonObject, name: string, role: Role): Turn {
+  const wire = wireOf(item);
+  return { role, blocks: [{ type: 'opaque', name, wire }], wire };
+}

@@ -1,0 +1,145 @@
+/** Content parts of messages and tool outputs to blocks. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { number, object, objects, text, wireOf } from '../wire.ts';
+
+/**
+ * @param path where the part stands, for errors: `input[3].content[0]`
+ * @throws GatewayError invalid_request
+ */
+export function decodePart(part: Json, path: string): Block {
+  // A bare string in a list of parts is off the specification; some SDK wrappers send it.
+  if (typeof part === 'string') return { type: 'text', text: part };
+  if (!isObject(part)) throw invalid(`Invalid type for '${path}': expected an object.`, path);
+  const type = part.type;
+  if (typeof type !== 'string') {
+    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
+  }
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+    case 'summary_text':
+    case 'reasoning_text':
+      return decodeText(part, path);
+    case 'refusal':
+      return { type: 'refusal', text: text(part, 'refusal') ?? '', wire: wireOf(part) };
+    case 'input_image':
+    case 'image_url':
+      return decodeImage(part, path);
+    case 'input_file':
+    case 'file':
+      return decodeFile(part, path);
+    case 'input_audio':
+      return decodeAudio(part, path);
+    case 'encrypted_content':
+      // Codex's agent messages: the task in plain text where nobody encrypted it.
+      return { type: 'text', text: text(part, 'encrypted_content') ?? '', wire: wireOf(part) };
+    default:
+      return { type: 'opaque', name: type, text: text(part, 'text'), wire: wireOf(part) };
+  }
+}
+
+function decodeText(part: JsonObject, path: string): Block {
+  const value = text(part, 'text');
+  if (value === undefined) {
+    throw invalid(`Missing required parameter: '${path}.text'.`, `${path}.text`);
+  }
+  const citations = objects(part.annotations).map(decodeAnnotation);
+  return {
+    type: 'text',
+    text: value,
+    ...(citations.length > 0 ? { citations } : {}),
+    wire: wireOf(part),
+  };
+}
+
+/** An annotation of output text as a citation; its `wire` keeps the kinds that have no URL. */
+export function decodeAnnotation(annotation: JsonObject): Citation {
+  return {
+    url: text(annotation, 'url'),
+    title: text(annotation, 'title') ?? text(annotation, 'filename'),
+    start: number(annotation, 'start_index'),
+    end: number(annotation, 'end_index'),
+    wire: wireOf(annotation),
+  };
+}
+
+function decodeImage(part: JsonObject, path: string): MediaBlock {
+  // `image_url` is a string here; Chat's object form is taken too.
+  const url = text(part, 'image_url') ?? text(object(part, 'image_url') ?? {}, 'url');
+  const file = text(part, 'file_id');
+  if (url === undefined && file === undefined) {
+    throw invalid(`Missing required parameter: '${path}.image_url'.`, `${path}.image_url`);
+  }
+  return {
+    type: 'media',
+    media: 'image',
+    source: url === undefined ? { type: 'file-id', id: file ?? '' } : fromUrl(url),
+    detail: text(part, 'detail'),
+    wire: wireOf(part),
+  };
+}
+
+function decodeFile(part: JsonObject, path: string): MediaBlock {
+  const source = object(part, 'file') ?? part;
+  const data = text(source, 'file_data');
+  const url = text(source, 'file_url');
+  const id = text(source, 'file_id');
+  if (data === undefined && url === undefined && id === undefined) {
+    throw invalid(
+      `Missing required parameter: '${path}.file_id'. One of 'file_id', 'file_data' or 'file_url' must be provided.`,
+      `${path}.file_id`,
+    );
+  }
+  return {
+    type: 'media',
+    media: 'document',
+    source:
+      data !== undefined
+        ? fromUrl(data, 'application/pdf')
+        : url !== undefined
+          ? { type: 'url', url }
+          : { type: 'file-id', id: id ?? '' },
+    title: text(source, 'filename'),
+    wire: wireOf(part),
+  };
+}
+
+function decodeAudio(part: JsonObject, path: string): MediaBlock {
+  const audio = object(part, 'input_audio') ?? part;
+  const data = text(audio, 'data');
+  if (data === undefined) {
+    throw invalid(`Missing required parameter: '${path}.input_audio'.`, `${path}.input_audio`);
+  }
+  const mediaType = `audio/${text(audio, 'format') ?? 'wav'}`;
+  return {
+    type: 'media',
+    media: 'audio',
+    source: { type: 'base64', mediaType, data },
+    wire: wireOf(part),
+  };
+}
+
+/**
+ * A data URL as its bytes, any other URL as it is.
+ * @param bare the media type of text that is no URL at all (`file_data` may be plain base64)
+ */
+function fromUrl(url: string, bare?: string): MediaSource {
+  if (url.startsWith('data:')) {
+    const comma = url.indexOf(',');
+    const head = url.slice(5, Math.max(comma, 5)).split(';');
+    if (comma > 0 && head.includes('base64')) {
+      return {
+        type: 'base64',
+        mediaType: head[0] || 'application/octet-stream',
+        data: url.slice(comma + 1),
+      };
+    }
+    return { type: 'url', url };
+  }
+  return bare === undefined ? { type: 'url', url } : { type: 'base64', mediaType: bare, data: url };
+}

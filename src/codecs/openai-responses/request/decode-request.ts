@@ -1,0 +1,94 @@
+/** A Responses request body to a conversation: every input item one turn, every part kept as it came. */
+
+import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { objects, PROTOCOL } from '../wire.ts';
+import { decodeInputItem, kind } from './decode-items.ts';
+import { decodeSettings } from './decode-settings.ts';
+import { decodeTool, withLoaded } from './tools.ts';
+
+/** What may stand in place of `input`: the prompt is then known to the server. */
+const INPUT_ELSEWHERE = ['previous_response_id', 'conversation', 'prompt'];
+
+/** @throws GatewayError invalid_request with `param` naming the field */
+export function decodeRequest(body: Json): Conversation {
+  if (!isObject(body)) {
+    throw invalid('We could not parse the JSON body of your request: expected a JSON object.');
+  }
+  const model = body.model;
+  if (typeof model !== 'string' || model === '') {
+    if (model === undefined || model === null || model === '') {
+      throw new GatewayError('invalid_request', "Missing required parameter: 'model'.", {
+        param: 'model',
+        code: 'missing_required_parameter',
+      });
+    }
+    throw wrongType('model', 'a string', model);
+  }
+  const system = decodeInstructions(body.instructions);
+  const turns = decodeInput(body);
+  const declared = decodeTools(body.tools);
+  const tools = withLoaded(declared, loadedBy(turns));
+  const settings = decodeSettings(body);
+  const parts = { model, system, turns, tools, settings };
+  return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
+}
+
+/** The API's words for a value of the wrong type. */
+export function wrongType(param: string, expected: string, given: Json | undefined): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `Invalid type for '${param}': expected ${expected}, but got ${kind(given)}.`,
+    { param, code: 'invalid_type' },
+  );
+}
+
+function decodeInstructions(value: Json | undefined): readonly Block[] {
+  if (value === undefined || value === null || value === '') return [];
+  if (typeof value === 'string') return [{ type: 'text', text: value }];
+  // In response objects of the API instructions may be a list of items; some clients send those.
+  if (Array.isArray(value)) {
+    return value.flatMap((item: Json, i) => decodeInputItem(item, `instructions[${i}]`).blocks);
+  }
+  throw wrongType('instructions', 'a string', value);
+}
+
+function decodeInput(body: JsonObject): readonly Turn[] {
+  const input = body.input;
+  if (typeof input === 'string') {
+    return [{ role: 'user', blocks: [{ type: 'text', text: input }] }];
+  }
+  if (Array.isArray(input)) {
+    return input.map((item: Json, i) => decodeInputItem(item, `input[${i}]`));
+  }
+  if (input === undefined || input === null) {
+    if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];
+    throw new GatewayError('invalid_request', "Missing required parameter: 'input'.", {
+      param: 'input',
+      code: 'missing_required_parameter',
+    });
+  }
+  throw wrongType('input', 'one of a string or an array of objects', input);
+}
+
+function decodeTools(value: Json | undefined): readonly Tool[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw wrongType('tools', 'an array of objects', value);
+  return value.flatMap((tool: Json, i) => decodeTool(tool, `tools[${i}]`));
+}
+
+/** The tools that items of the input declare: `additional_tools`, and what a tool search found. */
+export function loadedBy(turns: readonly Turn[]): readonly Tool[] {
+  const tools: Tool[] = [];
+  turns.forEach((turn, i) => {
+    const item = turn.wire?.value;
+    if (!isObject(item)) return;
+    if (item.type !== 'additional_tools' && item.type !== 'tool_search_output') return;
+    objects(item.tools).forEach((tool, k) => {
+      tools.push(...decodeTool(tool, `input[${i}].tools[${k}]`));
+    });
+  });
+  return tools;
+}

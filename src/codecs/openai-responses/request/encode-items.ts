@@ -1,0 +1,281 @@
+/** Turns to input items: messages, calls, results, reasoning, each an item of its own. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
+import { noteLostName } from '../../../conversation/turn-name.ts';
+import type {
+  Block,
+  ReasoningBlock,
+  Role,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { inItemOfCall } from '../reply/hosted-result.ts';
+import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
+import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
+
+export interface ItemContext {
+  readonly target: Target;
+  readonly notes: Notes;
+  readonly names: ToolNames;
+  /** The conversation came in this protocol: namespaces stand as they are. */
+  readonly own: boolean;
+  /** File ids are of a vendor that this target may know. */
+  readonly fileIds: boolean;
+}
+
+/** The items of one turn; what Responses cannot say becomes a note. */
+export function encodeTurn(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
+  const wire = ownWire(turn);
+  if (isObject(wire)) return [wire];
+  noteLostName(turn, context.notes, `${at}.name`);
+  return turn.role === 'assistant'
+    ? assistantItems(turn, at, context)
+    : inputItemsOf(turn, at, context);
+}
+
+/**
+ * Reasoning and messages in order, then the calls, which stay together: DeepSeek refuses a message
+ * between the calls of one turn, and nobody minds the order.
+ */
+function assistantItems(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
+  const said: JsonObject[] = [];
+  const calls: JsonObject[] = [];
+  let pending: JsonObject[] = [];
+  let content: Block[] = [];
+  const closeMessage = () => {
+    if (content.length === 0) return;
+    const item = messageItem(turn, 'assistant', content, at, context);
+    content = [];
+    if (item === undefined) return;
+    said.push(...pending, item);
+    pending = [];
+  };
+  for (const block of turn.blocks) {
+    switch (block.type) {
+      case 'text':
+      case 'refusal':
+        content.push(block);
+        break;
+      case 'reasoning': {
+        closeMessage();
+        const item = reasoningItem(block, at, context);
+        if (item !== undefined) pending.push(item);
+        break;
+      }
+      case 'tool-call': {
+        closeMessage();
+        const item = callItem(block, at, context);
+        if (item === undefined) break;
+        calls.push(...pending, item);
+        pending = [];
+        break;
+      }
+      case 'opaque': {
+        const item = ownWire(block);
+        if (isObject(item) && content.length === 0 && item.role === undefined) {
+          closeMessage();
+          said.push(...pending, item);
+          pending = [];
+        } else content.push(block);
+        break;
+      }
+      case 'tool-result':
+        // A result that the vendor or this gateway made stands beside its call.
+        if (block.by !== 'provider') calls.push(...resultItems(block, at, context));
+        else if (!inItemOfCall(block)) context.notes.add('hosted_call_dropped', at, block.callId);
+        break;
+      case 'media':
+        content.push(block);
+        break;
+    }
+  }
+  closeMessage();
+  // Reasoning may be a turn of its own, before the turn it led to; see withoutLoneReasoning.
+  return [...said, ...calls, ...pending];
+}
+
+/**
+ * The items without reasoning that nothing of the assistant's follows, which the API refuses:
+ * "… of type 'reasoning' was provided without its required following item."
+ */
+export function withoutLoneReasoning(
+  items: readonly JsonObject[],
+  notes: Notes,
+): readonly JsonObject[] {
+  const kept: JsonObject[] = [];
+  let led = false;
+  for (let i = items.length - 1; i >= 0; i--) {
+    const item = items[i]!;
+    if (item.type === 'reasoning') {
+      if (led) kept.push(item);
+      else notes.add('reasoning_dropped', 'input', 'nothing follows it');
+      continue;
+    }
+    led =
+      item.role === 'assistant' || (typeof item.type === 'string' && item.type.endsWith('_call'));
+    kept.push(item);
+  }
+  return kept.length === items.length ? items : kept.reverse();
+}
+
+/** Results first: they answer the calls just before. */
+function inputItemsOf(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
+  const results: JsonObject[] = [];
+  const after: JsonObject[] = [];
+  const content: Block[] = [];
+  for (const block of turn.blocks) {
+    if (block.type === 'tool-result') {
+      if (block.by === 'provider' && ownWire(block) === undefined) {
+        context.notes.add('hosted_call_dropped', at, block.callId);
+        continue;
+      }
+      results.push(...resultItems(block, at, context));
+      after.push(...imageParts(block, context));
+    } else if (block.type === 'opaque' && isWholeItem(block)) {
+      results.push(ownWire(block) as JsonObject);
+    } else if (block.type === 'tool-call') {
+      const item = callItem(block, at, context);
+      if (item !== undefined) results.push(item);
+    } else content.push(block);
+  }
+  if (after.length > 0) {
+    context.notes.add('content_bridged', at, 'images of a tool result follow it as a user message');
+    results.push({ type: 'message', role: 'user', content: after });
+  }
+  const message = messageItem(turn, turn.role, content, at, context);
+  return message === undefined ? results : [...results, message];
+}
+
+/** Opaque blocks are items (compaction, local_shell_call, …) or parts of a message. */
+function isWholeItem(block: Block): boolean {
+  const value = 'wire' in block ? ownWire(block) : undefined;
+  return isObject(value) && typeof value.type === 'string' && !value.type.startsWith('input_');
+}
+
+function messageItem(
+  turn: Turn,
+  role: Role,
+  blocks: readonly Block[],
+  at: string,
+  context: ItemContext,
+): JsonObject | undefined {
+  const residue = ownResidue(turn);
+  const head = residue?.content === undefined ? undefined : residue;
+  if (typeof head?.content === 'string' && blocks.every((b) => b.type === 'text' && !b.wire)) {
+    const joined = blocks.map((b) => (b.type === 'text' ? b.text : '')).join('');
+    return { ...head, role, content: joined };
+  }
+  const content = encodeParts(blocks, role, at, context);
+  if (content.length > 0) return { ...(head ?? { type: 'message' }), role, content };
+  if (role === 'assistant' || blocks.length === 0) return undefined;
+  // A turn of which nothing can be said was one all the same; without it, input might be empty.
+  const said = blocks.every((block) => block.type === 'text') ? '' : '[content omitted]';
+  return { type: 'message', role, content: [{ type: 'input_text', text: said }] };
+}
+
+function callItem(block: ToolCallBlock, at: string, context: ItemContext): JsonObject | undefined {
+  const wire = ownWire(block);
+  if (isObject(wire)) return wire;
+  const residue = ownResidue(block);
+  if (block.by === 'provider' && residue === undefined) {
+    context.notes.add('hosted_call_dropped', at, block.name);
+    return undefined;
+  }
+  const call_id = callId(block.id);
+  if (block.kind === 'tool-search') {
+    const input = tryParse(block.input);
+    const args = isObject(input) ? input : {};
+    const head = { type: 'tool_search_call', execution: 'client', status: 'completed' };
+    return { ...head, ...residue, call_id, arguments: args };
+  }
+  const name = context.own ? block.name : context.names.flat(block.name, block.namespace);
+  const namespace = context.own ? block.namespace : undefined;
+  return block.kind === 'custom'
+    ? compact({
+        ...residue,
+        type: 'custom_tool_call',
+        call_id,
+        name,
+        namespace,
+        input: block.input,
+      })
+    : compact({
+        ...residue,
+        type: 'function_call',
+        call_id,
+        name,
+        namespace,
+        // No input at all means no arguments; the API wants JSON.
+        arguments: block.input.trim() === '' ? '{}' : block.input,
+      });
+}
+
+const OUTPUT_TYPES = {
+  function: 'function_call_output',
+  custom: 'custom_tool_call_output',
+  'tool-search': 'tool_search_output',
+} as const;
+
+function resultItems(
+  block: ToolResultBlock,
+  at: string,
+  context: ItemContext,
+): readonly JsonObject[] {
+  const wire = ownWire(block);
+  if (isObject(wire)) return [wire];
+  const residue = ownResidue(block);
+  const type = OUTPUT_TYPES[block.kind];
+  const call_id = callId(block.callId);
+  if (block.kind === 'tool-search') {
+    const head = { type, execution: 'client', status: 'completed', tools: [] };
+    return [{ ...head, ...residue, call_id }];
+  }
+  return [{ ...residue, type, call_id, output: encodeOutput(block, at, context) }];
+}
+
+function encodeOutput(block: ToolResultBlock, at: string, context: ItemContext): Json {
+  const prefix = block.isError ? 'Error: ' : '';
+  if (block.isError) context.notes.add('content_bridged', at, 'is_error as text');
+  const media = block.content.some((part) => part.type === 'media');
+  const listed = Array.isArray(ownResidue(block)?.output);
+  const parts = block.content.flatMap((part) => encodePart(part, 'user', at, context, true));
+  if (media || listed) {
+    return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
+  }
+  return prefix + parts.map((part) => (typeof part.text === 'string' ? part.text : '')).join('\n');
+}
+
+/**
+ * Reasoning goes back only to who made it: with the payload this protocol sealed, or as plain text
+ * where the vendor wants that (DeepSeek refuses a tool turn without it).
+ */
+function reasoningItem(
+  block: ReasoningBlock,
+  at: string,
+  context: ItemContext,
+): JsonObject | undefined {
+  const wire = ownWire(block);
+  if (isObject(wire)) return wire;
+  const { sealed } = block;
+  const residue = ownResidue(block);
+  const ours =
+    sealed?.protocol === PROTOCOL &&
+    sealed.value !== '' &&
+    (sealed.provider === undefined || sealed.provider === context.target.provider);
+  if (ours) {
+    // Whatever way it went, readable text beside this protocol's payload is its summary.
+    const summary = block.text === '' ? [] : [{ type: 'summary_text', text: block.text }];
+    return { ...residue, type: 'reasoning', summary, encrypted_content: sealed.value };
+  }
+  if (context.target.profile.reasoningField === 'reasoning_content' && block.text !== '') {
+    const content = [{ type: 'reasoning_text', text: block.text }];
+    return { type: 'reasoning', summary: [], content };
+  }
+  context.notes.add('reasoning_dropped', at, 'made by another vendor, or not sealed');
+  return undefined;
+}

@@ -1,0 +1,176 @@
+/** Blocks to content parts of a message or of a tool's output. */
+
+import { fileName } from '../../../conversation/file-name.ts';
+import type { Block, MediaBlock, Role, ToolResultBlock } from '../../../conversation/types.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { compact, ownResidue, ownWire } from '../wire.ts';
+import type { ItemContext } from './encode-items.ts';
+
+/** The parts of a message; empty text is left out where something else is said. */
+export function encodeParts(
+  blocks: readonly Block[],
+  role: Role,
+  at: string,
+  context: ItemContext,
+): readonly JsonObject[] {
+  const parts: JsonObject[] = [];
+  for (const block of blocks) {
+    if (block.type === 'text' && block.text === '' && !block.wire) {
+      if (role === 'assistant' || blocks.length > 1) continue;
+    }
+    for (const part of encodePart(block, role, at, context)) parts.push(part);
+  }
+  return parts;
+}
+
+/**
+ * One part, two for a document with a context, or none with a note.
+ * @param inResult the part stands in a tool's output
+ */
+export function encodePart(
+  block: Block,
+  role: Role,
+  at: string,
+  context: ItemContext,
+  inResult = false,
+): readonly JsonObject[] {
+  const wire = 'wire' in block ? ownWire(block) : undefined;
+  if (isObject(wire)) return [wire];
+  const type = role === 'assistant' ? 'output_text' : 'input_text';
+  switch (block.type) {
+    case 'text': {
+      const residue = ownResidue(block);
+      if (residue !== undefined && typeof residue.text === 'string') {
+        // Offsets of annotations speak of the old text.
+        const { annotations: _, ...rest } = residue;
+        return [{ ...rest, text: block.text }];
+      }
+      return [{ type, text: block.text }];
+    }
+    case 'refusal':
+      return role === 'assistant'
+        ? [{ type: 'refusal', refusal: block.text }]
+        : [{ type, text: block.text }];
+    case 'media':
+      return [
+        ...contextParts(block, type, at, context),
+        encodeMedia(block, type, at, context, inResult),
+      ];
+    case 'opaque':
+      if (block.text === undefined || block.text === '') {
+        context.notes.add('content_dropped', at, block.name);
+        return [];
+      }
+      context.notes.add('content_bridged', at, block.name);
+      return [{ type, text: block.text }];
+    case 'reasoning':
+      context.notes.add('reasoning_dropped', at, 'outside an assistant turn');
+      return [];
+    default:
+      return [];
+  }
+}
+
+/** Images of a result that this target takes only in messages. */
+export function imageParts(block: ToolResultBlock, context: ItemContext): readonly JsonObject[] {
+  const { profile } = context.target;
+  if (profile.images === false || profile.imagesInResults !== false) return [];
+  if (ownWire(block) !== undefined) return [];
+  return block.content.flatMap((part) => {
+    const encoded =
+      part.type === 'media' && part.media === 'image' ? image(part, context) : undefined;
+    return encoded === undefined ? [] : [encoded];
+  });
+}
+
+/** What Messages says about a document, for which a file has no place: the words before it. */
+function contextParts(
+  block: MediaBlock,
+  type: string,
+  at: string,
+  context: ItemContext,
+): readonly JsonObject[] {
+  // A text document has it in its heading.
+  if (!block.context || block.source.type === 'text') return [];
+  context.notes.add('content_bridged', at, 'context of a document as text');
+  return [{ type, text: block.context }];
+}
+
+function encodeMedia(
+  block: MediaBlock,
+  textType: string,
+  at: string,
+  context: ItemContext,
+  inResult: boolean,
+): JsonObject {
+  const { profile } = context.target;
+  const words = (text: string, what: string): JsonObject => {
+    context.notes.add('content_bridged', at, what);
+    return { type: textType, text };
+  };
+  if (textType === 'output_text') return words(`[${block.media}]`, `${block.media} as text`);
+  switch (block.media) {
+    case 'image': {
+      if (profile.images === false) return words('[image omitted]', 'the upstream takes no images');
+      if (inResult && profile.imagesInResults === false) {
+        return { type: textType, text: '[The image follows in the next message.]' };
+      }
+      return image(block, context) ?? words('[image omitted]', 'a file id of another vendor');
+    }
+    case 'document':
+      return document(block, context, words);
+    case 'audio':
+      // ResponseInputContent of the official SDK is text, image or file; other parts are refused.
+      return words('[audio omitted]', 'Responses takes no audio');
+  }
+}
+
+function image(block: MediaBlock, context: ItemContext): JsonObject | undefined {
+  const { source } = block;
+  const residue = ownResidue(block);
+  const head = { ...residue, type: 'input_image', detail: block.detail ?? 'auto' };
+  switch (source.type) {
+    case 'base64':
+      return { ...head, image_url: `data:${source.mediaType};base64,${source.data}` };
+    case 'url':
+      return { ...head, image_url: source.url };
+    case 'file-id':
+      return context.fileIds ? { ...head, file_id: source.id } : undefined;
+    case 'text':
+      return undefined;
+  }
+}
+
+function document(
+  block: MediaBlock,
+  context: ItemContext,
+  words: (text: string, what: string) => JsonObject,
+): JsonObject {
+  const { source } = block;
+  const name = block.filename ?? block.title;
+  if (source.type === 'text') {
+    // Plain text needs no file; the heading is what a reader of the document would see.
+    const head = [name, block.context].filter((line) => line !== undefined).join('\n');
+    return words(head === '' ? source.text : `${head}\n\n${source.text}`, 'document as text');
+  }
+  if (context.target.profile.documents === false) {
+    return words(`[document omitted${name ? `: ${name}` : ''}]`, 'the upstream takes no documents');
+  }
+  const head = { ...ownResidue(block), type: 'input_file' };
+  switch (source.type) {
+    case 'base64':
+      return {
+        ...head,
+        // The API wants a name with file data.
+        filename: name || fileName(source.mediaType),
+        file_data: `data:${source.mediaType};base64,${source.data}`,
+      };
+    case 'url':
+      return compact({ ...head, file_url: source.url });
+    case 'file-id':
+      return context.fileIds
+        ? { ...head, file_id: source.id }
+        : words(`[document omitted${name ? `: ${name}` : ''}]`, 'a file id of another vendor');
+  }
+}

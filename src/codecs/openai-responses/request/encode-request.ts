@@ -1,0 +1,128 @@
+/** A conversation to a Responses request body: its own untouched, any other in this protocol's words. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import { noteLostName } from '../../../conversation/turn-name.ts';
+import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { memberOf, put } from '../../../lib/json/json-members.ts';
+import { PROTOCOL } from '../wire.ts';
+import { encodeTurn, type ItemContext, withoutLoneReasoning } from './encode-items.ts';
+import { encodeSettings } from './encode-settings.ts';
+import { encodeTools } from './encode-tools.ts';
+
+const NAME_LIMIT = 64;
+
+/** The wire body for this target. Never throws on content: what cannot be said becomes a note. */
+export function encodeRequest(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+): JsonObject {
+  const origin = conversation.origin?.protocol === PROTOCOL ? conversation.origin : undefined;
+  const context: ItemContext = {
+    target,
+    notes,
+    names: toolNames(conversation.tools, NAME_LIMIT),
+    own: origin !== undefined,
+    fileIds: conversation.origin?.protocol !== 'anthropic-messages',
+  };
+  const body: Record<string, Json | undefined> = { ...origin?.value };
+  body.model = target.model;
+
+  if (origin === undefined) {
+    if (isMarked(conversation)) notes.add('cache_control_dropped', 'input');
+    const { instructions, turns } = splitInstructions(conversation);
+    const leading = conversation.turns.length - turns.length;
+    for (let i = 0; i < leading; i++) noteLostName(conversation.turns[i]!, notes, `${at(i)}.name`);
+    if (instructions !== '') body.instructions = instructions;
+    body.input = encodeInput(turns, leading, context);
+  } else {
+    const { parts } = origin;
+    if (conversation.system !== parts.system) {
+      const said = plainText(conversation.system);
+      if (said !== (origin.value.instructions ?? '')) body.instructions = said || undefined;
+    }
+    const { input } = origin.value;
+    if (Array.isArray(input) || conversation.turns !== parts.turns) {
+      const items = conversation.turns.flatMap((turn, i) => encodeTurn(turn, at(i), context));
+      body.input = conversation.turns === parts.turns ? items : withoutLoneReasoning(items, notes);
+    }
+  }
+
+  if (origin === undefined || conversation.tools !== origin.parts.tools) {
+    const tools = encodeTools(conversation, context.names, target.profile, notes);
+    // An empty list stays one where the client declared tools in this protocol.
+    body.tools = tools.length > 0 || origin?.value.tools !== undefined ? tools : undefined;
+  }
+
+  encodeSettings(body, conversation, context);
+  return applyProfile(body, target, notes);
+}
+
+/** Does anything in it hold a cache mark, for which there is no place here? */
+function isMarked({ system, turns, tools }: Conversation): boolean {
+  const marked = (node: Block | Tool): boolean =>
+    ('cache' in node && node.cache !== undefined) ||
+    (node.type === 'tool-result' && node.content.some(marked));
+  return (
+    system.some(marked) || tools.some(marked) || turns.some(({ blocks }) => blocks.some(marked))
+  );
+}
+
+const at = (index: number) => `input[${index}]`;
+
+/** Instructions are what stands before the first word of the dialogue. */
+function splitInstructions(conversation: Conversation): {
+  instructions: string;
+  turns: readonly Turn[];
+} {
+  let first = 0;
+  const { turns, system } = conversation;
+  while (turns[first]?.role === 'system' || turns[first]?.role === 'developer') first++;
+  // Input must not be empty: a request of nothing but system text says it there.
+  if (first === turns.length) first = 0;
+  const leading = turns.slice(0, first).map((turn) => plainText(turn.blocks));
+  const all = [plainText(system), ...leading].filter((part) => part !== '');
+  return { instructions: all.join('\n\n'), turns: turns.slice(first) };
+}
+
+function plainText(blocks: readonly Block[]): string {
+  return blocks
+    .flatMap((block) => (block.type === 'text' && block.text !== '' ? [block.text] : []))
+    .join('\n\n');
+}
+
+function encodeInput(
+  turns: readonly Turn[],
+  offset: number,
+  context: ItemContext,
+): readonly JsonObject[] {
+  const items = turns.flatMap((turn, i) => encodeTurn(turn, at(i + offset), context));
+  return withoutLoneReasoning(items, context.notes);
+}
+
+/** Never renamed or dropped: without them there is no request. */
+const FIXED = ['model', 'input', 'stream'];
+
+function applyProfile(
+  body: Record<string, Json | undefined>,
+  target: Target,
+  notes: Notes,
+): JsonObject {
+  const { dropParams, renameParams } = target.profile;
+  const out: Record<string, Json> = {};
+  for (const key in body) {
+    const value = body[key];
+    if (value === undefined) continue;
+    if (!FIXED.includes(key) && dropParams?.includes(key)) {
+      notes.add('parameter_dropped', key);
+      continue;
+    }
+    const name = FIXED.includes(key) ? key : ((renameParams && memberOf(renameParams, key)) ?? key);
+    if (name !== key) notes.add('parameter_mapped', key, name);
+    put(out, name, value);
+  }
+  return out;
+}

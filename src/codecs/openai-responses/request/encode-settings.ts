@@ -1,0 +1,239 @@
+/** Settings to top-level fields: changed ones over an own body, all of them where the client spoke otherwise. */
+
+import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import type {
+  Conversation,
+  OutputFormat,
+  ReasoningSettings,
+  Settings,
+} from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { putAll } from '../../../lib/json/json-members.ts';
+import { compact, objects, PROTOCOL } from '../wire.ts';
+import type { ItemContext } from './encode-items.ts';
+import { encodeToolChoice } from './encode-tools.ts';
+
+type Body = Record<string, Json | undefined>;
+
+/** Writes the settings into a body that already holds model, input and tools. */
+export function encodeSettings(body: Body, conversation: Conversation, context: ItemContext): void {
+  const { origin, settings } = conversation;
+  if (origin?.protocol === PROTOCOL) {
+    if (settings !== origin.parts.settings) {
+      encodeChanged(body, conversation, origin.parts.settings, context);
+    } else if (conversation.tools !== origin.parts.tools) encodeChoice(body, conversation, context);
+    return;
+  }
+  encodeAll(body, conversation, context);
+}
+
+/** Settings that are one top-level field each, under its name. */
+const PLAIN = {
+  stream: 'stream',
+  temperature: 'temperature',
+  topP: 'top_p',
+  maxTokens: 'max_output_tokens',
+  parallelTools: 'parallel_tool_calls',
+  metadata: 'metadata',
+  user: 'user',
+  serviceTier: 'service_tier',
+  cacheKey: 'prompt_cache_key',
+  store: 'store',
+  previousResponseId: 'previous_response_id',
+  include: 'include',
+} as const satisfies Partial<Record<keyof Settings, string>>;
+
+/** An own body whose settings a feature changed: only the changed fields are written. */
+function encodeChanged(
+  body: Body,
+  conversation: Conversation,
+  before: Settings,
+  context: ItemContext,
+): void {
+  const now = conversation.settings;
+  for (const key of Object.keys(PLAIN) as (keyof typeof PLAIN)[]) {
+    if (now[key] !== before[key]) body[PLAIN[key]] = now[key] as Json | undefined;
+  }
+  if (now.toolChoice !== before.toolChoice) encodeChoice(body, conversation, context);
+  if (now.logprobs !== before.logprobs) body.top_logprobs = now.logprobs?.top;
+  if (now.reasoning !== before.reasoning) {
+    const { effort: _, summary: __, ...others } = isObject(body.reasoning) ? body.reasoning : {};
+    const reasoning = { ...others, ...encodeReasoning(now.reasoning, context) };
+    body.reasoning = Object.keys(reasoning).length > 0 ? reasoning : undefined;
+  }
+  if (now.format !== before.format || now.verbosity !== before.verbosity) {
+    const { format: _, verbosity: __, ...others } = isObject(body.text) ? body.text : {};
+    const text = { ...others, ...encodeText(now, context) };
+    body.text = Object.keys(text).length > 0 ? text : undefined;
+  }
+  if (now.rest !== before.rest) {
+    for (const key in before.rest) delete body[key];
+    if (now.rest !== undefined) putAll(body, now.rest);
+  }
+  for (const key of ['seed', 'stop', 'topK', 'n', 'presencePenalty', 'frequencyPenalty'] as const) {
+    if (now[key] !== undefined) context.notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+  }
+}
+
+function encodeChoice(body: Body, conversation: Conversation, context: ItemContext): void {
+  const { toolChoice } = conversation.settings;
+  const { names, notes, target } = context;
+  if (toolChoice === undefined) {
+    delete body.tool_choice;
+    return;
+  }
+  const declared = objects(body.tools);
+  // Tools may stand in items instead (`additional_tools`): any choice but a name holds for those.
+  if (declared.length === 0 && conversation.tools.length > 0 && toolChoice.type !== 'tool') return;
+  body.tool_choice = encodeToolChoice(
+    toolChoice,
+    conversation,
+    declared,
+    names,
+    target.profile,
+    notes,
+  );
+}
+
+/** What Responses has no field for, by the name under which Chat (or Messages) knows it. */
+const SAID_ELSEWHERE = {
+  stop: 'stop',
+  seed: 'seed',
+  n: 'n',
+  topK: 'top_k',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  logitBias: 'logit_bias',
+} as const satisfies Partial<Record<keyof Settings, string>>;
+
+function encodeAll(body: Body, conversation: Conversation, context: ItemContext): void {
+  const { settings } = conversation;
+  const { notes, target } = context;
+  const chat = conversation.origin?.protocol === 'openai-chat';
+
+  if (settings.stream) body.stream = true;
+  body.temperature = settings.temperature;
+  body.top_p = settings.topP;
+  if (settings.maxTokens !== undefined) {
+    const { leastMaxTokens: least = 0 } = target.profile;
+    body.max_output_tokens = Math.max(settings.maxTokens, least);
+    if (settings.maxTokens < least) {
+      notes.add('parameter_mapped', 'max_output_tokens', `${settings.maxTokens}: ${least}`);
+    }
+  }
+
+  const tools = objects(body.tools);
+  if (tools.length > 0) {
+    encodeChoice(body, conversation, context);
+    if (settings.parallelTools !== undefined) {
+      if (target.profile.parallelToolsParam === false) {
+        notes.add('parameter_dropped', 'parallel_tool_calls');
+      } else body.parallel_tool_calls = settings.parallelTools;
+    }
+  }
+
+  const text = encodeText(settings, context);
+  if (Object.keys(text).length > 0) body.text = text;
+  const reasoning = encodeReasoning(settings.reasoning, context);
+  if (reasoning !== undefined) body.reasoning = reasoning;
+
+  const include = new Set(settings.include);
+  if (reasoning !== undefined && reasoning.effort !== 'none') {
+    include.add('reasoning.encrypted_content');
+  }
+  if (settings.logprobs !== undefined) {
+    include.add('message.output_text.logprobs');
+    if (settings.logprobs.top !== undefined) body.top_logprobs = settings.logprobs.top;
+  }
+  if (include.size > 0) body.include = [...include];
+
+  // Nobody who speaks another protocol expects the vendor to keep the conversation.
+  body.store = settings.store ?? false;
+  if (settings.cacheKey !== undefined) body.prompt_cache_key = cacheKey(settings.cacheKey, context);
+  encodeIdentity(body, settings, chat, context);
+
+  for (const key of Object.keys(SAID_ELSEWHERE) as (keyof typeof SAID_ELSEWHERE)[]) {
+    const value = settings[key];
+    if (value === undefined || (key === 'n' && value === 1)) continue;
+    notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+  }
+  for (const key in settings.rest) {
+    // Null is how clients write a field that they do not set.
+    if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
+    if (chat && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    else notes.add('parameter_dropped', key);
+  }
+}
+
+const CACHE_KEY_LIMIT = 64;
+
+/** The same key for the same session, short enough. */
+function cacheKey(key: string, context: ItemContext): string {
+  if (key.length <= CACHE_KEY_LIMIT) return key;
+  context.notes.add('parameter_mapped', 'prompt_cache_key', 'too long: its hash');
+  return new Bun.CryptoHasher('sha256').update(key).digest('hex').slice(0, CACHE_KEY_LIMIT);
+}
+
+/** Metadata and tiers share their names over the protocols, not their meaning. */
+function encodeIdentity(body: Body, settings: Settings, chat: boolean, context: ItemContext): void {
+  const { notes } = context;
+  if (settings.metadata !== undefined) {
+    if (chat) body.metadata = settings.metadata;
+    else notes.add('parameter_dropped', 'metadata');
+  }
+  body.user = takenUser(settings.user, notes);
+  if (settings.serviceTier !== undefined) {
+    if (chat || settings.serviceTier === 'auto') body.service_tier = settings.serviceTier;
+    else notes.add('parameter_dropped', 'service_tier');
+  }
+}
+
+function encodeText(settings: Settings, context: ItemContext): JsonObject {
+  return compact({
+    format: settings.format === undefined ? undefined : encodeFormat(settings.format, context),
+    verbosity: settings.verbosity,
+  });
+}
+
+function encodeFormat(format: OutputFormat, context: ItemContext): JsonObject {
+  if (format.type !== 'schema') return { type: format.type === 'json' ? 'json_object' : 'text' };
+  if (context.target.profile.jsonSchema === false) {
+    context.notes.add('parameter_mapped', 'text.format', 'json_schema: json_object');
+    return { type: 'json_object' };
+  }
+  const { name, description, schema, strict } = format;
+  const legal = (name ?? 'output').replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'output';
+  return compact({ type: 'json_schema', name: legal, description, schema, strict });
+}
+
+// A budget as an effort, at the points where real translators draw the lines.
+const LOW_BUDGET = 4096;
+const MEDIUM_BUDGET = 16_000;
+
+function encodeReasoning(
+  reasoning: ReasoningSettings | undefined,
+  context: ItemContext,
+): JsonObject | undefined {
+  if (reasoning === undefined) return undefined;
+  const { notes } = context;
+  const { enabled, effort, budget, summary, display } = reasoning;
+  if (enabled === false) {
+    if (effort === 'none') return { effort };
+    // Many models refuse `none`, none refuses silence.
+    notes.add('parameter_dropped', 'thinking', 'cannot be switched off on every model');
+    return undefined;
+  }
+  let wanted = effort;
+  if (wanted === undefined && budget !== undefined) {
+    wanted = budget < LOW_BUDGET ? 'low' : budget < MEDIUM_BUDGET ? 'medium' : 'high';
+    notes.add('parameter_mapped', 'thinking.budget_tokens', `${budget}: ${wanted}`);
+  }
+  // Messages clients that do not hide thinking read it; Chat's effort alone shows no such interest.
+  const shows =
+    display === undefined
+      ? budget !== undefined || reasoning.adaptive === true
+      : display !== 'omitted';
+  const out = compact({ effort: wanted, summary: summary ?? (shows ? 'auto' : undefined) });
+  return Object.keys(out).length > 0 || enabled === true ? out : undefined;
+}

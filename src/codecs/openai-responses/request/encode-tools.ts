@@ -1,0 +1,207 @@
+/** Tools and tool choices to the wire: untouched declarations as they came, others in this protocol's form. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import { flatFormat } from '../../../conversation/openai-words.ts';
+import type { Profile } from '../../../conversation/target.ts';
+import { plainRoot } from '../../../conversation/tools/root-schema.ts';
+import { noteToolFields } from '../../../conversation/tools/tool-fields.ts';
+import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
+import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { compact, object, objects, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
+import { decodeTool, hostedName, toolKey, toolsOfItems } from './tools.ts';
+
+const HOSTED_TYPES: Readonly<Record<string, string>> = { code_execution: 'code_interpreter' };
+
+/**
+ * The `tools` of a conversation whose list is not (or no longer) what this protocol declared.
+ * Untouched declarations go out as they came, those of a namespace back into their group.
+ */
+export function encodeTools(
+  conversation: Conversation,
+  names: ToolNames,
+  profile: Profile,
+  notes: Notes,
+): readonly JsonObject[] {
+  const own = conversation.origin?.protocol === PROTOCOL;
+  const groups = own ? objects(conversation.origin?.value.tools) : [];
+  const elsewhere = own ? loadedOnly(conversation, groups) : undefined;
+  const out: JsonObject[] = [];
+  const open = new Map<string, JsonObject[]>();
+  const named = new Map<Json | undefined, JsonObject>();
+  for (const group of groups) {
+    if (group.type === 'namespace' && !named.has(group.name)) named.set(group.name, group);
+  }
+  for (const tool of conversation.tools) {
+    if (elsewhere?.has(toolKey(tool))) continue;
+    const declared = ownWire(tool);
+    const value = isObject(declared) ? declared : encodeTool(tool, names, own, profile, notes);
+    if (value === undefined) continue;
+    const namespace = own && tool.type !== 'hosted' ? tool.namespace : undefined;
+    if (namespace === undefined) {
+      out.push(value);
+      continue;
+    }
+    const members = open.get(namespace);
+    if (members !== undefined) {
+      members.push(value);
+      continue;
+    }
+    const fresh = [value];
+    open.set(namespace, fresh);
+    const group = named.get(namespace);
+    out.push({ ...(group ?? { type: 'namespace', name: namespace }), tools: fresh });
+  }
+  return out;
+}
+
+/** Keys of tools that stand in items of the input and not in `tools`. */
+function loadedOnly(conversation: Conversation, declared: readonly JsonObject[]): Set<string> {
+  const keys = (list: readonly JsonObject[]) =>
+    list.flatMap((tool, i) => decodeTool(tool, `tools[${i}]`)).map(toolKey);
+  const loaded = new Set(keys(toolsOfItems(conversation)));
+  if (loaded.size > 0) for (const key of keys(declared)) loaded.delete(key);
+  return loaded;
+}
+
+function encodeTool(
+  tool: Tool,
+  names: ToolNames,
+  own: boolean,
+  profile: Profile,
+  notes: Notes,
+): JsonObject | undefined {
+  if (tool.type === 'hosted') return encodeHosted(tool, profile, notes);
+  const residue = ownResidue(tool);
+  const name = own ? tool.name : names.flat(tool.name, tool.namespace);
+  if (tool.type === 'custom') {
+    return compact({
+      ...residue,
+      type: 'custom',
+      name,
+      description: tool.description,
+      format: flatFormat(tool.format),
+    });
+  }
+  if (tool.deferred === true && tool.name === 'DeferredToolPlaceholder') {
+    // Claude Code's stand-in for tools not loaded yet; it is no tool (seen in 2.1.330).
+    notes.add('deferred_placeholder_dropped', 'tools', tool.name);
+    return undefined;
+  }
+  if (residue === undefined) noteToolFields(tool, notes, `tools.${tool.name}`);
+  return compact({
+    ...residue,
+    type: 'function',
+    name,
+    description: tool.description,
+    parameters: objectSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
+    // Left out, the API takes a function's schema as strict and refuses most of them.
+    strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
+    defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
+  });
+}
+
+/** The root must be an object with properties. */
+function objectSchema(schema: JsonObject | undefined): JsonObject {
+  if (schema === undefined) return { type: 'object', properties: {} };
+  if (schema.type === 'object' && schema.properties !== undefined) return schema;
+  return { ...schema, type: 'object', properties: schema.properties ?? {} };
+}
+
+function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObject | undefined {
+  if (!profile.hostedTools?.includes(tool.name)) {
+    notes.add('hosted_tool_dropped', `tools.${tool.kind}`, 'the upstream does not run it');
+    return undefined;
+  }
+  if (tool.name === 'web_search') return encodeWebSearch(tool, notes);
+  const residue = ownResidue(tool);
+  const type = residue ? tool.kind : (memberOf(HOSTED_TYPES, tool.name) ?? tool.kind);
+  return compact({ ...residue, type, ...tool.options });
+}
+
+const WEB_SEARCH_OPTIONS = ['filters', 'search_context_size', 'user_location'];
+
+/** Another protocol's search tool in this one's words: domains are a filter, the place is flat. */
+function encodeWebSearch(tool: HostedTool, notes: Notes): JsonObject {
+  const residue = ownResidue(tool);
+  if (residue !== undefined) return { ...residue, ...tool.options };
+  const { allowed_domains: domains, user_location: place, ...options } = tool.options;
+  const out: Record<string, Json | undefined> = { type: 'web_search' };
+  if (domains !== undefined) out.filters = { allowed_domains: domains };
+  if (isObject(place)) {
+    out.user_location = { type: 'approximate', ...(object(place, 'approximate') ?? place) };
+  }
+  for (const [key, value] of Object.entries(options)) {
+    if (WEB_SEARCH_OPTIONS.includes(key)) out[key] = value;
+    else notes.add('parameter_dropped', `tools.web_search.${key}`);
+  }
+  return compact(out);
+}
+
+/** `tool_choice` for the tools that are declared; undefined where there is nothing to choose. */
+export function encodeToolChoice(
+  choice: ToolChoice,
+  conversation: Conversation,
+  declared: readonly JsonObject[],
+  names: ToolNames,
+  profile: Profile,
+  notes: Notes,
+): Json | undefined {
+  if (declared.length === 0) return undefined;
+  const takes = profile.toolChoices ?? ['auto', 'none', 'required', 'tool'];
+  const wanted =
+    choice.type === 'allowed' ? (choice.mode === 'required' ? 'required' : 'auto') : choice.type;
+  if (!takes.includes(wanted)) {
+    notes.add('parameter_mapped', 'tool_choice', `${wanted}: auto`);
+    return 'auto';
+  }
+  const own = conversation.origin?.protocol === PROTOCOL;
+  switch (choice.type) {
+    case 'allowed':
+      return {
+        type: 'allowed_tools',
+        mode: choice.mode,
+        tools: allowedEntries(
+          choice.names.map((name) => (own ? name : names.flat(name))),
+          declared,
+        ),
+      };
+    case 'tool': {
+      if (choice.kind === 'hosted' || choice.kind === 'tool-search') {
+        const type = declared.find((t) => hostedName(`${t.type}`) === choice.name)?.type;
+        if (type !== undefined) return { type };
+        notes.add('parameter_mapped', 'tool_choice', `${choice.name}: auto`);
+        return 'auto';
+      }
+      const name = own ? choice.name : names.flat(choice.name, choice.namespace);
+      if (!own && !declared.some((t) => t.name === name)) {
+        notes.add('parameter_mapped', 'tool_choice', `${name}: auto`);
+        return 'auto';
+      }
+      const namespace = own ? choice.namespace : undefined;
+      return compact({ type: choice.kind, name, namespace });
+    }
+    default:
+      return choice.type;
+  }
+}
+
+/** The entries of a choice of allowed tools, by the names under which those are declared. */
+function allowedEntries(
+  names: readonly string[],
+  declared: readonly JsonObject[],
+): readonly JsonObject[] {
+  const types = new Map<string, Json | undefined>();
+  const add = (name: string, type: Json | undefined) => {
+    if (!types.has(name)) types.set(name, type);
+  };
+  for (const { name, type } of declared) {
+    if (typeof name === 'string') add(name, type);
+    add(hostedName(`${type}`), type);
+  }
+  return names.map((name) => {
+    const type = types.get(name) ?? 'function';
+    return type === 'function' || type === 'custom' ? { type, name } : { type };
+  });
+}

@@ -1,0 +1,94 @@
+/** A call that the client runs, as it is written to a stream. */
+
+import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { compact } from '../wire.ts';
+import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+
+type CallHead = BlockHead & { readonly type: 'tool-call' };
+
+const CALLS = {
+  function: {
+    type: 'function_call',
+    prefix: 'fc',
+    field: 'arguments',
+    event: 'function_call_arguments',
+  },
+  custom: {
+    type: 'custom_tool_call',
+    prefix: 'ctc',
+    field: 'input',
+    event: 'custom_tool_call_input',
+  },
+  'tool-search': { type: 'tool_search_call', prefix: 'tsc', field: 'arguments', event: '' },
+} as const;
+
+/** A call that the client runs, in the kind and namespace under which it declared the tool. */
+export class CallWriter implements ItemWriter {
+  readonly #out: StreamWriter;
+  readonly #head: CallHead;
+  readonly #index: number;
+  readonly #id: string;
+  readonly #at: string;
+  #input = '';
+
+  constructor(out: StreamWriter, head: CallHead) {
+    this.#out = out;
+    this.#head = head;
+    const { index, id } = out.next(CALLS[head.kind].prefix);
+    this.#index = index;
+    this.#id = id;
+    this.#at = `"item_id":"${id}","output_index":${index}`;
+    out.send(
+      'response.output_item.added',
+      `"output_index":${index},"item":${JSON.stringify(this.#item('in_progress'))}`,
+    );
+  }
+
+  #item(status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
+    const { kind, id, name, namespace } = this.#head;
+    const common = { id: this.#id, type: CALLS[kind].type, status };
+    // A call without an id could not be answered.
+    const call_id = id === '' ? `call_${this.#id}` : id;
+    switch (kind) {
+      case 'tool-search': {
+        const parsed = tryParse(this.#input);
+        return {
+          ...common,
+          execution: 'client',
+          call_id,
+          arguments: isObject(parsed) ? parsed : {},
+        };
+      }
+      case 'custom':
+        return compact({ ...common, call_id, name, namespace, input: this.#input });
+      default:
+        return compact({ ...common, arguments: this.#input, call_id, name, namespace });
+    }
+  }
+
+  event(event: StreamEvent): void {
+    if (event.type === 'delta' && event.text !== '') this.#delta(event.text);
+  }
+
+  #delta(text: string): void {
+    this.#input += text;
+    const { event } = CALLS[this.#head.kind];
+    if (event === '') return;
+    this.#out.send(`response.${event}.delta`, `${this.#at},"delta":${JSON.stringify(text)}`);
+  }
+
+  close(cut: boolean): void {
+    const { kind, name } = this.#head;
+    // Arguments that never came mean none; Codex takes '' for broken JSON. Of a call that was cut they
+    // are missing, and it must not look like one to be run.
+    if (kind === 'function' && !cut && this.#input.trim() === '') this.#delta('{}');
+    const { event, field } = CALLS[kind];
+    if (event !== '') {
+      const named = kind === 'function' ? `"name":${JSON.stringify(name)},` : '';
+      const input = JSON.stringify(this.#input);
+      this.#out.send(`response.${event}.done`, `${this.#at},${named}"${field}":${input}`);
+    }
+    this.#out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed'));
+  }
+}

@@ -1,0 +1,179 @@
+/** Items of tools that the vendor or this gateway runs, as they are written to a stream. */
+
+import type { StreamEvent } from '../../../conversation/events.ts';
+import type { Block, MediaBlock, ToolResultBlock } from '../../../conversation/types.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { objects, ownWire, text } from '../wire.ts';
+import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+import { MessageWriter } from './encode-stream-message.ts';
+
+const SEARCH = 'web_search';
+
+/**
+ * A hosted call. An item of this protocol goes out as it is; another protocol's web search becomes a
+ * `web_search_call` for a client that declared the tool, open until its result has come. Everything
+ * else a client of this protocol could not have asked for, and it is left out with a note.
+ */
+export class HostedWriter implements ItemWriter {
+  readonly #out: StreamWriter;
+  #input = '';
+  #callId: string | undefined;
+  #place: { readonly index: number; readonly id: string } | undefined;
+  #result: ToolResultBlock | undefined;
+
+  constructor(out: StreamWriter) {
+    this.#out = out;
+  }
+
+  /** Is this block the result that the open search waits for? */
+  takes(block: Block): boolean {
+    return (
+      this.#place !== undefined && block.type === 'tool-result' && block.callId === this.#callId
+    );
+  }
+
+  event(event: StreamEvent): void {
+    if (event.type === 'delta') this.#input += event.text;
+    else if (event.type === 'block-stop') this.#search();
+    else if (event.type === 'block-start') {
+      const { head } = event;
+      if (head.type === 'tool-call') this.#name(head.name, head.id);
+      else if (head.type === 'whole') this.#whole(head.block);
+    }
+  }
+
+  #whole(block: Block): void {
+    if (block.type === 'tool-result' && this.takes(block)) {
+      this.#result = block;
+      return;
+    }
+    const wire = 'wire' in block && block.wire !== undefined ? ownWire(block) : undefined;
+    if (isObject(wire) && typeof wire.type === 'string') this.#asItIs(wire);
+    else if (block.type === 'tool-call' && block.by !== 'client') {
+      this.#input = block.input;
+      this.#name(block.name, block.id);
+    } else if (block.type === 'media') this.#drawn(block);
+    else if (block.type !== 'tool-result') this.#inWords(block);
+  }
+
+  /** An image that another protocol's model made, as the item in which this one's do. */
+  #drawn(block: MediaBlock): void {
+    const { source } = block;
+    if (block.media === 'image' && source.type === 'base64') {
+      const { index, id } = this.#out.next('ig');
+      const item = { id, type: 'image_generation_call' };
+      this.#out.send(
+        'response.output_item.added',
+        `"output_index":${index},"item":${JSON.stringify({ ...item, status: 'in_progress', result: null })}`,
+      );
+      this.#out.done(index, { ...item, status: 'completed', result: source.data });
+      return;
+    }
+    const named = source.type === 'url' ? `![${block.media}](${source.url})` : '';
+    this.#say(named, block.media);
+  }
+
+  #inWords(block: Block): void {
+    const said = block.type === 'opaque' || block.type === 'text' ? (block.text ?? '') : '';
+    this.#say(said, block.type === 'opaque' ? block.name : block.type);
+  }
+
+  /** Words in place of what has no item here; without any it is left out. Each with its note. */
+  #say(text: string, what: string): void {
+    const { notes } = this.#out.context;
+    notes.add(text === '' ? 'content_dropped' : 'content_bridged', 'output', what);
+    if (text === '') return;
+    const message = new MessageWriter(this.#out);
+    message.event({ type: 'block-start', index: 0, head: { type: 'text' } });
+    message.event({ type: 'delta', index: 0, text });
+    message.event({ type: 'block-stop', index: 0 });
+    message.close(false);
+  }
+
+  #name(name: string, id: string): void {
+    const declared = this.#out.context.asked.tools.some(
+      (tool) => tool.type === 'hosted' && tool.name === SEARCH,
+    );
+    if (name === SEARCH && declared) this.#callId = id;
+    else this.#out.context.notes.add('hosted_call_dropped', 'output', name);
+  }
+
+  /** Begins the item: its query is known, the search is under way. */
+  #search(): void {
+    if (this.#callId === undefined || this.#place !== undefined) return;
+    const { index, id } = this.#out.next('ws');
+    // An id of this protocol's kind is one by which the item may be found again.
+    const place = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
+    this.#place = place;
+    this.#out.send(
+      'response.output_item.added',
+      `"output_index":${place.index},"item":{"id":"${place.id}","type":"web_search_call","status":"in_progress"}`,
+    );
+    this.#progress('in_progress');
+    this.#progress('searching');
+  }
+
+  #progress(state: string): void {
+    if (this.#place === undefined) return;
+    const { index, id } = this.#place;
+    this.#out.send(
+      `response.web_search_call.${state}`,
+      `"output_index":${index},"item_id":"${id}"`,
+    );
+  }
+
+  close(): void {
+    this.#search();
+    if (this.#place === undefined) return;
+    const failed = this.#result?.isError === true;
+    if (!failed) this.#progress('completed');
+    const { index, id } = this.#place;
+    const status = failed ? 'failed' : 'completed';
+    this.#out.done(index, { id, type: 'web_search_call', status, action: this.#action() });
+  }
+
+  #action(): JsonObject {
+    const input = tryParse(this.#input);
+    const asked = isObject(input) ? input : {};
+    // An action of this protocol that passed through another form is one already.
+    if (typeof asked.type === 'string') return asked;
+    const query = text(asked, 'query') ?? '';
+    const action = { type: 'search', query, queries: [query] };
+    const { include } = this.#out.context.asked.settings;
+    if (include?.includes('web_search_call.action.sources') !== true) return action;
+    return { ...action, sources: sourcesOf(this.#result) };
+  }
+
+  /** An item of a Responses upstream: with the events that its kind has on the way. */
+  #asItIs(item: JsonObject): void {
+    const { index, id: minted } = this.#out.next('item');
+    const id = text(item, 'id') ?? minted;
+    const { action: _, ...begun } = item;
+    const added = item.status === undefined ? item : { ...begun, status: 'in_progress' };
+    this.#out.send(
+      'response.output_item.added',
+      `"output_index":${index},"item":${JSON.stringify({ ...added, id })}`,
+    );
+    if (item.type === 'web_search_call') {
+      for (const state of ['in_progress', 'searching', 'completed']) {
+        this.#out.send(
+          `response.web_search_call.${state}`,
+          `"output_index":${index},"item_id":${JSON.stringify(id)}`,
+        );
+      }
+    }
+    this.#out.done(index, { ...item, id });
+  }
+}
+
+/** The pages of a search result, wherever its own protocol lists them. */
+function sourcesOf(result: ToolResultBlock | undefined): readonly JsonObject[] {
+  const value = result?.wire?.value;
+  const parts = result?.content.map((block) => block.wire?.value) ?? [];
+  const listed = isObject(value) ? objects(value.content) : objects(parts as readonly Json[]);
+  return listed.flatMap((page) => {
+    const url = text(page, 'url');
+    return url === undefined ? [] : [{ type: 'url', url }];
+  });
+}

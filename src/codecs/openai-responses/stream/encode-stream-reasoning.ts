@@ -1,0 +1,117 @@
+/** A reasoning item as it is written to a stream: summary parts, and the seal at its end. */
+
+import type { StreamEvent } from '../../../conversation/events.ts';
+import { carrySeal, mintSeal } from '../../../conversation/seal.ts';
+import type { Sealed } from '../../../conversation/types.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { compact, PROTOCOL } from '../wire.ts';
+import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+
+/** A reasoning item: its text as summary parts, its seal in `encrypted_content` where the client asked. */
+export class ReasoningWriter implements ItemWriter {
+  readonly #out: StreamWriter;
+  #place: { readonly index: number; readonly id: string } | undefined;
+  readonly #summary: JsonObject[] = [];
+  #text: string | undefined;
+  #sealed: Sealed | undefined;
+  #isSummary = false;
+
+  constructor(out: StreamWriter) {
+    this.#out = out;
+  }
+
+  event(event: StreamEvent): void {
+    switch (event.type) {
+      case 'block-start':
+        this.#isSummary = event.head.type === 'reasoning' && event.head.summary === true;
+        if (event.head.type === 'whole' && event.head.block.type === 'reasoning') {
+          this.#sealed = event.head.block.sealed;
+          if (event.head.block.text !== '') this.#delta(event.head.block.text);
+        }
+        break;
+      case 'delta':
+        if (event.newPart === true) this.#closePart();
+        if (event.text !== '') this.#delta(event.text);
+        break;
+      case 'sealed':
+        this.#sealed = event.sealed;
+        break;
+    }
+  }
+
+  #open(): { readonly index: number; readonly id: string } {
+    if (this.#place !== undefined) return this.#place;
+    const place = this.#out.next('rs');
+    this.#place = place;
+    this.#out.send(
+      'response.output_item.added',
+      `"output_index":${place.index},"item":{"id":"${place.id}","type":"reasoning","summary":[]}`,
+    );
+    return place;
+  }
+
+  #at(): string {
+    const { id, index } = this.#open();
+    return `"item_id":"${id}","output_index":${index},"summary_index":${this.#summary.length}`;
+  }
+
+  #delta(text: string): void {
+    const at = this.#at();
+    if (this.#text === undefined) {
+      this.#text = '';
+      this.#out.send(
+        'response.reasoning_summary_part.added',
+        `${at},"part":{"type":"summary_text","text":""}`,
+      );
+    }
+    this.#text += text;
+    this.#out.send(
+      'response.reasoning_summary_text.delta',
+      `${at},"delta":${JSON.stringify(text)}`,
+    );
+  }
+
+  #closePart(): void {
+    if (this.#text === undefined) return;
+    const at = this.#at();
+    const text = JSON.stringify(this.#text);
+    this.#out.send('response.reasoning_summary_text.done', `${at},"text":${text}`);
+    this.#out.send(
+      'response.reasoning_summary_part.done',
+      `${at},"part":{"type":"summary_text","text":${text}}`,
+    );
+    this.#summary.push({ type: 'summary_text', text: this.#text });
+    this.#text = undefined;
+  }
+
+  close(): void {
+    this.#closePart();
+    const payload = this.#payload();
+    // Nothing was said and nothing is to be kept: no item.
+    if (this.#place === undefined && payload === undefined) return;
+    const { id, index } = this.#open();
+    this.#out.done(
+      index,
+      compact({ id, type: 'reasoning', summary: this.#summary, encrypted_content: payload }),
+    );
+  }
+
+  /**
+   * What the client is to send back next time. This protocol's own payload goes out as it is, another
+   * vendor's in a carrier; unsealed reasoning gets one that says where it was made.
+   */
+  #payload(): string | undefined {
+    const { asked, provider } = this.#out.context;
+    const { include, store } = asked.settings;
+    if (store !== false && include?.includes('reasoning.encrypted_content') !== true)
+      return undefined;
+    const sealed = this.#sealed;
+    if (sealed === undefined) {
+      // A summary is for reading only: no vendor wants it back.
+      return this.#summary.length > 0 && !this.#isSummary
+        ? mintSeal('openai-chat', provider)
+        : undefined;
+    }
+    return sealed.protocol === PROTOCOL ? sealed.value : carrySeal(sealed);
+  }
+}

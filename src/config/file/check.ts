@@ -1,0 +1,230 @@
+/** Holds a value against the schema: fills defaults, and says in a user's words what does not fit. */
+
+import { put } from '../../lib/json/json-members.ts';
+import type { Path } from './document.ts';
+import { MOST_TOLD } from './problem.ts';
+import { DROPPED, type Issue } from './references.ts';
+import { suggest } from './suggest.ts';
+
+/** The parts of JSON Schema that our own schema is made of. */
+export interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  /** What is said of a text that the pattern does not fit; left out: what was expected. */
+  readonly 'x-mismatch'?: string;
+  /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
+  readonly 'x-meant'?: string;
+  /** The text is a URL, or the beginning of URLs, which has no query of its own. */
+  readonly 'x-url'?: 'whole' | 'base';
+}
+
+export interface Checked {
+  /** The value with defaults filled in; of use only without problems. */
+  readonly value: unknown;
+  readonly problems: readonly Issue[];
+}
+
+/**
+ * `from` holds the paths (as JSON) of texts that came from references: there "8080" counts as a
+ * number where one is wanted, and the text is never repeated in a message.
+ */
+export function check(root: Schema, value: unknown, from: ReadonlySet<string>): Checked {
+  const problems: Issue[] = [];
+  const say = (path: Path, message: string, more: Partial<Issue> = {}) => {
+    problems.push({ path, message, ...more });
+    return undefined;
+  };
+
+  const walk = (schema: Schema, node: unknown, path: Path): unknown => {
+    if (node === null && isMapping(schema)) return walk(schema, {}, path);
+    if (schema.anyOf !== undefined) return union(schema, schema.anyOf, node, path);
+    switch (schema.type) {
+      case 'object':
+        return object(schema, node, path);
+      case 'array':
+        if (!Array.isArray(node)) return say(path, mismatch(schema, node));
+        if (node.length < (schema.minItems ?? 0)) return say(path, 'must not be empty');
+        return node.flatMap((item, index) =>
+          item === DROPPED ? [] : [walk(schema.items ?? {}, item, [...path, index])],
+        );
+      case 'string':
+        return string(schema, node, path);
+      case 'integer':
+      case 'number':
+        return number(schema, node, path);
+      case 'boolean': {
+        const known = typeof node === 'string' && from.has(JSON.stringify(path));
+        if (known && (node === 'true' || node === 'false')) return node === 'true';
+        return typeof node === 'boolean' ? node : say(path, mismatch(schema, node));
+      }
+      default:
+        return node;
+    }
+  };
+
+  const object = (schema: Schema, node: unknown, path: Path): unknown => {
+    if (typeof node !== 'object' || node === null || Array.isArray(node)) {
+      return say(path, mismatch(schema, node));
+    }
+    const out: Record<string, unknown> = {};
+    const given = node as Record<string, unknown>;
+    if (schema.patternProperties !== undefined) {
+      const [pattern, item] = Object.entries(schema.patternProperties)[0]!;
+      const legal = new RegExp(pattern, 'u');
+      for (const [key, child] of Object.entries(given)) {
+        const at = [...path, key];
+        if (!legal.test(key)) say(at, 'is not a legal name here', { key: true });
+        if (child !== DROPPED) put(out, key, walk(item, child, at));
+      }
+      return out;
+    }
+    const properties = schema.properties ?? {};
+    for (const key of Object.keys(given)) {
+      if (Object.hasOwn(properties, key)) continue;
+      // Only so many are told.
+      const told = problems.length < MOST_TOLD;
+      const suggestion = told ? suggest(key, Object.keys(properties)) : undefined;
+      say([...path, key], 'unknown key', { key: true, suggestion });
+    }
+    for (const [key, child] of Object.entries(properties)) {
+      const at = [...path, key];
+      const has = Object.hasOwn(given, key) && (given[key] !== null || isMapping(child));
+      if (has && given[key] === DROPPED) out[key] = [];
+      else if (has) out[key] = walk(child, given[key], at);
+      else if ('default' in child) out[key] = walk(child, structuredClone(child.default), at);
+      else if (schema.required?.includes(key)) say(path, `needs the key "${key}"`, { key: true });
+    }
+    return out;
+  };
+
+  const string = (schema: Schema, node: unknown, path: Path): unknown => {
+    if (typeof node === 'number' || typeof node === 'boolean') {
+      return say(path, `must be text, not ${kindOf(node)}: put it in quotes`);
+    }
+    if (typeof node !== 'string') return say(path, mismatch(schema, node));
+    if (node.length < (schema.minLength ?? 0)) return say(path, 'must not be empty');
+    if (schema.pattern !== undefined) {
+      const pattern = new RegExp(schema.pattern, 'u');
+      if (!pattern.test(node)) {
+        const expected = `does not fit. Expected: ${schema.description ?? schema.pattern}`;
+        const written = from.has(JSON.stringify(path)) ? '' : node;
+        const suggestion = meant(written, schema['x-meant'], pattern);
+        return say(path, schema['x-mismatch'] ?? expected, { suggestion });
+      }
+    }
+    const wrong = schema['x-url'] === undefined ? undefined : faultOfUrl(node, schema['x-url']);
+    return wrong === undefined ? node : say(path, wrong);
+  };
+
+  const number = (schema: Schema, node: unknown, path: Path): unknown => {
+    const referenced = typeof node === 'string' && from.has(JSON.stringify(path));
+    const value = referenced && /^-?\d+(\.\d+)?$/.test(node) ? Number(node) : node;
+    if (typeof value !== 'number' || !Number.isFinite(value)) {
+      return say(path, mismatch(schema, node));
+    }
+    if (schema.type === 'integer' && !Number.isInteger(value)) {
+      return say(path, 'must be a whole number');
+    }
+    if (value < (schema.minimum ?? value)) return say(path, `must be ${schema.minimum} or more`);
+    if (value > (schema.maximum ?? value)) return say(path, `must be ${schema.maximum} or less`);
+    return value;
+  };
+
+  const union = (schema: Schema, branches: readonly Schema[], node: unknown, path: Path) => {
+    const words = wordsOf(schema);
+    if (words === undefined) {
+      const branch = branches.find((candidate) => takes(candidate, node));
+      return branch === undefined ? say(path, mismatch(schema, node)) : walk(branch, node, path);
+    }
+    if (typeof node === 'string' && words.includes(node)) return node;
+    // YAML 1.1 habits: `off` and `no` are text here, but `true` and numbers are not.
+    const written =
+      typeof node === 'string' && !from.has(JSON.stringify(path)) ? `"${node}" is not` : 'is not';
+    return say(path, `${written} one of ${words.join(', ')}`, {
+      suggestion: typeof node === 'string' ? suggest(node, words) : undefined,
+    });
+  };
+
+  return { value: walk(root, value, []), problems };
+}
+
+/** A text put into the pattern that was expected, where it fits then. */
+function meant(written: string, template: string | undefined, pattern: RegExp): string | undefined {
+  if (template === undefined || !/^[\w.:/-]{1,200}$/.test(written)) return undefined;
+  const filled = template.replace('{}', () => written);
+  return pattern.test(filled) ? filled : undefined;
+}
+
+/** Logs, pages and errors show addresses: nothing secret may stand in one. Says nothing of its content. */
+function faultOfUrl(text: string, kind: 'whole' | 'base'): string | undefined {
+  if (text === 'demo:') return undefined;
+  if (!URL.canParse(text)) return 'is not a URL';
+  const { username, password } = new URL(text);
+  if (username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/.test(text)) {
+    return 'must hold no user name or password: put them under keys or headers, as "authorization: Basic …"';
+  }
+  if (text.includes('#')) return 'must have no #fragment';
+  return kind === 'base' && text.includes('?')
+    ? 'must have no ?query: put it under query'
+    : undefined;
+}
+
+const isMapping = (schema: Schema) => schema.type === 'object';
+
+/** The words of a union of literals. */
+function wordsOf(schema: Schema): readonly string[] | undefined {
+  return schema.anyOf?.every((branch) => typeof branch.const === 'string')
+    ? schema.anyOf.map((branch) => branch.const as string)
+    : undefined;
+}
+
+/** Whether a branch of a union is for values of this kind. */
+function takes(schema: Schema, node: unknown): boolean {
+  if (wordsOf(schema) !== undefined) return typeof node === 'string';
+  if (schema.anyOf !== undefined) return schema.anyOf.some((branch) => takes(branch, node));
+  if (schema.type === 'array') return Array.isArray(node);
+  if (schema.type === 'object') {
+    return typeof node === 'object' && node !== null && !Array.isArray(node);
+  }
+  if (schema.type === 'integer') return typeof node === 'number';
+  return typeof node === schema.type;
+}
+
+function mismatch(schema: Schema, node: unknown): string {
+  return `must be ${expected(schema)}, not ${kindOf(node)}`;
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  array: 'a list',
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+};
+
+function expected(schema: Schema): string {
+  if (wordsOf(schema) !== undefined) return 'text';
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(expected))].join(' or ');
+  return KINDS[schema.type ?? ''] ?? 'something else';
+}
+
+function kindOf(node: unknown): string {
+  if (node === null || node === undefined) return 'nothing';
+  if (Array.isArray(node)) return 'a list';
+  if (typeof node === 'object') return 'a mapping';
+  if (typeof node === 'boolean') return String(node);
+  return typeof node === 'number' ? 'a number' : 'text';
+}

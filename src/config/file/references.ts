@@ -1,0 +1,146 @@
+/** `${VAR}`, `${VAR:-default}` and `${file:/path}` inside the file's texts. */
+
+import { readFileSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { type Environment, expandHome } from '../environment.ts';
+import type { Path } from './document.ts';
+
+/** Stands for a key that was dropped; keeps the places of its neighbours in a list. */
+export const DROPPED: unique symbol = Symbol('dropped');
+
+export interface Issue {
+  readonly path: Path;
+  readonly message: string;
+  readonly suggestion?: string;
+  /** The problem is with the key and not with its value. */
+  readonly key?: boolean;
+}
+
+export interface Referenced {
+  readonly value: unknown;
+  /** Paths (as JSON) of texts that came, wholly or in part, from elsewhere. */
+  readonly from: ReadonlySet<string>;
+  /** By path (as JSON): the reference, of texts that are one and nothing else. */
+  readonly origins: ReadonlyMap<string, string>;
+  readonly problems: readonly Issue[];
+  readonly warnings: readonly Issue[];
+}
+
+// `$${` is a literal `${`.
+const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Replaces every reference in every text. A variable that is not set is a problem, except among the
+ * keys of a provider or a search engine: there that key is dropped with a warning, since a file may
+ * name more keys than this machine has. (Not among `auth.keys`: dropping one would open a door.)
+ */
+export function resolveReferences(
+  value: unknown,
+  environment: Environment,
+  file: string,
+): Referenced {
+  const from = new Set<string>();
+  const origins = new Map<string, string>();
+  const problems: Issue[] = [];
+  const warnings: Issue[] = [];
+
+  const readText = (text: string, path: Path): string | typeof DROPPED => {
+    const bare = bareVariable(text);
+    if (bare !== undefined && isCredential(path)) {
+      problems.push({ path, message: 'is sent as it stands', suggestion: `\${${bare}}` });
+      return text;
+    }
+    if (!text.includes('${')) return text;
+    // Each reference that has no end would be looked for up to the end of the text.
+    if (text.length > LONG && text.lastIndexOf('${') > text.lastIndexOf('}')) {
+      problems.push({ path, message: UNCLOSED });
+      return text;
+    }
+    if (text.replace(REFERENCE, '').includes('${')) {
+      problems.push({ path, message: UNCLOSED });
+      return text;
+    }
+    let missing: string | undefined;
+    const out = text.replace(REFERENCE, (whole, inner: string | undefined) => {
+      if (inner === undefined) return '${';
+      const found = lookUp(inner, environment, file);
+      if ('value' in found) {
+        from.add(JSON.stringify(path));
+        // A default may be a key itself: its text is not told.
+        if (whole === text) origins.set(JSON.stringify(path), whole.replace(/:-[^}]*/, ''));
+        return found.value;
+      }
+      missing ??= found.missing;
+      return whole;
+    });
+    if (missing === undefined) return out;
+    if (!droppable(path)) {
+      problems.push({ path, message: missing });
+      return DROPPED;
+    }
+    warnings.push({ path, message: `${missing}; this key is left out` });
+    return DROPPED;
+  };
+
+  const walk = (node: unknown, path: Path): unknown => {
+    if (typeof node === 'string') return readText(node, path);
+    if (Array.isArray(node)) return node.map((item, index) => walk(item, [...path, index]));
+    if (typeof node !== 'object' || node === null) return node;
+    return Object.fromEntries(
+      Object.entries(node).map(([key, child]) => [key, walk(child, [...path, key])]),
+    );
+  };
+  return { value: walk(value, []), from, origins, problems, warnings };
+}
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+const UNCLOSED = 'has a "${" without its "}" (a "${" of its own is written "$${")';
+
+const LONG = 10_000;
+
+/** `$NAME`, or `Bearer $NAME`: how a shell has it. */
+const bareVariable = (text: string): string | undefined =>
+  /^(?:Bearer )?\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(text)?.[1];
+
+/** A place for something secret: nobody means a dollar sign and a name there. */
+const isCredential = (path: Path): boolean =>
+  path.some((step) => step === 'keys' || step === 'key' || step === 'headers');
+
+type Found = { readonly value: string } | { readonly missing: string };
+
+function lookUp(inner: string, environment: Environment, file: string): Found {
+  if (inner.startsWith('file:')) return readSecretFile(inner.slice(5), environment, file);
+  const cut = inner.indexOf(':-');
+  const name = (cut < 0 ? inner : inner.slice(0, cut)).trim();
+  if (!NAME.test(name)) {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+    return { missing: '${…} must hold a variable name, VAR:-default or file:/path' };
+  }
+  const value = environment.variable(name) ?? (cut < 0 ? undefined : inner.slice(cut + 2));
+  return value === undefined
+    ? { missing: `the environment variable ${name} is not set` }
+    : { value };
+}
+
+function readSecretFile(path: string, environment: Environment, file: string): Found {
+  const expanded = expandHome(path.trim(), environment.userHome);
+  const full = isAbsolute(expanded) ? expanded : join(dirname(file), expanded);
+  try {
+    const value = readFileSync(full, 'utf8').trim();
+    return value === '' ? { missing: `the file ${full} is empty` } : { value };
+  } catch (thrown) {
+    const code = (thrown as NodeJS.ErrnoException).code;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
+    return { missing: `the file ${full} ${why}` };
+  }
+}
+
+function droppable(path: Path): boolean {
+  const last = path.at(-1);
+  const list = typeof last === 'number' ? path.slice(0, -1) : path;
+  if (list.at(-1) !== 'keys') return false;
+  return list.length === 3 && list[0] === 'providers'
+    ? true
+    : list[0] === 'server_tools' && list[2] === 'engines';
+}

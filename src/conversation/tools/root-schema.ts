@@ -1,0 +1,56 @@
+/** Tool schemas for vendors that want a plain object at the root. */
+
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { putAll } from '../../lib/json/json-members.ts';
+import type { Notes } from '../notes.ts';
+import type { Profile } from '../target.ts';
+
+const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
+
+/** Does the root hold a list of alternatives, or (`values`) say what it is not, or which values it has? */
+export function hasRootUnion(schema: JsonObject, values: boolean): boolean {
+  if (UNIONS.some((key) => Array.isArray(schema[key]))) return true;
+  return values && (schema.enum !== undefined || schema.not !== undefined);
+}
+
+/** A tool's schema as this vendor takes it, with a note where something had to be merged. */
+export function plainRoot(
+  schema: JsonObject | undefined,
+  profile: Profile,
+  notes: Notes,
+  where: string,
+): JsonObject | undefined {
+  if (profile.rootUnions !== false || schema === undefined) return schema;
+  if (!hasRootUnion(schema, true)) return schema;
+  notes.add('schema_simplified', where, 'anyOf, oneOf, allOf, enum or not at the root');
+  return withoutRootUnion(schema);
+}
+
+/**
+ * The schema with the properties of all branches in one object. Required is what every alternative
+ * requires, and what any of `allOf` does.
+ */
+export function withoutRootUnion(schema: JsonObject): JsonObject {
+  const { anyOf, oneOf, allOf, enum: _enum, not: _not, ...rest } = schema;
+  const list = (value: Json | undefined) => (Array.isArray(value) ? value.filter(isObject) : []);
+  const required = (branch: JsonObject) =>
+    Array.isArray(branch.required) ? branch.required.filter((key) => typeof key === 'string') : [];
+  const every = list(allOf);
+  const some = [...list(anyOf), ...list(oneOf)];
+  const properties: Record<string, Json | undefined> = {};
+  for (const branch of [...some, ...every, rest]) {
+    if (isObject(branch.properties)) putAll(properties, branch.properties);
+  }
+  let common: readonly string[] | undefined;
+  for (const branch of some) {
+    const keys = new Set(required(branch));
+    common = common === undefined ? [...keys] : common.filter((key) => keys.has(key));
+  }
+  const needed = [...new Set([...required(rest), ...every.flatMap(required), ...(common ?? [])])];
+  return {
+    ...rest,
+    type: 'object',
+    properties,
+    ...(needed.length > 0 ? { required: needed } : {}),
+  };
+}

@@ -1,0 +1,91 @@
+/** Tool names as a flat protocol wants them, and the way back to namespace, name and kind. */
+
+import { isObject, tryParse } from '../../lib/json/json.ts';
+import type { Tool, ToolKind } from '../types.ts';
+
+export interface ToolName {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly kind: ToolKind;
+}
+
+export interface ToolNames {
+  /** The name on the flat wire, for a declaration, a choice, or a call in the history. */
+  flat(name: string, namespace?: string): string;
+  /** What a name that the vendor called stands for; a name never declared stands for itself. */
+  original(flat: string): ToolName;
+}
+
+const cache = new WeakMap<readonly Tool[], Map<number, ToolNames>>();
+
+/**
+ * Names for a protocol without namespaces. `ns` + `name` become `ns__name`; characters outside
+ * `[a-zA-Z0-9_-]` become `_`; what is longer than `limit` (64 Chat, 128 Messages) keeps its tail
+ * behind a hash. Deterministic, so that the same tool has the same name in every request of a
+ * session; two tools never share one.
+ */
+export function toolNames(tools: readonly Tool[], limit: number): ToolNames {
+  const byLimit = cache.get(tools) ?? new Map<number, ToolNames>();
+  cache.set(tools, byLimit);
+  const names = byLimit.get(limit) ?? build(tools, limit);
+  byLimit.set(limit, names);
+  return names;
+}
+
+function build(tools: readonly Tool[], limit: number): ToolNames {
+  const originals = new Map<string, ToolName>();
+  const flats = new Map<string, string>();
+  for (const tool of tools) {
+    const namespace = tool.type === 'hosted' ? undefined : tool.namespace;
+    const kind = kindOf(tool);
+    const key = join(tool.name, namespace);
+    let flat = legal(key, limit);
+    if (originals.has(flat) && !flats.has(key)) flat = hashed(`${key}\0${kind}`, flat, limit);
+    flats.set(key, flat);
+    if (!originals.has(flat)) originals.set(flat, { name: tool.name, namespace, kind });
+  }
+  return {
+    flat: (name, namespace) => {
+      const key = join(name, namespace);
+      return flats.get(key) ?? legal(key, limit);
+    },
+    original: (flat) => originals.get(flat) ?? { name: flat, kind: 'function' },
+  };
+}
+
+function kindOf(tool: Tool): ToolKind {
+  if (tool.type === 'custom') return 'custom';
+  return tool.type === 'hosted' && tool.name === 'tool_search' ? 'tool-search' : 'function';
+}
+
+const join = (name: string, namespace?: string) =>
+  namespace === undefined ? name : `${namespace}__${name}`;
+
+function legal(name: string, limit: number): string {
+  const clean = name.replace(/[^a-zA-Z0-9_-]/g, '_');
+  if (clean === name && name.length <= limit && name !== '') return name;
+  return hashed(name, clean, limit);
+}
+
+/** `<8 hex digits>_<tail of the name>`. */
+function hashed(identity: string, readable: string, limit: number): string {
+  const hash = Bun.hash.xxHash32(identity).toString(16).padStart(8, '0');
+  return `${hash}_${readable.slice(-(limit - 9))}`;
+}
+
+/** The input schema under which a freeform tool is offered to a protocol that has none. */
+export const FREEFORM_SCHEMA = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+  additionalProperties: false,
+} as const;
+
+/** Freeform text as the arguments of the function that stands in for the freeform tool. */
+export const wrapFreeform = (text: string): string => JSON.stringify({ input: text });
+
+/** The reverse; arguments that are not `{"input": string}` come back as they are. */
+export function unwrapFreeform(args: string): string {
+  const value = tryParse(args);
+  return isObject(value) && typeof value.input === 'string' ? value.input : args;
+}

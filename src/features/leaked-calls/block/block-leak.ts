@@ -1,0 +1,25 @@
+/** What a block that has been read amounts to: calls, or markup that is none. */
+
+import { buildCalls } from '../raw-call.ts';
+import { type Channel, type Leak, leakOf } from '../scan/call-run.ts';
+import type { ScanRules } from '../scan/scan-rules.ts';
+import type { Block } from './block.ts';
+
+/** `unreadable`: it may be a call, but finding that out would cost too much. */
+export function leakIn(
+  block: Block,
+  { tools, repairs }: ScanRules,
+  channel: Channel,
+): { readonly leak: Leak; readonly unreadable: boolean } {
+  const { refused } = repairs;
+  const calls = block.calls.flatMap((call) => buildCalls(call, tools, repairs));
+  const unreadable = repairs.refused > refused || block.unreadable;
+  const unknown = block.calls.find(({ name }) => name && !tools.resolve(name))?.name;
+  const leak: Leak = {
+    ...leakOf(block.family, channel, block.truncated),
+    calls,
+    outcome: calls.length > 0 ? 'recovered' : 'removed',
+    ...(unknown ? { unknown } : {}),
+  };
+  return { leak, unreadable };
+}

@@ -1,0 +1,163 @@
+/** Reads one leaked block, from its opener on, whatever grammar it is written in; incremental, each character once. */
+
+import type { Lexicon } from '../grammar.ts';
+import type { RawCall } from '../raw-call.ts';
+import { readJson, readPython, readTail, salvage } from './read-json.ts';
+import { readArgs, readDiscard, readHeader, readName, readOuter, readShort } from './read-names.ts';
+import { applyTag } from './read-tags.ts';
+import { readBody, readTree, readValue } from './read-values.ts';
+import {
+  type BlockRules,
+  type BlockState,
+  finishCall,
+  type Opener,
+  type Reading,
+  type State,
+  settle,
+} from './reading.ts';
+
+export type { BlockRules, BlockState, Opener } from './reading.ts';
+
+/** One step of each state; false: it needs more text. */
+const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
+  outer: readOuter,
+  name: readName,
+  args: readArgs,
+  body: readBody,
+  'tagged-name': readShort,
+  key: readShort,
+  value: readValue,
+  json: readJson,
+  python: readPython,
+  tree: readTree,
+  header: readHeader,
+  discard: readDiscard,
+  tail: readTail,
+};
+
+export class Block {
+  readonly #reading: Reading;
+  #truncated = false;
+
+  constructor(opener: Opener, lexicon: Lexicon, rules: BlockRules) {
+    const reading: Reading = {
+      opener,
+      lexicon,
+      ...rules,
+      calls: [],
+      family: familyOf(opener),
+      committed: opener.type === 'json' && opener.kind === 'result',
+      outcome: 'more',
+      rest: '',
+      channel: undefined,
+      text: '',
+      at: 0,
+      final: false,
+      state: opener.type === 'python' ? 'python' : 'outer',
+      depth: 0,
+      boxed: false,
+      call: undefined,
+      value: undefined,
+      parts: [],
+      head: '',
+      keyFromBox: false,
+      scan: undefined,
+      tree: [],
+      junk: 0,
+      spoiled: false,
+      unreadable: false,
+    };
+    this.#reading = reading;
+    if (opener.type === 'tag') applyTag(reading, opener.lexeme);
+  }
+
+  get calls(): readonly RawCall[] {
+    return this.#reading.calls;
+  }
+
+  get family(): string {
+    return this.#reading.family;
+  }
+
+  /** So much of a grammar has been seen that what follows is markup, recovered or not. */
+  get committed(): boolean {
+    return this.#reading.committed;
+  }
+
+  /** Text behind the block, once `done`. */
+  get rest(): string {
+    return this.#reading.rest;
+  }
+
+  /** The block was a header after which another channel begins. */
+  get channel(): Reading['channel'] {
+    return this.#reading.channel;
+  }
+
+  /** An opener and its closer with nothing between them. */
+  get isEmpty(): boolean {
+    const { calls, opener, junk } = this.#reading;
+    return calls.length === 0 && !this.#truncated && junk === 0 && opener.type === 'tag';
+  }
+
+  /** Its JSON is too broken to be read at a bearable cost. */
+  get unreadable(): boolean {
+    return this.#reading.unreadable;
+  }
+
+  /** The text ended within the block. */
+  get truncated(): boolean {
+    return this.#truncated;
+  }
+
+  /** Text has been read that belongs to no grammar. */
+  get hasJunk(): boolean {
+    return this.#reading.junk > 0;
+  }
+
+  push(text: string): BlockState {
+    const reading = this.#reading;
+    if (reading.outcome !== 'more') {
+      reading.rest += text;
+      return reading.outcome;
+    }
+    reading.text = reading.at < reading.text.length ? reading.text.slice(reading.at) + text : text;
+    reading.at = 0;
+    return this.#run();
+  }
+
+  /** The text ends here. Calls that are complete count; nothing is made up for the others. */
+  finish(): BlockState {
+    const reading = this.#reading;
+    if (reading.outcome !== 'more') return reading.outcome;
+    reading.final = true;
+    if (this.#run() !== 'more') return reading.outcome;
+    if (reading.state === 'tail') return settle(reading, 'done');
+    if (reading.call?.json !== undefined && reading.state === 'body') {
+      finishCall(reading);
+      return settle(reading, 'done');
+    }
+    if (reading.state === 'json') salvage(reading);
+    const { opener, calls } = reading;
+    this.#truncated = !(reading.state === 'outer' && calls.length > 0);
+    // The text that could not be read is part of the markup.
+    reading.at = reading.text.length;
+    const whole = opener.type === 'json' && opener.kind !== 'result';
+    const leak = reading.committed || calls.length > 0 || whole;
+    return settle(reading, leak ? 'done' : 'fail');
+  }
+
+  #run(): BlockState {
+    const reading = this.#reading;
+    while (reading.outcome === 'more' && reading.at < reading.text.length) {
+      if (!STEPS[reading.state](reading)) break;
+    }
+    return reading.outcome;
+  }
+}
+
+function familyOf(opener: Opener): string {
+  if (opener.type === 'tag') return opener.lexeme.word.family;
+  if (opener.type === 'python') return 'pythonic';
+  return opener.kind === 'result' ? 'tool-result' : 'json';
+}

@@ -1,0 +1,264 @@
+/** Reads one piece of markup at a place in a text, or tells that it may still become one. */
+
+import { keyOf, type Lexicon, type Setting, type Word } from '../grammar.ts';
+
+export interface Lexeme {
+  readonly word: Word;
+  readonly closing: boolean;
+  /** What stands in the tag behind its word, as it stands. */
+  readonly attributes: string;
+  /** `<x/>`: opened and closed. */
+  readonly empty: boolean;
+  /** Index just behind it. */
+  readonly end: number;
+}
+
+/** `partial`: the text ends too early to tell. */
+export type Lexed = Lexeme | 'partial' | undefined;
+
+/** Longer tags are no tags: bounds what is held back, and every scan within a tag. */
+const LONGEST_TAG = 400;
+const M3_MARK = ']<]minimax[>[';
+
+const LESS = 0x3c;
+const GREATER = 0x3e;
+const SLASH = 0x2f;
+const SQUARE_OPEN = 0x5b;
+const SQUARE_CLOSE = 0x5d;
+
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isBar = (code: number) => code === 0x7c || code === 0xff5c;
+const isWordChar = (code: number) =>
+  (code >= 0x61 && code <= 0x7a) ||
+  (code >= 0x41 && code <= 0x5a) ||
+  (code >= 0x30 && code <= 0x39) ||
+  code === 0x5f ||
+  code === 0x2581 ||
+  code === 0x3a;
+
+/** Markup at `at`, by the lexicon. Never looks further than {@link LONGEST_TAG} characters ahead. */
+export function lex(text: string, at: number, lexicon: Lexicon): Lexed {
+  switch (text.charCodeAt(at)) {
+    case LESS:
+      return angle(text, at, at, lexicon, false);
+    case SQUARE_CLOSE:
+      return marked(text, at, lexicon);
+    case SQUARE_OPEN:
+      return square(text, at, lexicon);
+    case 0x25c1: // ◁think▷
+      return kimiThink(text, at, lexicon);
+    default:
+      return bare(text, at, lexicon);
+  }
+}
+
+function bare(text: string, at: number, { words }: Lexicon): Lexed {
+  for (const key of ['commentary to=', 'assistantcommentary to=']) {
+    const word = words.get(keyOf('bare', key));
+    if (word === undefined) continue;
+    const found = text.startsWith(key, at);
+    if (found) return { word, closing: false, attributes: '', empty: false, end: at + key.length };
+    const rest = text.length - at;
+    if (rest < key.length && key.startsWith(text.slice(at))) return 'partial';
+  }
+  return undefined;
+}
+
+function kimiThink(text: string, at: number, { words }: Lexicon): Lexed {
+  const word = words.get(keyOf('plain', 'think'));
+  if (word === undefined) return undefined;
+  for (const mark of ['◁think▷', '◁/think▷']) {
+    if (text.startsWith(mark, at)) {
+      const closing = mark.includes('/');
+      return { word, closing, attributes: '', empty: false, end: at + mark.length };
+    }
+    if (text.length - at < mark.length && mark.startsWith(text.slice(at))) return 'partial';
+  }
+  return undefined;
+}
+
+function square(text: string, at: number, { words, prefixes }: Lexicon): Lexed {
+  let i = at + 1;
+  const closing = text.charCodeAt(i) === SLASH;
+  if (closing) i++;
+  if (i < text.length && !isWordChar(text.charCodeAt(i))) return undefined;
+  const start = i;
+  while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
+  const key = keyOf('square', text.slice(start, i));
+  if (i === text.length) return prefixes.has(key) ? 'partial' : undefined;
+  const word = words.get(key);
+  if (word === undefined || text.charCodeAt(i) !== SQUARE_CLOSE) return undefined;
+  return {
+    word,
+    closing: closing || word.closes === true,
+    attributes: '',
+    empty: false,
+    end: i + 1,
+  };
+}
+
+function marked(text: string, at: number, lexicon: Lexicon): Lexed {
+  if (text.startsWith(M3_MARK, at)) {
+    const tag = at + M3_MARK.length;
+    if (tag === text.length) return 'partial';
+    return text.charCodeAt(tag) === LESS ? angle(text, at, tag, lexicon, true) : undefined;
+  }
+  const rest = text.length - at;
+  return rest < M3_MARK.length && M3_MARK.startsWith(text.slice(at)) ? 'partial' : undefined;
+}
+
+/** A tag whose `<` stands at `tag`; the markup as a whole begins at `at`. */
+function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): Lexed {
+  let i = tag + 1;
+  let slash = text.charCodeAt(i) === SLASH;
+  if (slash) i++;
+  const first = text.charCodeAt(i);
+  if (i < text.length && !isBar(first) && !isSpace(first) && !isWordChar(first)) return undefined;
+  let bars = 0;
+  const skip = (limit: number) => {
+    const from = i;
+    while (i < text.length && i - from < limit) {
+      const code = text.charCodeAt(i);
+      if (isBar(code)) bars++;
+      else if (!isSpace(code)) break;
+      i++;
+    }
+  };
+  skip(6);
+  if (i === text.length) return 'partial';
+  let dsml = false;
+  // The slash may have got between the marks, and those on one side may be lost.
+  if (!slash && text.charCodeAt(i) === SLASH) {
+    slash = true;
+    i++;
+    skip(6);
+    if (i === text.length) return 'partial';
+  }
+  if (bars > 0 || text.charCodeAt(i) === 0x44) {
+    const mark = text.slice(i, i + 4);
+    if (mark === 'DSML') {
+      i += 4;
+      skip(8);
+      if (i === text.length) return 'partial';
+      if (bars === 0) return undefined;
+      dsml = true;
+    } else if (mark.length < 4 && 'DSML'.startsWith(mark)) return 'partial';
+  }
+  const start = i;
+  while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
+  let name = text.slice(start, i);
+  if (name.includes('▁')) name = name.replaceAll('▁', '_');
+  if (name.startsWith('antml:')) name = name.slice(6);
+  const setting: Setting = m3 ? 'm3' : dsml ? 'dsml' : bars > 0 ? 'bars' : 'plain';
+  if (setting === 'bars' && (name === 'open' || name === 'close') && i < text.length) {
+    return xtml(text, at, i, name === 'close', lexicon);
+  }
+  if (i === text.length) {
+    if (i - at > LONGEST_TAG) return undefined;
+    if (m3 && lexicon.nodes) return 'partial';
+    if (setting === 'bars' && ('open'.startsWith(name) || 'close'.startsWith(name))) {
+      return 'partial';
+    }
+    if (setting === 'plain' && 'antml:'.startsWith(name)) return 'partial';
+    return lexicon.prefixes.has(keyOf(setting, name)) ? 'partial' : undefined;
+  }
+  const word =
+    lexicon.words.get(keyOf(setting, name)) ??
+    (m3 && name !== '' ? nodeOf(name, lexicon) : undefined);
+  if (word === undefined) return undefined;
+  return tail(text, at, i, word, slash || word.closes === true);
+}
+
+/** Any other tag with M3's mark is an argument's (or a nested member's) key. */
+function nodeOf(name: string, { nodes }: Lexicon): Word | undefined {
+  if (!nodes) return undefined;
+  return { setting: 'm3', word: name, role: 'node', family: 'minimax-m3' };
+}
+
+/** From behind the word to the tag's `>`. */
+function tail(text: string, at: number, from: number, word: Word, closing: boolean): Lexed {
+  let i = from;
+  if (word.setting === 'bars') {
+    let bars = 0;
+    while (i < text.length && (isBar(text.charCodeAt(i)) || isSpace(text.charCodeAt(i)))) {
+      if (isBar(text.charCodeAt(i))) bars++;
+      i++;
+    }
+    if (i === text.length) return i - at > LONGEST_TAG ? undefined : 'partial';
+    if (bars === 0 || text.charCodeAt(i) !== GREATER) return undefined;
+    return { word, closing, attributes: '', empty: false, end: i + 1 };
+  }
+  const code = text.charCodeAt(i);
+  if (code !== GREATER && code !== 0x3d && code !== SLASH && !isSpace(code) && !isBar(code)) {
+    return undefined;
+  }
+  const equals = word.nameIn === '=';
+  let quote = 0;
+  for (const end = Math.min(text.length, at + LONGEST_TAG); i < end; i++) {
+    const here = text.charCodeAt(i);
+    if (quote !== 0) {
+      if (here === quote) quote = 0;
+    } else if ((here === 0x22 || here === 0x27) && !equals) quote = here;
+    else if (here === GREATER) {
+      const raw = text.slice(from, i);
+      const empty = !closing && raw.endsWith('/');
+      return { word, closing, attributes: empty ? raw.slice(0, -1) : raw, empty, end: i + 1 };
+    }
+  }
+  return text.length - at < LONGEST_TAG ? 'partial' : undefined;
+}
+
+const SEPARATOR = '<|sep|>';
+
+/** `<|open|>word attributes<|sep|>`; `from` stands behind the word open or close. */
+function xtml(text: string, at: number, from: number, closing: boolean, lexicon: Lexicon): Lexed {
+  let i = from;
+  const bars = i;
+  while (i < text.length && i - bars < 8 && isBar(text.charCodeAt(i))) i++;
+  if (i === text.length) return 'partial';
+  if (text.charCodeAt(i) !== GREATER) return undefined;
+  const start = ++i;
+  while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
+  const key = keyOf('xtml', text.slice(start, i));
+  if (i === text.length) return lexicon.prefixes.has(key) ? 'partial' : undefined;
+  const word = lexicon.words.get(key);
+  if (word === undefined) return undefined;
+  const length = text.slice(i, at + LONGEST_TAG + SEPARATOR.length).indexOf(SEPARATOR);
+  const end = i + length;
+  if (length < 0 || end - at > LONGEST_TAG) {
+    return length < 0 && text.length - at < LONGEST_TAG ? 'partial' : undefined;
+  }
+  const attributes = text.slice(i, end);
+  return { word, closing, attributes, empty: false, end: end + SEPARATOR.length };
+}
+
+/** By the name of the attribute; grammars have few. */
+const PATTERNS = new Map<string, RegExp>();
+
+/**
+ * The value of an attribute, or undefined. `=` asks for the `<word=value>` form. XTML escapes `&quot;`
+ * and `&amp;` in attributes, to be taken back in that order.
+ */
+export function attribute(lexeme: Lexeme, name: string): string | undefined {
+  const { attributes, word } = lexeme;
+  if (attributes === '') return undefined;
+  const bare = attributes.trim();
+  if (bare.startsWith('=')) {
+    if (name === 'string' || name === 'type') return undefined;
+    const value = bare.slice(1).trim();
+    const quote = value[0];
+    const isQuoted = (quote === '"' || quote === "'") && value.length > 1 && value.endsWith(quote);
+    return isQuoted ? value.slice(1, -1) : value;
+  }
+  if (name === '=') return undefined;
+  let pattern = PATTERNS.get(name);
+  if (pattern === undefined) {
+    pattern = new RegExp(`(?:^|[\\s|｜])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`);
+    PATTERNS.set(name, pattern);
+  }
+  const found = pattern.exec(attributes);
+  const value = found?.[1] ?? found?.[2] ?? found?.[3];
+  return word.setting === 'xtml'
+    ? value?.replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+    : value;
+}

@@ -1,0 +1,162 @@
+/** Reads JSON and Python in a block: arguments, calls, and what may stand behind them. */
+
+import type { JsonObject } from '../../../lib/json/json.ts';
+import type { RawCall } from '../raw-call.ts';
+import { callsInJson } from '../values/calls-in-json.ts';
+import { jsonValue } from '../values/coerce-value.ts';
+import { BracketScan } from '../values/json-scan.ts';
+import { pythonCalls, pythonLiteral } from '../values/python-literal.ts';
+import { lex } from './lex.ts';
+import { finishCall, lexHere, type Reading, settle, skipSpace } from './reading.ts';
+
+/** Markup that stands behind JSON, never in it. */
+const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
+
+const NO_CALL: RawCall = {
+  name: undefined,
+  family: '',
+  input: { type: 'value', value: undefined },
+  malformed: true,
+};
+
+export function startJson(b: Reading): void {
+  b.scan = new BracketScan();
+  b.parts = [];
+  b.state = 'json';
+}
+
+export function readJson(b: Reading): boolean {
+  const scan = b.scan!;
+  let end = scan.feed(b.text, b.at);
+  while (scan.halted) {
+    // Broken JSON ends at the markup that follows it; what looks like none belongs to it.
+    const found = lex(b.text, end, b.lexicon);
+    if (found !== undefined && found !== 'partial' && ENDS_JSON.has(found.word.role)) break;
+    if (found === 'partial' && !b.final) {
+      b.parts.push(b.text.slice(b.at, end));
+      b.at = end;
+      return false;
+    }
+    end = scan.feed(b.text, end + 1);
+  }
+  b.parts.push(b.text.slice(b.at, end < 0 ? undefined : end));
+  b.at = end < 0 ? b.text.length : end;
+  if (end < 0) return false;
+  jsonEnds(b, b.parts.join(''));
+  return true;
+}
+
+function jsonEnds(b: Reading, text: string): void {
+  const opener = b.opener;
+  if (b.call !== undefined) {
+    b.call.json = text;
+    b.state = 'body';
+    return;
+  }
+  if (opener.type === 'json' && opener.kind === 'result') {
+    settle(b, 'done');
+    return;
+  }
+  const value = jsonValue(text) ?? pythonLiteral(text) ?? repaired(b, text);
+  const calls = callsInJson(value, b.family);
+  if (calls === undefined && !b.committed) {
+    settle(b, 'fail');
+    return;
+  }
+  b.committed = true;
+  b.calls.push(...(calls ?? [{ ...NO_CALL, family: b.family }]));
+  if (opener.type === 'json') {
+    b.state = 'tail';
+    if (opener.kind === 'envelope') settle(b, 'done');
+    return;
+  }
+  b.state = 'outer';
+  if (b.boxed && b.family === 'mistral') settle(b, 'done');
+}
+
+function repaired(b: Reading, text: string): JsonObject | undefined {
+  const { refused } = b.repairs;
+  const value = b.repairs.object(text);
+  if (b.repairs.refused > refused) b.unreadable = true;
+  return value;
+}
+
+/** The text ended within JSON: a closer inside an unclosed string may have been swallowed. */
+export function salvage(b: Reading): void {
+  const text = b.parts.join('');
+  for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
+    const found = lex(text, at, b.lexicon);
+    if (found === undefined || found === 'partial' || !found.closing) continue;
+    const { role } = found.word;
+    if (role !== 'call' && role !== 'wrap' && role !== 'box') continue;
+    const value = repaired(b, text.slice(0, at).trim());
+    if (value === undefined) return;
+    if (b.call !== undefined) {
+      b.call.json = JSON.stringify(value);
+      finishCall(b);
+    } else b.calls.push(...(callsInJson(value, b.family) ?? []));
+    if (b.calls.length > 0) b.state = 'outer';
+    return;
+  }
+}
+
+/** Behind JSON that must be the whole reply: nothing, or Llama's next call. */
+export function readTail(b: Reading): boolean {
+  const code = skipSpace(b);
+  if (code < 0) return false;
+  const found = lexHere(b);
+  if (found === 'partial') return false;
+  if (found !== undefined && found.word.role === 'stop') {
+    b.at = found.end;
+    return true;
+  }
+  if (code === 0x3b) b.at++;
+  else if (code === 0x7b) startJson(b);
+  else settle(b, 'fail');
+  return true;
+}
+
+export function readPython(b: Reading): boolean {
+  if (b.scan === undefined) {
+    const code = skipSpace(b);
+    if (code < 0) return false;
+    if (code === 0x7b) {
+      b.state = 'outer';
+      return true;
+    }
+    if (code !== 0x5b) {
+      const call = /[A-Za-z_][\w.-]{0,128}(\()?/y;
+      call.lastIndex = b.at;
+      const found = call.exec(b.text);
+      const open = found?.[1] === undefined;
+      if (open && found !== null && b.at + found[0].length === b.text.length) return false;
+      if (open) {
+        settle(b, 'fail');
+        return true;
+      }
+    }
+    b.scan = new BracketScan(true);
+    b.parts = [];
+  }
+  const end = b.scan.feed(b.text, b.at);
+  b.parts.push(b.text.slice(b.at, end < 0 ? undefined : end));
+  b.at = end < 0 ? b.text.length : end;
+  if (end < 0) return false;
+  const text = b.parts.join('');
+  b.scan = undefined;
+  const json = jsonValue(text);
+  const calls =
+    json === undefined
+      ? pythonCalls(text)?.map(({ name, arguments: value }) => ({ name, value }))
+      : undefined;
+  const raw = calls?.map(({ name, value }) => ({
+    name,
+    family: b.family,
+    input: { type: 'value' as const, value },
+    malformed: false,
+  }));
+  b.calls.push(...(raw ?? callsInJson(json, b.family) ?? []));
+  if (b.calls.length === 0) settle(b, 'fail');
+  else b.state = b.opener.type === 'python' ? 'tail' : 'outer';
+  return true;
+}

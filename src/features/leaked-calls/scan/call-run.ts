@@ -1,0 +1,131 @@
+/** A run of leaked calls: markup that is followed by nothing but markup so far, and what may follow it. */
+
+import type { RecoveredCall } from '../raw-call.ts';
+import type { CodeMask } from './code-mask.ts';
+
+export type Channel = 'text' | 'reasoning';
+
+export interface Leak {
+  readonly family: string;
+  /** left: the markup stays in the text. */
+  readonly outcome: 'recovered' | 'removed' | 'left';
+  readonly calls: readonly RecoveredCall[];
+  /** Whose text it stood in. */
+  readonly channel: Channel;
+  /** The reply broke off within it. */
+  readonly truncated: boolean;
+  /** The name that was called, where it is none of the request's tools. */
+  readonly unknown?: string;
+  /** Why a whole call was left in the text. */
+  readonly why?: 'quoted' | 'unreadable';
+}
+
+/** A piece of a run: markup with what it amounts to, or whitespace and closers between. */
+export interface Piece {
+  readonly raw: string;
+  readonly leak?: Leak;
+  /** Behind it the text goes on in the channel of the block. */
+  readonly ends?: true;
+  /** Whitespace. */
+  readonly gap?: true;
+}
+
+/** Characters of markup that wait for what follows them; what is longer is text. */
+export const MOST_HELD = 8 * 1024 * 1024;
+
+/**
+ * Behind a call with which the reply begins, in a paragraph of its own: the model says that it waits,
+ * and does not speak of the markup. Anything else that follows a call makes it a quotation.
+ */
+const WAITS =
+  /^(?:(?:done|ok|okay|now)[,.!:;]? )?(?:(?:i am|i'm|i will|i'll|let me|let us|let's|we) )?(?:now )?(?:wait|waiting|awaiting)(?: (?:for|until|on)(?: [a-z]{1,12}){1,6})?[.!…]*$/i;
+const LONGEST_WAIT = 80;
+const PARAGRAPH = /\n[ \t\r]*\n/;
+
+/** Markup that is followed by nothing but markup so far: calls, if it stays so. */
+export class Run {
+  readonly pieces: Piece[] = [];
+  /** The mask as it stood before the run, should it turn out to be text. */
+  readonly mask: CodeMask;
+  /** Text behind it that may say that the model waits. */
+  tail = '';
+  /** The reply begins with it. */
+  readonly #first: boolean;
+  #size = 0;
+
+  constructor(mask: CodeMask, first: boolean) {
+    this.mask = mask;
+    this.#first = first;
+  }
+
+  /** One more piece. False: the run has become too long. */
+  add(piece: Piece): boolean {
+    this.pieces.push(piece);
+    this.#size += piece.raw.length;
+    return this.#size <= MOST_HELD;
+  }
+
+  /** Text follows. False: the run is a quotation. */
+  follow(text: string): boolean {
+    const words = this.tail === '' ? text.trimStart() : text;
+    const gap = text.slice(0, text.length - words.length);
+    const last = this.pieces.at(-1)!;
+    if (gap !== '' && last.gap) this.pieces[this.pieces.length - 1] = join(last, gap);
+    else if (gap !== '') this.pieces.push({ raw: gap, gap: true });
+    this.#size += gap.length;
+    this.tail += words;
+    return this.#size <= MOST_HELD && (this.tail === '' || this.#mayWait());
+  }
+
+  /** What follows says that the model waits. */
+  get waits(): boolean {
+    return this.#mayWait() && WAITS.test(this.tail.trimEnd());
+  }
+
+  /** May the text behind the run still come to say that the model waits? */
+  #mayWait(): boolean {
+    if (!this.#first || this.tail.length > LONGEST_WAIT * 2) return false;
+    const gap = this.pieces.at(-1)!;
+    if (!gap.gap || !PARAGRAPH.test(gap.raw.slice(0, LONGEST_WAIT))) return false;
+    const words = this.tail.trimEnd();
+    return words.length <= LONGEST_WAIT && !words.includes('\n');
+  }
+}
+
+const join = ({ raw }: Piece, gap: string): Piece => ({ raw: raw + gap, gap: true });
+
+/** Markup that amounts to no call. */
+export const leakOf = (family: string, channel: Channel, truncated = false): Leak => ({
+  family,
+  outcome: 'removed',
+  calls: [],
+  channel,
+  truncated,
+});
+
+/** The same markup where it stays in the text. */
+export function leftInText(leak: Leak, why?: Leak['why']): Leak {
+  const { calls, unknown = calls[0]?.name, ...rest } = leak;
+  return {
+    ...rest,
+    outcome: 'left',
+    calls: [],
+    truncated: false,
+    ...(unknown === undefined ? {} : { unknown }),
+    ...(why === undefined ? {} : { why }),
+  };
+}
+
+/** A whole call, of whatever tool. */
+export const isCall = ({ calls, unknown, truncated }: Leak): boolean =>
+  calls.length > 0 || (unknown !== undefined && !truncated);
+
+/** Nothing but whitespace from `from` to `end`. */
+export function isBlank(text: string, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) continue;
+    if (code < 0xa0 || text[at]!.trim() !== '') return false;
+  }
+  return true;
+}

@@ -1,0 +1,132 @@
+/** Decides whether a leak begins at a place of a text. */
+
+import type { Opener } from '../block/block.ts';
+import { attribute, type Lexeme, lex } from '../block/lex.ts';
+import type { Lexicon } from '../grammar.ts';
+import type { ToolIndex } from '../tool-index.ts';
+import { JSON_OPENINGS, matchOpening } from '../values/calls-in-json.ts';
+import type { CodeMask } from './code-mask.ts';
+import type { TextOut } from './text-out.ts';
+
+export interface Place {
+  /** Nothing but whitespace stands before it in the reply. */
+  readonly start: boolean;
+  /** The character before it; 0 at the start. */
+  readonly previous: number;
+  /** Nothing but whitespace stands before it on its line. */
+  readonly lineStart: boolean;
+}
+
+export interface OpeningRules {
+  readonly lexicon: Lexicon;
+  readonly tools: ToolIndex;
+  /** JSON forms count: not where the client asked for a JSON answer. */
+  readonly json: boolean;
+  readonly results: boolean;
+  readonly pythonic: boolean;
+}
+
+export type Found =
+  | { readonly type: 'opener'; readonly opener: Opener }
+  /** A closer, or a token that ends something: the caller knows whether there was something. */
+  | { readonly type: 'closer'; readonly lexeme: Lexeme }
+  /** Somebody quotes it: the rest of the line is no leak either. */
+  | { readonly type: 'quoted' }
+  | 'partial'
+  | undefined;
+
+const QUOTES = new Set([...'"\'`“‘「『«(=\\/_'].map((char) => char.charCodeAt(0)));
+const isAscii = (code: number) =>
+  (code >= 0x61 && code <= 0x7a) ||
+  (code >= 0x41 && code <= 0x5a) ||
+  (code >= 0x30 && code <= 0x39);
+
+/** What begins at `at` (a character that {@link CodeMask} stopped at). */
+export function openingAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
+  const found = foundAt(text, at, place, rules);
+  if (!QUOTES.has(place.previous) || found === undefined || found === 'partial') return found;
+  return { type: 'quoted' };
+}
+
+function foundAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
+  const code = text.charCodeAt(at);
+  if (code === 0x7b) return jsonAt(text, at, place, rules);
+  const found = lex(text, at, rules.lexicon);
+  if (found === 'partial') return 'partial';
+  if (found !== undefined) return tagAt(found, place);
+  if (code !== 0x5b || !place.start) return undefined;
+  const json = jsonAt(text, at, place, rules);
+  return json ?? pythonAt(text, at, rules);
+}
+
+function tagAt(lexeme: Lexeme, place: Place): Found {
+  const { word, closing } = lexeme;
+  if (closing || word.role === 'stop') return { type: 'closer', lexeme };
+  const name = () => attribute(lexeme, word.nameIn ?? 'name');
+  // A tag glued to a word is somebody's markup, unless it is one that only models write.
+  if (word.setting === 'plain' && word.role !== 'box' && isAscii(place.previous)) return undefined;
+  switch (word.opens) {
+    case 'yes':
+      break;
+    case 'named':
+      if (!name()) return undefined;
+      break;
+    case 'start':
+      if (!place.start) return undefined;
+      break;
+    default:
+      return undefined;
+  }
+  return { type: 'opener', opener: { type: 'tag', lexeme, lineStart: place.lineStart } };
+}
+
+const NAME = /[\w.:/-]{0,128}/y;
+
+function jsonAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
+  // Behind the bracket of all of them: a quotation mark, a brace, whitespace.
+  const next = text.charCodeAt(at + 1);
+  if (next > 0x22 && next !== 0x7b && next < 0x80) return undefined;
+  if (next === 0x7b && text.charCodeAt(at) === 0x7b) return undefined;
+  let partial = false;
+  for (const opening of JSON_OPENINGS) {
+    if (opening.kind === 'result' ? !rules.results : !rules.json) continue;
+    if (opening.kind === 'bare' && !place.start) continue;
+    const end = matchOpening(text, at, opening);
+    if (end === 'partial') partial = true;
+    else if (end >= 0) {
+      if (opening.named) {
+        NAME.lastIndex = end;
+        const name = NAME.exec(text)![0];
+        if (end + name.length === text.length) return name.length < 128 ? 'partial' : undefined;
+        const known = rules.tools.resolve(name) !== undefined || name.endsWith('parallel');
+        if (text[end + name.length] !== '"' || !known) continue;
+      }
+      return { type: 'opener', opener: { type: 'json', kind: opening.kind } };
+    }
+  }
+  return partial ? 'partial' : undefined;
+}
+
+/** `[fn(`: Llama 4's calls. */
+function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): Found {
+  if (!pythonic || tools.size === 0) return undefined;
+  const found = /^\[\s{0,8}([A-Za-z_][\w.-]{0,128})?(\()?/.exec(text.slice(at, at + 150))!;
+  const [whole, name = '', bracket] = found;
+  if (at + whole.length === text.length && bracket === undefined) return 'partial';
+  if (bracket === undefined || tools.resolve(name) === undefined) return undefined;
+  return { type: 'opener', opener: { type: 'python' } };
+}
+
+/** The sentence goes on: a word or a comma stands before the place. */
+const GOES_ON = /(?:[\p{L}\p{N},;、，；–—-])$/u;
+
+/**
+ * Is this a place where markup is shown and not used: within a sentence, in a list, in a table, in
+ * indented code? A call stands on a line of its own, or right behind what was said.
+ */
+export function standsAmongWords(mask: CodeMask, out: TextOut): boolean {
+  if (mask.listed) return true;
+  if (mask.lineStart) return mask.indented && (out.spoken || !out.isBlank);
+  if (mask.previous !== 0x20 && mask.previous !== 0x09) return false;
+  return GOES_ON.test(out.words.trimEnd().slice(-2));
+}

@@ -1,0 +1,134 @@
+/** Tells markup that a model only repeats: text of this conversation that it was given to read. */
+
+import type { Block, Turn } from '../../../conversation/types.ts';
+
+/** What all comparisons of one reply may cost, in characters; behind it everything is a quotation. */
+const WORK = 2 * 1024 * 1024;
+/** A place that has to be looked at costs as much as this many characters. */
+const PLACE = 16;
+/** Characters of markup that are compared: the beginning of a long call says enough. */
+const LONGEST = 100_000;
+
+/** A word of the markup by which places are found that may be the same. */
+const WORD = /[A-Za-z_][\w▁.:-]{3,63}/;
+/** Closers at the end: a model may add or lose them. */
+const CLOSERS = /(?:\s*(?:<[/|｜]|\[\/|\]<\]minimax\[>\[<\/)[^<>]{0,60}>){1,6}\s*$/;
+const LONGEST_CLOSERS = 400;
+
+/**
+ * A test for markup: does it stand, word for word, in what the user or a tool said in these turns?
+ * Whitespace does not count, and escapes of JSON and HTML read as what they stand for. Looks for one
+ * word of the markup and compares from there on, which is linear; the comparisons are bounded.
+ */
+export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolean {
+  let texts: readonly string[] | undefined;
+  let left = WORK;
+  return (markup) => {
+    texts ??= textsOf(turns);
+    if (texts.length === 0) return false;
+    const end = markup.length - LONGEST_CLOSERS;
+    const tail = markup.slice(Math.max(0, end));
+    const closers = CLOSERS.exec(tail);
+    const core = closers === null ? markup : markup.slice(0, markup.length - closers[0].length);
+    const word = WORD.exec(core.slice(0, LONGEST))?.[0];
+    if (word === undefined) return false;
+    const wanted = core.slice(core.indexOf(word), LONGEST);
+    for (const text of texts) {
+      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+        const read = sameFrom(wanted, text, at, left);
+        left -= PLACE + read.work;
+        if (read.same || left <= 0) return true;
+      }
+    }
+    return false;
+  };
+}
+
+/** Texts of users and of tools' results; what the model said itself is none of them. */
+function textsOf(turns: readonly Turn[]): readonly string[] {
+  const texts: string[] = [];
+  const add = (block: Block) => {
+    if (block.type === 'text' && block.text !== '') texts.push(block.text);
+  };
+  for (const { role, blocks } of turns) {
+    for (const block of blocks) {
+      if (block.type === 'tool-result') for (const part of block.content) add(part);
+      else if (role === 'user') add(block);
+    }
+  }
+  return texts;
+}
+
+/** Does all of `wanted` stand in the text from `at` on? */
+function sameFrom(
+  wanted: string,
+  text: string,
+  at: number,
+  most: number,
+): { readonly same: boolean; readonly work: number } {
+  const a = new Letters(wanted, 0);
+  const b = new Letters(text, at);
+  for (let work = 0; work < most; work++) {
+    const char = a.next();
+    if (char === 0) return { same: true, work };
+    if (char !== b.next()) return { same: false, work };
+  }
+  return { same: true, work: most };
+}
+
+const ENTITY = /&(?:lt|gt|amp|quot|apos|#39|#x27|#34);/iy;
+const ENTITIES: Readonly<Record<string, string>> = {
+  lt: '<',
+  gt: '>',
+  amp: '&',
+  quot: '"',
+  apos: "'",
+  '#39': "'",
+  '#x27': "'",
+  '#34': '"',
+};
+
+/** Reads a text without its whitespace, and its escapes as what they stand for. */
+class Letters {
+  #at: number;
+  constructor(
+    readonly text: string,
+    at: number,
+  ) {
+    this.#at = at;
+  }
+
+  /** The code of the next character; 0 at the end. */
+  next(): number {
+    const { text } = this;
+    while (this.#at < text.length) {
+      const code = text.charCodeAt(this.#at++);
+      if (code === 0x5c) {
+        const escaped = this.#escaped();
+        if (escaped !== 0) return escaped;
+      } else if (code === 0x26) {
+        ENTITY.lastIndex = this.#at - 1;
+        const found = ENTITY.exec(text)?.[0];
+        if (found === undefined) return code;
+        this.#at += found.length - 1;
+        return ENTITIES[found.slice(1, -1).toLowerCase()]!.charCodeAt(0);
+      } else if (code > 0x20 && code !== 0xa0) return code;
+    }
+    return 0;
+  }
+
+  /** Behind a backslash: what it stands for; 0 where that is whitespace, or only the backslash counts. */
+  #escaped(): number {
+    const next = this.text.charCodeAt(this.#at);
+    if (next === 0x6e || next === 0x74 || next === 0x72) {
+      this.#at++;
+      return 0;
+    }
+    if (next !== 0x75) return 0;
+    const digits = this.text.slice(this.#at + 1, this.#at + 5);
+    if (!/^[0-9a-fA-F]{4}$/.test(digits)) return 0;
+    this.#at += 5;
+    const code = Number.parseInt(digits, 16);
+    return code > 0x20 ? code : 0;
+  }
+}

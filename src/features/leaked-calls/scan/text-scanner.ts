@@ -1,0 +1,500 @@
+/** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
+
+import { Block, type BlockState, type Opener } from '../block/block.ts';
+import { leakIn } from '../block/block-leak.ts';
+import type { Lexeme } from '../block/lex.ts';
+import { beginsOpener, familyOf, isLoneOpener } from './broken-off.ts';
+import {
+  type Channel,
+  isBlank,
+  isCall,
+  type Leak,
+  leakOf,
+  leftInText,
+  MOST_HELD,
+  type Piece,
+  Run,
+} from './call-run.ts';
+import { type Closer, closerIs } from './closers.ts';
+import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
+import { type Found, openingAt, standsAmongWords } from './openings.ts';
+import type { ScanRules, Verdict } from './scan-rules.ts';
+import { endsInSpace, type Segment, TextOut } from './text-out.ts';
+
+/** A reply with more false starts than this is about markup: no more is looked for. */
+const MOST_FAILURES = 64;
+/** So many characters of false starts are read twice. */
+const MOST_REREAD = 1024 * 1024;
+/** As it is at the beginning of every block; never pushed. */
+const UNTOUCHED = new CodeMask();
+
+/** Text to be read on. `past`: nothing begins at its first character. */
+interface Rest {
+  readonly text: string;
+  readonly past: boolean;
+}
+
+export class TextScanner {
+  /** Found, oldest first; the caller empties it. */
+  leaks: Leak[] = [];
+  readonly #out: TextOut;
+  readonly #rules: ScanRules;
+  readonly #base: Channel;
+  readonly #first: boolean;
+  #mask = new CodeMask();
+  #channel: Channel;
+  /** A tag of the text's own switched the channel. */
+  #switched = false;
+  #hasSwitched = false;
+  #block: Block | undefined;
+  #opener: Opener | undefined;
+  /** The block stands where nobody calls. */
+  #amongWords = false;
+  /** The block's text as it came, should it turn out to be none. */
+  #raw: string[] = [];
+  #rawSize = 0;
+  #run: Run | undefined;
+  /** Text from a place on where a leak may begin. */
+  #pending = '';
+  #behindBlock = false;
+  #failures = 0;
+  #reread = 0;
+  #unopened: boolean;
+
+  /** @param first nothing was said before in this reply */
+  constructor(channel: Channel, rules: ScanRules, first: boolean) {
+    this.#rules = rules;
+    this.#base = channel;
+    this.#channel = channel;
+    this.#first = first && channel === 'text';
+    this.#out = new TextOut(!first || channel === 'reasoning');
+    this.#unopened = rules.unopened && first && channel === 'text';
+  }
+
+  /** To be emitted, oldest first. */
+  takeSegments(): readonly Segment[] {
+    return this.#out.take();
+  }
+
+  push(text: string): Verdict {
+    const block = this.#block;
+    if (block !== undefined) {
+      this.#raw.push(text);
+      this.#rawSize += text.length;
+      const state = block.push(text);
+      if (state === 'more' && this.#rawSize > MOST_HELD) this.#tooLong();
+      else if (state === 'more') this.#release();
+      else this.#settleAll(state, false);
+      return this.#verdict();
+    }
+    if (
+      this.#run === undefined &&
+      this.#pending === '' &&
+      this.#out.clear === '' &&
+      !this.#out.dirty
+    ) {
+      const at = this.#mask.advance(text, 0, false);
+      if (at === text.length && !this.#holds(text)) {
+        this.#out.passed(text);
+        this.#behindBlock = false;
+        return 'same';
+      }
+      if (at < text.length) this.#flow(text, at, false, false);
+      else this.#approve(text);
+      return this.#verdict();
+    }
+    const buffer = this.#pending + text;
+    this.#pending = '';
+    this.#flow(buffer, 0, false, false);
+    return this.#verdict();
+  }
+
+  /**
+   * Is nothing held, and would nothing of this text begin a leak, or wait for what comes behind it?
+   * Whitespace at its end would, had it come by itself.
+   */
+  passes(text: string): boolean {
+    if (this.#busy || text.slice(-1).trim() === '') return false;
+    return this.#mask.isPlain(text);
+  }
+
+  /** Would this text pass as the whole of a block, unless all text is thinking until a tag says otherwise? */
+  static isPlain(text: string): boolean {
+    return text.slice(-1).trim() !== '' && UNTOUCHED.isPlain(text);
+  }
+
+  /** Text without these characters that does not end in whitespace passes, now and then again. */
+  minds(): string | undefined {
+    return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
+  }
+
+  get #busy(): boolean {
+    if (this.#block !== undefined || this.#run !== undefined) return true;
+    return this.#pending !== '' || this.#out.clear !== '' || this.#out.dirty || this.#unopened;
+  }
+
+  /** Words have come that are no part of a call. */
+  get hasWords(): boolean {
+    return this.#out.said || !this.#out.isBlank;
+  }
+
+  /** The block ends here. `open`: {@link decide} has to be asked. */
+  finish(): Verdict {
+    while (this.#block !== undefined || this.#pending !== '') {
+      if (this.#block !== undefined) {
+        this.#settleAll(this.#block.finish(), true);
+        continue;
+      }
+      const pending = this.#pending;
+      this.#pending = '';
+      if (this.#isTail(pending)) {
+        this.#add({ raw: pending, leak: leakOf(familyOf(pending), this.#channel, true) });
+      } else this.#flow(pending, 0, true, true);
+    }
+    if (this.#run === undefined) return this.#end();
+    if (this.#run.tail !== '' && !this.#run.waits) {
+      this.#quote();
+      return this.#end();
+    }
+    return 'open';
+  }
+
+  /**
+   * Says what becomes of the calls with which the text ends. `stand`: nothing but calls follows them in
+   * the reply; else they are a quotation and stay in the text.
+   */
+  decide(stand: boolean): Verdict {
+    const run = this.#run;
+    if (run === undefined) return this.#end();
+    if (!stand) this.#quote();
+    else {
+      const last = run.pieces.findLastIndex(
+        ({ raw, leak }) => leak !== undefined && this.#rules.isQuotation(raw),
+      );
+      if (last >= 0) this.#quote(last + 1);
+      if (this.#run !== undefined) this.#take(this.#run);
+    }
+    return this.#end();
+  }
+
+  #end(): Verdict {
+    if (!this.#out.dirty) return 'same';
+    this.#out.emit(this.#channel);
+    this.#out.dropSpace();
+    return 'changed';
+  }
+
+  /** Whose text it is that passes. */
+  get channel(): Channel {
+    return this.#channel;
+  }
+
+  /** Reads text that is in no block; the mask has read up to `at`. `past`: nothing begins there. */
+  #flow(text: string, at: number, past: boolean, final: boolean): void {
+    let buffer = text;
+    /** What stands before it has been approved. */
+    let from = 0;
+    let i = at;
+    let skip = past;
+    /** Up to here it is known whether there is anything but whitespace. */
+    let looked = 0;
+    let blank = true;
+    for (;;) {
+      i = this.#mask.advance(buffer, i, skip);
+      skip = false;
+      if (i >= buffer.length) {
+        this.#approve(buffer.slice(from));
+        return;
+      }
+      blank &&= isBlank(buffer, looked, i);
+      looked = i;
+      const found = this.#found(buffer, i, blank);
+      skip = found === undefined || (found === 'partial' && final);
+      if (found === undefined || skip) continue;
+      if (found !== 'partial' && found.type === 'quoted') {
+        this.#mask.quoteLine();
+        skip = true;
+        continue;
+      }
+      if (found !== 'partial' && found.type === 'closer') {
+        const before = buffer.slice(from, i);
+        const is = this.#closerIs(found.lexeme, buffer, before, blank, final);
+        if (is === 'wait') {
+          this.#approve(before);
+          this.#pending = buffer.slice(i);
+          return;
+        }
+        if (is === 'text') {
+          skip = true;
+          continue;
+        }
+        const { end } = found.lexeme;
+        this.#closer(found.lexeme, before, buffer.slice(i, end), is);
+        from = i = looked = end;
+        blank = true;
+        this.#mask.jump();
+        continue;
+      }
+      // The text before it may end a run: then the place is read again, as the text's own mask sees it.
+      const wasRun = this.#run !== undefined;
+      this.#approve(buffer.slice(from, i));
+      from = i;
+      blank = true;
+      if (wasRun && this.#run === undefined) continue;
+      if (found === 'partial') {
+        this.#pending = buffer.slice(i);
+        return;
+      }
+      if (this.#run !== undefined && this.#run.tail !== '') {
+        this.#quote();
+        continue;
+      }
+      const rest = this.#openBlock(found.opener, buffer, i);
+      if (rest === undefined) return;
+      buffer = rest.text;
+      from = i = looked = 0;
+      skip = rest.past;
+    }
+  }
+
+  #found(buffer: string, at: number, blank: boolean): Found {
+    if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
+    const { previous, lineStart } = this.#mask;
+    const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
+    return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
+  }
+
+  /** Text behind the block where it ends at once. */
+  #openBlock(opener: Opener, buffer: string, at: number): Rest | undefined {
+    this.#opener = opener;
+    this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
+    this.#raw = [buffer.slice(at)];
+    this.#rawSize = buffer.length - at;
+    const block = new Block(opener, this.#rules.all, {
+      isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
+      repairs: this.#rules.repairs,
+    });
+    this.#block = block;
+    const rest = buffer.slice(opener.type === 'tag' ? opener.lexeme.end : at);
+    const state = block.push(rest);
+    if (state !== 'more') return this.#settle(state, false);
+    this.#release();
+    return undefined;
+  }
+
+  /** The block is a leak, whatever comes of it: what stood before it may go. */
+  #release(): void {
+    if (!this.#block!.committed || this.#opener!.type !== 'tag') return;
+    if (this.#amongWords || this.#run !== undefined) return;
+    if (this.#out.isBlank && !this.#out.dirty) return;
+    this.#out.dirty = true;
+    this.#out.emit(this.#channel);
+  }
+
+  /** The block has become longer than anything that is kept: it is text. */
+  #tooLong(): void {
+    const { family } = this.#block!;
+    const raw = this.#raw.join('');
+    this.#block = undefined;
+    this.#raw = [];
+    this.#failures = MOST_FAILURES + 1;
+    if (this.#run !== undefined) this.#quote();
+    this.#stay(raw);
+    this.leaks.push(leftInText(leakOf(family, this.#channel), 'unreadable'));
+  }
+
+  #settleAll(state: BlockState, final: boolean): void {
+    const rest = this.#settle(state, final);
+    if (rest !== undefined) this.#flow(rest.text, 0, rest.past, final);
+  }
+
+  /** Text that is to be read on. */
+  #settle(state: BlockState, final: boolean): Rest | undefined {
+    const block = this.#block!;
+    const opener = this.#opener!;
+    const raw = this.#raw.join('');
+    this.#block = undefined;
+    this.#raw = [];
+    if (state === 'fail') {
+      if (final && !block.hasJunk && !this.#amongWords && isLoneOpener(opener, raw)) {
+        this.#add({ raw, leak: leakOf(block.family, this.#channel, true) });
+        return undefined;
+      }
+      this.#failures++;
+      this.#reread += raw.length;
+      if (block.committed) this.leaks.push(leftInText(leakOf(block.family, this.#channel)));
+      if (this.#run !== undefined) this.#quote();
+      return { text: raw, past: true };
+    }
+    // Some grammars read the whitespace behind a call to know that it is over: it belongs to what follows.
+    const markup = raw.slice(0, raw.length - block.rest.length).trimEnd();
+    const rest = raw.slice(markup.length);
+    const next = rest === '' ? undefined : { text: rest, past: false };
+    if (block.channel !== undefined) {
+      if (this.#run !== undefined) this.#quote();
+      if (this.#amongWords) {
+        this.#stay(markup);
+        return next;
+      }
+      this.#out.cut(this.#channel);
+      this.#switch(block.channel, true);
+      this.#behindBlock = true;
+      this.#mask.jump();
+      return next;
+    }
+    const { leak, unreadable } = leakIn(block, this.#rules, this.#channel);
+    const isPair = block.isEmpty && this.#run === undefined && !this.#mask.lineStart;
+    if (this.#amongWords || unreadable || isPair) {
+      if (this.#run !== undefined) this.#quote();
+      this.#stay(markup);
+      if (unreadable) this.leaks.push(leftInText(leak, 'unreadable'));
+      else if (isCall(leak)) this.leaks.push(leftInText(leak, 'quoted'));
+      return next;
+    }
+    this.#add({ raw: markup, leak });
+    this.#behindBlock = true;
+    return next;
+  }
+
+  /** One more piece of a run, or the first of one. */
+  #add(piece: Piece): void {
+    if (this.#run === undefined) {
+      const begins = this.#first && !this.#out.said && this.#out.isBlank;
+      this.#run = new Run(this.#mask.copy(), begins && this.#channel === 'text');
+    }
+    const fits = this.#run.add(piece);
+    this.#mask.jump();
+    if (!fits) this.#quote();
+  }
+
+  /** The run is a quotation, up to the piece at `end`: it stays in the text, and so does what follows it. */
+  #quote(end?: number): void {
+    const run = this.#run!;
+    this.#run = undefined;
+    this.#mask = run.mask;
+    const pieces = end === undefined ? run.pieces : run.pieces.slice(0, end);
+    for (const { raw, leak, ends, gap } of pieces) {
+      if (ends) {
+        this.#out.cut(this.#channel);
+        this.#mask.jump();
+        this.#switch(this.#base, false);
+        continue;
+      }
+      this.#stay(raw, gap);
+      if (leak !== undefined && isCall(leak)) this.leaks.push(leftInText(leak, 'quoted'));
+    }
+    if (end !== undefined && end < run.pieces.length) {
+      const left = run.pieces.slice(end);
+      if (left.some(({ leak }) => leak !== undefined)) {
+        for (const piece of left) this.#add(piece);
+        this.#run!.tail = run.tail;
+        return;
+      }
+      for (const { raw, gap } of left) this.#stay(raw, gap);
+    }
+    if (run.tail !== '') this.#stay(run.tail, true);
+  }
+
+  /** Markup, or `words` around it, that have been looked at and stay in the text. */
+  #stay(text: string, words = false): void {
+    // Fences and quotation marks within markup are its own.
+    if (words) this.#mask.read(text);
+    else this.#mask.jump();
+    this.#keep(text);
+  }
+
+  /** The run consists of calls: they are taken out. */
+  #take(run: Run): void {
+    this.#run = undefined;
+    this.#out.cut(this.#channel);
+    for (const { leak } of run.pieces) if (leak !== undefined) this.leaks.push(leak);
+    const ended = run.pieces.some(({ ends }) => ends);
+    if (ended || (this.#switched && this.#base === 'text')) this.#switch(this.#base, false);
+    if (run.tail === '') return;
+    this.#keep(run.pieces.at(-1)!.raw);
+    this.#keep(run.tail);
+  }
+
+  /** A closer without its opener, acted on. `before`: the text between the last markup and it. */
+  #closer(lexeme: Lexeme, before: string, raw: string, is: Closer): void {
+    if (is === 'text' || is === 'wait') return;
+    if (is === 'thinking') this.#channel = 'reasoning';
+    this.#approve(before);
+    if (is === 'piece' || is === 'last') this.#add(is === 'last' ? { raw, ends: true } : { raw });
+    else if (is === 'stray') {
+      // It counts where the reply ends; what follows it makes it text.
+      if (standsAmongWords(this.#mask, this.#out)) this.#stay(raw);
+      else this.#add({ raw, leak: leakOf(lexeme.word.family, this.#channel) });
+    } else this.#out.cut(this.#channel);
+    if (is === 'back') this.#switch(this.#base, false);
+    if (is === 'lone') this.leaks.push(leakOf('think-tags', this.#channel));
+    if (is === 'thinking') {
+      this.#unopened = false;
+      this.#switch('text', false);
+    }
+  }
+
+  #closerIs(lexeme: Lexeme, text: string, before: string, blank: boolean, final: boolean): Closer {
+    return closerIs(lexeme, {
+      run: this.#run,
+      base: this.#base,
+      switched: this.#switched,
+      hasSwitched: this.#hasSwitched,
+      behindBlock: this.#behindBlock,
+      out: this.#out,
+      mask: this.#mask,
+      before,
+      blank,
+      atEnd: lexeme.end === text.length,
+      next: text.charCodeAt(lexeme.end),
+      final,
+    });
+  }
+
+  /** Another channel begins; the whitespace between the two is nobody's. */
+  #switch(channel: Channel, byTag: boolean): void {
+    this.#channel = channel;
+    this.#switched = byTag;
+    this.#hasSwitched ||= byTag;
+    this.#out.begin();
+  }
+
+  /** Text that the mask has read, and that is no markup. */
+  #approve(text: string): void {
+    if (text === '') return;
+    if (this.#run === undefined) this.#keep(text);
+    else if (!this.#run.follow(text)) this.#quote();
+  }
+
+  /** Text that stays, behind what is clear. */
+  #keep(text: string): void {
+    if (this.#out.keep(text)) this.#behindBlock = false;
+  }
+
+  #verdict(): Verdict {
+    if (this.#out.dirty) {
+      if (this.#block === undefined) {
+        this.#out.emit(this.#channel);
+        const waits = this.#pending !== '' || this.#run !== undefined;
+        if (!waits && this.#out.settled) this.#out.dirty = false;
+      }
+      return 'changed';
+    }
+    const waits = this.#block !== undefined || this.#run !== undefined || this.#pending !== '';
+    if (waits || this.#holds(this.#out.clear)) return 'held';
+    this.#out.passedAll();
+    return 'same';
+  }
+
+  /** Whitespace waits for what comes behind it: in front of a call it is dropped. */
+  #holds(text: string): boolean {
+    if (this.#unopened) return true;
+    return endsInSpace(text);
+  }
+
+  /** The beginning of an opener, where the reply ends. */
+  #isTail(pending: string): boolean {
+    if (this.#run === undefined && standsAmongWords(this.#mask, this.#out)) return false;
+    return beginsOpener(pending, this.#mask.lineStart);
+  }
+}

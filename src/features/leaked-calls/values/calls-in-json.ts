@@ -1,0 +1,79 @@
+/** Calls written as JSON, in every shape that models use, and the openings by which such JSON is known. */
+
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { parallelCalls, type RawCall } from '../raw-call.ts';
+
+/**
+ * The calls that a JSON value says, or undefined where it says something else: one call or a list,
+ * `{"tool_calls": […]}`, `{"tool_uses": […]}`.
+ */
+export function callsInJson(value: Json | undefined, family: string): RawCall[] | undefined {
+  if (Array.isArray(value)) {
+    const all = (value as readonly Json[]).map((item) => oneCall(item, family));
+    return all.length > 0 && all.every((call) => call !== undefined) ? all : undefined;
+  }
+  if (!isObject(value)) return undefined;
+  if (Array.isArray(value.tool_calls)) return callsInJson(value.tool_calls as Json, family);
+  const parallel = parallelCalls(value, family);
+  if (parallel !== undefined) return [...parallel];
+  const call = oneCall(value, family);
+  return call === undefined ? undefined : [call];
+}
+
+const INPUTS = ['arguments', 'parameters', 'args', 'input'] as const;
+const BESIDE = new Set(['id', 'type', 'name', 'call_id', 'index', 'status', 'tool', ...INPUTS]);
+
+function oneCall(value: Json, family: string): RawCall | undefined {
+  if (!isObject(value)) return undefined;
+  const body: JsonObject = isObject(value.function) ? value.function : value;
+  const name = body.name ?? value.tool ?? value.function;
+  if (typeof name !== 'string') return undefined;
+  const key = INPUTS.find((each) => body[each] !== undefined);
+  if (body === value && Object.keys(value).some((each) => !BESIDE.has(each))) {
+    if (value.function === undefined) return undefined;
+  }
+  const input = key === undefined ? {} : body[key];
+  return { name, family, input: { type: 'value', value: input }, malformed: false };
+}
+
+/** Where JSON may begin that is no answer. `start`: only as the whole of a reply. */
+export interface JsonOpening {
+  readonly tokens: readonly string[];
+  readonly kind: 'envelope' | 'bare' | 'result';
+  /** The opening is followed by a tool's name, which decides. */
+  readonly named?: true;
+}
+
+export const JSON_OPENINGS: readonly JsonOpening[] = [
+  { tokens: ['{', '"tool_calls"', ':', '[', '{'], kind: 'envelope' },
+  // An executed result, never a call (a format of another gateway).
+  { tokens: ['{', '"version"', ':', '"rcc.tool.v1"'], kind: 'result' },
+  { tokens: ['{', '"name"', ':', '"'], kind: 'bare', named: true },
+  { tokens: ['[', '{', '"name"', ':', '"'], kind: 'bare', named: true },
+  { tokens: ['{', '"type"', ':', '"function_call"'], kind: 'bare' },
+  { tokens: ['{', '"type"', ':', '"function"'], kind: 'bare' },
+  { tokens: ['{', '"function"', ':', '{', '"name"', ':', '"'], kind: 'bare', named: true },
+  { tokens: ['{', '"tool_uses"', ':', '['], kind: 'bare' },
+];
+
+/** Longest run of whitespace accepted between two tokens of an opening. */
+const GAP = 8;
+
+/** Index behind the opening's last token, -1 where it does not match, `partial` where it still may. */
+export function matchOpening(
+  text: string,
+  at: number,
+  { tokens }: JsonOpening,
+): number | 'partial' {
+  let i = at;
+  for (const token of tokens) {
+    const from = i;
+    while (i - from < GAP && /\s/.test(text[i] ?? '')) i++;
+    if (text.startsWith(token, i)) {
+      i += token.length;
+      continue;
+    }
+    return text.length - i < token.length && token.startsWith(text.slice(i)) ? 'partial' : -1;
+  }
+  return i;
+}

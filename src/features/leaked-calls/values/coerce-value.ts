@@ -1,0 +1,200 @@
+/** Gives an argument that came as bare text the type that the tool's schema says. */
+
+import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { pythonLiteral } from './python-literal.ts';
+
+type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
+
+/** What a vendor's own parser does beyond the common rules. */
+interface Dialect {
+  /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
+  readonly nulls?: readonly string[];
+  readonly anyCase?: true;
+  /** yes/on/no/off are booleans. */
+  readonly yesNo?: true;
+  /** A boolean is true or 1; anything else is false. */
+  readonly elseFalse?: true;
+  /** Quotes around a string argument are JSON's, not the string's. */
+  readonly unquotes?: true;
+}
+
+const DIALECTS: Readonly<Record<string, Dialect>> = {
+  'minimax-m2': { nulls: ['null', 'none', 'nil'], anyCase: true, yesNo: true },
+  'minimax-m3': { nulls: ['null', 'Null', 'NULL'] },
+  qwen: { elseFalse: true },
+  glm: { unquotes: true },
+};
+
+export const dialectOf = (family: string): Dialect => DIALECTS[family] ?? {};
+
+// vLLM's aliases; the order in which types are tried is its order too.
+const ORDER: readonly Type[] = [
+  'null',
+  'integer',
+  'number',
+  'boolean',
+  'object',
+  'array',
+  'string',
+];
+const ALIASES: readonly [RegExp, Type][] = [
+  [/^(?:string|str|text|varchar|char|enum)$/, 'string'],
+  [/^(?:int.*|uint.*|long|short|unsigned.*)$/, 'integer'],
+  [/^(?:number|num.*|float.*|double)$/, 'number'],
+  [/^(?:boolean|bool|binary)$/, 'boolean'],
+  [/^(?:object|dict.*)$/, 'object'],
+  [/^(?:array|arr.*|list.*|sequence)$/, 'array'],
+  [/^null$/, 'null'],
+];
+
+/** By the schema's own object: a tool's schema is one object for all its calls. */
+const known = new WeakMap<object, ReadonlySet<Type>>();
+
+/**
+ * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
+ * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
+ * Every schema is looked at once, however many references lead to it.
+ */
+function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> {
+  if (!isObject(schema)) return ANYTHING;
+  const before = known.get(schema);
+  if (before !== undefined) return before;
+  const types = new Set<Type>();
+  const seen = new Set<JsonObject>();
+  const waiting: (Json | undefined)[] = [schema];
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    if (!isObject(one) || seen.has(one)) continue;
+    seen.add(one);
+    if (typeof one.$ref === 'string') {
+      const named = resolve(one.$ref, root);
+      if (named !== undefined) waiting.push(named);
+    } else addTypes(types, one, waiting);
+  }
+  known.set(schema, types);
+  return types;
+}
+
+const ANYTHING: ReadonlySet<Type> = new Set();
+
+/** What one schema says of itself; the schemas that it is made of go to `waiting`. */
+function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefined)[]): void {
+  let says = false;
+  const add = (type: Type) => {
+    says = true;
+    types.add(type);
+  };
+  const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
+  for (const name of named) {
+    if (typeof name !== 'string' || name.length > LONGEST_TYPE) continue;
+    const type = ALIASES.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1];
+    if (type !== undefined) add(type);
+  }
+  const values = Array.isArray(schema.enum) ? (schema.enum as readonly Json[]) : [];
+  for (const value of values) add(typeOfValue(value));
+  if (schema.const !== undefined) add(typeOfValue(schema.const));
+  for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
+    const branches = schema[key];
+    if (!Array.isArray(branches) || branches.length === 0) continue;
+    says = true;
+    for (const branch of branches as readonly Json[]) waiting.push(branch);
+  }
+  if (!says && isObject(schema.properties)) types.add('object');
+  else if (!says && isObject(schema.items)) types.add('array');
+}
+
+/** Longer names of types are none. */
+const LONGEST_TYPE = 64;
+
+function typeOfValue(value: Json): Type {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value === 'object' ? 'object' : (typeof value as 'string' | 'boolean');
+}
+
+function resolve(reference: string, root: JsonObject): Json | undefined {
+  if (!reference.startsWith('#/')) return undefined;
+  let here: Json | undefined = root;
+  for (const part of reference.slice(2).split('/')) {
+    if (!isObject(here)) return undefined;
+    here = memberOf(here, part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  }
+  return here;
+}
+
+/**
+ * The first type that fits the text, in the order null, integer, number, boolean, object, array,
+ * string; where none of the schema's fits, JSON, else the text. No schema: the text.
+ */
+export function coerceValue(
+  text: string,
+  schema: Json | undefined,
+  root: JsonObject,
+  dialect: Dialect = {},
+): Json {
+  const types = typesOf(schema, root);
+  if (types.size === 0) return text;
+  const trimmed = text.trim();
+  for (const type of ORDER) {
+    if (!types.has(type)) continue;
+    const value = as(type, text, trimmed, dialect);
+    if (value !== undefined) return value;
+  }
+  // A number beyond every double is none.
+  const number = Number(trimmed);
+  if (trimmed !== '' && !Number.isNaN(number) && !Number.isFinite(number)) return text;
+  return jsonValue(trimmed) ?? text;
+}
+
+function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json | undefined {
+  switch (type) {
+    case 'null': {
+      const words = dialect.nulls ?? ['null'];
+      const word = dialect.anyCase ? trimmed.toLowerCase() : trimmed;
+      return words.includes(word) ? null : undefined;
+    }
+    case 'integer':
+      return /^[-+]?\d+$/.test(trimmed) ? exact(trimmed) : undefined;
+    case 'number': {
+      if (!/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
+      const value = Number(trimmed);
+      if (!Number.isFinite(value)) return undefined;
+      return Number.isSafeInteger(value) ? value : exact(trimmed);
+    }
+    case 'boolean': {
+      const word = trimmed.toLowerCase();
+      if (word === 'true' || word === '1') return true;
+      if (word === 'false' || word === '0') return false;
+      if (dialect.yesNo && (word === 'yes' || word === 'on')) return true;
+      if (dialect.yesNo && (word === 'no' || word === 'off')) return false;
+      return dialect.elseFalse ? false : undefined;
+    }
+    case 'object':
+    case 'array': {
+      if (!trimmed.startsWith(type === 'object' ? '{' : '[')) return undefined;
+      return jsonValue(trimmed) ?? pythonLiteral(trimmed);
+    }
+    case 'string': {
+      const quoted = dialect.unquotes && /^"[\s\S]*"$/.test(trimmed);
+      const value = quoted ? jsonValue(trimmed) : undefined;
+      return typeof value === 'string' ? value : text;
+    }
+  }
+}
+
+/** A number as it was written where a double would change it. */
+function exact(text: string): Json {
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  return jsonValue(text.replace(/^\+/, '').replace(/^(-?)0+(?=\d)/, '$1')) ?? value;
+}
+
+/** JSON, numbers as written; undefined where the text is none (NaN and Infinity are none). */
+export function jsonValue(text: string): Json | undefined {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+/** Gives events their vectors behind everybody's back, a batch at a time, one process at a time. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import { randomBase36 } from '../../../lib/text/ids.ts';
+import type { Embedder } from './embedder.ts';
+import type { Unseen, VectorStore } from './vector-store.ts';
+
+export interface BackFill {
+  /** There may be events without a vector. */
+  wake(): void;
+  close(): Promise<void>;
+}
+
+export interface BackFillOptions {
+  readonly vectors: VectorStore;
+  readonly embedder: Embedder;
+  /** Told of a failure; it is tried again by itself. */
+  readonly onFailure: (thrown: unknown) => void;
+  /** Milliseconds before the first batch after `wake`, and after a first failure (then twice as long each time). */
+  readonly after?: number;
+  readonly retryAfter?: number;
+}
+
+const BATCH = 32;
+const LEASE = 60_000;
+const LONGEST_PAUSE = 600_000;
+/** What an endpoint says of texts that it will never take. */
+const REFUSED = new Set([400, 413, 422]);
+
+export function backFill(options: BackFillOptions): BackFill {
+  const { vectors, embedder, onFailure, after = 200, retryAfter = 5000 } = options;
+  const holder = `${process.pid}-${randomBase36(8)}`;
+  const stop = new AbortController();
+  let behind = 0;
+  let pause = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let running: Promise<void> | undefined;
+
+  const schedule = (ms: number) => {
+    if (stop.signal.aborted || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      running = batches().finally(() => {
+        running = undefined;
+      });
+    }, ms);
+    timer.unref();
+  };
+
+  async function batches(): Promise<void> {
+    try {
+      for (;;) {
+        if (stop.signal.aborted) return;
+        const now = Date.now();
+        if (!vectors.lease('vectors', holder, now, LEASE)) return schedule(LEASE);
+        const events = vectors.unseen(embedder.name, behind, BATCH);
+        if (events.length === 0) return vectors.release('vectors', holder);
+        vectors.put(embedder.name, await vectorsOf(events));
+        behind = events.at(-1)!.row;
+        pause = 0;
+      }
+    } catch (thrown) {
+      if (stop.signal.aborted) return;
+      onFailure(thrown);
+      pause = Math.min(LONGEST_PAUSE, pause === 0 ? retryAfter : pause * 2);
+      schedule(pause);
+    }
+  }
+
+  /** One text that is refused must not keep the others from theirs. */
+  async function vectorsOf(
+    events: readonly Unseen[],
+  ): Promise<ReadonlyMap<number, Float32Array | undefined>> {
+    try {
+      const texts = events.map(({ text, source }) => (source === '' ? text : `${source}: ${text}`));
+      const all = await embedder.all(texts, stop.signal);
+      return new Map(events.map(({ row }, at) => [row, all[at]]));
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError && REFUSED.has(thrown.status))) throw thrown;
+      if (events.length === 1) return new Map([[events[0]!.row, undefined]]);
+      const half = Math.ceil(events.length / 2);
+      const first = await vectorsOf(events.slice(0, half));
+      return new Map([...first, ...(await vectorsOf(events.slice(half)))]);
+    }
+  }
+
+  return {
+    wake() {
+      if (running === undefined) schedule(pause === 0 ? after : pause);
+      else void running.then(() => schedule(after));
+    },
+    async close() {
+      stop.abort();
+      clearTimeout(timer);
+      await running;
+      try {
+        vectors.release('vectors', holder);
+      } catch {
+        // It runs out by itself.
+      }
+    },
+  };
+}

@@ -1,0 +1,282 @@
+/** The embedded memory on disk: events by space, their words and vectors beside them, in one private file. */
+
+import type { SQLQueryBindings, Statement } from 'bun:sqlite';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { openStateFile } from '../../../lib/store/versioned-store.ts';
+import { prefixedId } from '../../../lib/text/ids.ts';
+import { type CheckedEvent, fingerprint, indexed, type MemoryLimits } from '../event.ts';
+import { termsOf } from '../ranking/terms.ts';
+import { eventOf, type ListQuery, type Page, page, type Row } from './page-store.ts';
+import { VECTORS_SCHEMA, type VectorStore, vectorStore } from './vector-store.ts';
+import { WORDS_SCHEMA, type WordStore, wordStore } from './word-store.ts';
+
+const SCHEMA = `
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE events (
+  row INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
+  text TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, importance REAL NOT NULL,
+  fingerprint BLOB NOT NULL, length INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX events_id ON events (space, id);
+CREATE INDEX events_time ON events (space, time, row);
+CREATE INDEX events_fingerprint ON events (space, fingerprint, time);
+CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
+  UPDATE spaces SET events = events + 1, bytes = bytes + octet_length(new.text),
+    length = length + new.length WHERE id = new.space;
+END;
+CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
+  UPDATE spaces SET events = events - 1, bytes = bytes - octet_length(old.text),
+    length = length - old.length WHERE id = old.space;
+  DELETE FROM words WHERE rowid = old.row;
+  DELETE FROM vectors WHERE row = old.row;
+END;
+-- Erasures of late, by a hash of the space's name: what another process took in before is not kept.
+CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+${WORDS_SCHEMA}${VECTORS_SCHEMA}`;
+
+/** Events of a turn that began at a time (ms since 1970, with fractions). */
+export interface Captured {
+  readonly space: string;
+  readonly event: CheckedEvent;
+  readonly began: number;
+}
+
+export interface Space {
+  readonly id: number;
+  readonly events: number;
+  readonly bytes: number;
+  /** Of all texts together, as of `Terms.length`. */
+  readonly length: number;
+}
+
+/** What became of captured events. */
+export interface Kept {
+  readonly stored: number;
+  readonly duplicates: number;
+  /** No room left. */
+  readonly full: number;
+  /** The space was erased since. */
+  readonly erased: number;
+}
+
+export interface MemoryStore {
+  readonly words: WordStore;
+  readonly vectors: VectorStore;
+  space(name: string): Space | undefined;
+  /**
+   * All of them or none; those whose id the space has already stay as they are.
+   * @throws GatewayError that names the limit
+   */
+  add(space: string, events: readonly CheckedEvent[]): readonly (readonly [MemoryEvent, boolean])[];
+  /** In one transaction. */
+  keep(captured: readonly Captured[], dedupeMs: number): Kept;
+  get(space: string, id: string): MemoryEvent | undefined;
+  list(space: string, query: ListQuery): Page;
+  remove(space: string, id: string): boolean;
+  /** Puts an event in the place of the one of its id, its words and vectors made anew. @throws GatewayError */
+  change(space: string, event: CheckedEvent & { readonly id: string }): MemoryEvent;
+  /** By name, those behind `after`. */
+  spaces(
+    after: string,
+    limit: number,
+  ): readonly { readonly space: string; readonly events: number }[];
+  /** Events of a space by their rows, in no order; rows of other spaces are left out. */
+  rows(space: Space, rows: readonly number[]): readonly (MemoryEvent & { readonly row: number })[];
+  /** From now on nobody finds the space; {@link sweep} removes it. How many events it had. */
+  forget(space: string, at: number): number;
+  /** Removes a step of what was forgotten; false when nothing is left. */
+  sweep(): boolean;
+  /** Brings the file in line: no byte of what was removed stays behind. False: another process reads it. */
+  flush(): boolean;
+  close(): void;
+}
+
+export interface MemoryStoreOptions {
+  /** Made 0600, its directory 0700. */
+  readonly path: string;
+  readonly limits: () => MemoryLimits;
+}
+
+/** How long erasures are remembered: far longer than any process holds events back. */
+const ERASURES_KEPT = 3_600_000;
+const SWEEP_ROWS = 200;
+
+const hashOf = (space: string): Uint8Array =>
+  new Uint8Array(new Bun.CryptoHasher('sha256').update(space).digest());
+
+/** @throws SQLiteError, or an Error where a newer version made the file */
+export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemoryStore {
+  const db = openStateFile({ path, migrations: [SCHEMA], pragmas: ['auto_vacuum = INCREMENTAL'] });
+  db.run('PRAGMA secure_delete = ON');
+  db.run('PRAGMA cache_size = -16000');
+  db.run('PRAGMA journal_size_limit = 16777216');
+  const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
+    db.query(sql) as unknown as Statement<R, A>;
+  const words = wordStore(db);
+  const vectors = vectorStore(db);
+  const spaceOf = of<Space, [string]>(
+    'SELECT id, events, bytes, length FROM spaces WHERE name = ?',
+  );
+  const namedSpaces = of<{ space: string; events: number }, [string, number]>(
+    'SELECT name AS space, events FROM spaces WHERE name > ? AND events > 0 ORDER BY name LIMIT ?',
+  );
+  const newSpace = of<unknown, [string]>(
+    'INSERT INTO spaces (name) VALUES (?) ON CONFLICT DO NOTHING',
+  );
+  const allBytes = of<{ bytes: number }, []>('SELECT total(bytes) AS bytes FROM spaces');
+  const insert = of<{ row: number }, SQLQueryBindings[]>(
+    `INSERT INTO events (space, id, time, text, source, tags, importance, fingerprint, length)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
+  );
+  const byId = of<Row, [number, string]>('SELECT * FROM events WHERE space = ? AND id = ?');
+  const alike = of<{ row: number }, [number, Uint8Array, number, number]>(
+    'SELECT row FROM events WHERE space = ? AND fingerprint = ? AND time BETWEEN ? AND ? LIMIT 1',
+  );
+  const byRows = of<Row, [number, string]>(
+    'SELECT * FROM events WHERE +space = ? AND row IN (SELECT value FROM json_each(?))',
+  );
+  const remove = of<unknown, [number, string]>('DELETE FROM events WHERE space = ? AND id = ?');
+  const erasure = of<{ at: number }, [Uint8Array]>('SELECT at FROM erasures WHERE space = ?');
+  const noteErasure = of<unknown, [Uint8Array, number]>(
+    'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
+  );
+  const dropErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
+  const unname = of<unknown, [number]>('UPDATE spaces SET name = NULL WHERE id = ?');
+  const unnamed = of<{ id: number }, []>('SELECT id FROM spaces WHERE name IS NULL LIMIT 1');
+  const removeSome = of<unknown, [number, number]>(
+    'DELETE FROM events WHERE row IN (SELECT row FROM events WHERE space = ? LIMIT ?)',
+  );
+  const anyEvent = of<unknown, [number]>('SELECT 1 FROM events WHERE space = ? LIMIT 1');
+  const dropSpace = of<unknown, [number]>('DELETE FROM spaces WHERE id = ?');
+
+  const make = (name: string): Space => {
+    newSpace.run(name);
+    return spaceOf.get(name)!;
+  };
+
+  function put(space: number, event: CheckedEvent, print: Uint8Array): MemoryEvent {
+    const { id = prefixedId('mem_'), time, text, source, tags, importance } = event;
+    const terms = termsOf(indexed(event));
+    const more = [source, JSON.stringify(tags), importance, print, terms.length] as const;
+    const { row } = insert.get(space, id, time, text, ...more)!;
+    words.add(space, row, terms);
+    return { id, time, text, ...(source !== '' && { source }), tags, importance };
+  }
+
+  /** Whether there is room for one more, and if not which limit says so. */
+  function noRoom(space: Space, bytes: number, event: CheckedEvent): GatewayError | undefined {
+    const most = limits();
+    if (space.events >= most.events) {
+      return full(`The memory space has its ${most.events} events (memory.limits.events).`);
+    }
+    return bytes + Buffer.byteLength(event.text) > most.bytes
+      ? full(`The memory holds its ${most.bytes} bytes (memory.limits.bytes).`)
+      : undefined;
+  }
+
+  const add = db.transaction((name: string, events: readonly CheckedEvent[]) => {
+    const { id } = make(name);
+    let { bytes } = allBytes.get()!;
+    return events.map((event) => {
+      const known = event.id === undefined ? null : byId.get(id, event.id);
+      if (known !== null) return [eventOf(known), false] as const;
+      const why = noRoom(spaceOf.get(name)!, bytes, event);
+      if (why !== undefined) throw why;
+      bytes += Buffer.byteLength(event.text);
+      return [put(id, event, fingerprint(event)), true] as const;
+    });
+  });
+
+  const change = db.transaction((name: string, event: CheckedEvent & { readonly id: string }) => {
+    const { id } = make(name);
+    remove.run(id, event.id);
+    const why = noRoom(spaceOf.get(name)!, allBytes.get()!.bytes, event);
+    if (why !== undefined) throw why;
+    return put(id, event, fingerprint(event));
+  });
+
+  const keep = db.transaction((captured: readonly Captured[], dedupeMs: number): Kept => {
+    const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
+    let { bytes } = allBytes.get()!;
+    for (const { space: name, event, began } of captured) {
+      const gone = erasure.get(hashOf(name));
+      // What was said before counts as well: a turn under way must not bring its space back.
+      if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
+        count.erased++;
+        continue;
+      }
+      const space = make(name);
+      const print = fingerprint(event);
+      if (alike.get(space.id, print, event.time - dedupeMs, event.time + dedupeMs) !== null) {
+        count.duplicates++;
+      } else if (noRoom(space, bytes, event) !== undefined) count.full++;
+      else {
+        put(space.id, event, print);
+        bytes += Buffer.byteLength(event.text);
+        count.stored++;
+      }
+    }
+    return count;
+  });
+
+  const forget = db.transaction((name: string, at: number): number => {
+    dropErasures.run(at - ERASURES_KEPT);
+    noteErasure.run(hashOf(name), at);
+    const space = spaceOf.get(name);
+    if (space === null) return 0;
+    unname.run(space.id);
+    return space.events;
+  });
+
+  const sweep = db.transaction((): boolean => {
+    const gone = unnamed.get();
+    if (gone === null) return false;
+    removeSome.run(gone.id, SWEEP_ROWS);
+    if (anyEvent.get(gone.id) === null) dropSpace.run(gone.id);
+    return true;
+  });
+
+  return {
+    words,
+    vectors,
+    space: (name) => spaceOf.get(name) ?? undefined,
+    add: (name, events) => add.immediate(name, events),
+    keep: (captured, dedupeMs) => keep.immediate(captured, dedupeMs),
+    get(name, id) {
+      const space = spaceOf.get(name);
+      const row = space === null ? null : byId.get(space.id, id);
+      return row === null ? undefined : eventOf(row);
+    },
+    list: (name, query) => page(db, spaceOf.get(name)?.id, query),
+    remove(name, id) {
+      const space = spaceOf.get(name);
+      if (space === null) return false;
+      // Triggers count as changes too: asked before instead.
+      return db
+        .transaction(() => {
+          const there = byId.get(space.id, id) !== null;
+          if (there) remove.run(space.id, id);
+          return there;
+        })
+        .immediate();
+    },
+    change: (name, event) => change.immediate(name, event),
+    spaces: (after, limit) => namedSpaces.all(after, limit),
+    rows: (space, rows) =>
+      byRows.all(space.id, JSON.stringify(rows)).map((row) => ({ ...eventOf(row), row: row.row })),
+    forget: (name, at) => forget.immediate(name, at),
+    sweep: () => sweep.immediate(),
+    flush() {
+      db.run('PRAGMA incremental_vacuum');
+      return of<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
+    },
+    close: () => db.close(),
+  };
+}
+
+const full = (message: string) =>
+  new GatewayError('too_large', message, { code: 'memory_full', retryable: false });

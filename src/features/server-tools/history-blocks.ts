@@ -1,0 +1,160 @@
+/** Hosted calls that a client sends back, for an upstream that does not run them: calls and results like any. */
+
+import { mapSame } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { Target } from '../../conversation/target.ts';
+import type {
+  Block,
+  Citation,
+  TextBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { renderHits } from './citations/render-hits.ts';
+import { isMinted, type NumberedSource, readSource, type Sources } from './citations/sources.ts';
+import { isNative } from './offer.ts';
+import type { ToolRegistry } from './registry.ts';
+import { isShownId } from './shown.ts';
+import type { ServerTool } from './tool.ts';
+
+export interface ShownContext {
+  readonly registry: ToolRegistry;
+  readonly target: Target;
+  readonly sources: Sources;
+  readonly notes: Notes;
+}
+
+interface Pair {
+  readonly call: ToolCallBlock;
+  readonly result: ToolResultBlock | undefined;
+  readonly tool: ServerTool;
+  /** The target runs the tool itself: its own pairs stay, those made here become text. */
+  readonly native: boolean;
+}
+
+/**
+ * A turn of which hosted calls with their results become turns of their own, or, for a target that
+ * runs the tool itself and would refuse what another found, text in their place. A call of which no
+ * result is left (Responses keeps none) is left out: the answer holds what it found.
+ */
+export function expandShown(turn: Turn, context: ShownContext): Turn | readonly Turn[] | undefined {
+  const pairs = pairsOf(turn, context);
+  if (pairs.size === 0) return turn;
+  context.notes.add('server_tool_history_restored', '/messages');
+  const out: Turn[] = [];
+  let said: Block[] = [];
+  let results: ToolResultBlock[] = [];
+  const close = () => {
+    if (said.length > 0) out.push({ role: 'assistant', blocks: said });
+    if (results.length > 0) out.push({ role: 'user', blocks: results });
+    said = [];
+    results = [];
+  };
+  for (const block of turn.blocks) {
+    const pair = pairs.get(block);
+    if (pair === undefined) {
+      if (results.length > 0) close();
+      said.push(block);
+      continue;
+    }
+    if (block !== pair.call || pair.result === undefined) continue;
+    const text = resultText(pair.call, pair.result, context.sources);
+    if (pair.native) {
+      said.push({ type: 'text', text: `[${pair.tool.name} ${pair.call.input}]\n${text}` });
+      continue;
+    }
+    // The id says server tool to some upstreams; here it is a call like any.
+    const id = pair.call.id.replace(/^srvtoolu_/, 'toolu_');
+    const { type, kind, input } = pair.call;
+    said.push({ type, id, name: pair.tool.name, kind, input, by: 'client' });
+    results.push({
+      type: 'tool-result',
+      callId: id,
+      kind: 'function',
+      content: [{ type: 'text', text }],
+      isError: pair.result.isError,
+      by: 'client',
+    });
+  }
+  close();
+  return out.length === 0 ? undefined : out;
+}
+
+/** The blocks that are taken out of the turn: calls that something is made of, and their results. */
+function pairsOf(turn: Turn, { registry, target }: ShownContext): ReadonlyMap<Block, Pair> {
+  const pairs = new Map<Block, Pair>();
+  let results: Map<string, ToolResultBlock> | undefined;
+  for (const call of turn.blocks) {
+    if (call.type !== 'tool-call' || call.by !== 'provider') continue;
+    const tool = registry.standIn(call.name);
+    if (tool === undefined) continue;
+    results ??= resultsOf(turn);
+    const result = results.get(call.id);
+    const native = isNative(call.name, target);
+    const ours = isShownId(call.id) || (result !== undefined && holdsMint(result));
+    if (native && !ours) continue;
+    // On Messages a call without its result may still be waited for.
+    if (result === undefined && call.wire?.protocol === 'anthropic-messages') continue;
+    const pair: Pair = { call, result, tool, native };
+    pairs.set(call, pair);
+    if (result !== undefined) pairs.set(result, pair);
+  }
+  return pairs;
+}
+
+/** The first result of each call. */
+function resultsOf({ blocks }: Turn): Map<string, ToolResultBlock> {
+  const results = new Map<string, ToolResultBlock>();
+  for (const block of blocks) {
+    if (block.type !== 'tool-result' || block.by !== 'provider') continue;
+    if (!results.has(block.callId)) results.set(block.callId, block);
+  }
+  return results;
+}
+
+const wires = (result: ToolResultBlock): readonly JsonObject[] =>
+  result.content.flatMap((block) => (isObject(block.wire?.value) ? [block.wire.value] : []));
+
+const holdsMint = (result: ToolResultBlock) =>
+  wires(result).some((value) => isMinted(value.encrypted_content));
+
+function resultText(call: ToolCallBlock, result: ToolResultBlock, sources: Sources): string {
+  const found: NumberedSource[] = [];
+  for (const value of wires(result)) {
+    if (value.type !== 'web_search_result') continue;
+    const source = readSource(value, sources.next + found.length);
+    if (source !== undefined) found.push(source);
+  }
+  if (found.length === 0 || result.isError) return plainText(result);
+  sources.restore(found);
+  const input = tryParse(call.input);
+  const query = isObject(input) && typeof input.query === 'string' ? input.query : '';
+  return renderHits({ query, sources: found });
+}
+
+function plainText(result: ToolResultBlock): string {
+  const said = result.content.map((block) => ('text' in block ? (block.text ?? '') : ''));
+  return said.filter((text) => text !== '').join('\n') || 'No results.';
+}
+
+/**
+ * The turn without citations that were minted here: no vendor accepts their index. The text stays,
+ * without what it was decoded from, which holds them.
+ */
+export function withoutMintedCitations(turn: Turn): Turn {
+  const blocks = mapSame(turn.blocks, (block): Block => {
+    if (block.type !== 'text' || !block.citations?.some(isMintedCitation)) return block;
+    const citations = block.citations.filter((citation) => !isMintedCitation(citation));
+    const { type, text, cache } = block;
+    const plain: TextBlock = { type, text, ...(cache ? { cache } : {}) };
+    return citations.length > 0 ? { ...plain, citations } : plain;
+  });
+  if (blocks === turn.blocks) return turn;
+  return { role: turn.role, blocks };
+}
+
+function isMintedCitation({ wire }: Citation): boolean {
+  return isObject(wire?.value) && isMinted(wire.value.encrypted_index);
+}

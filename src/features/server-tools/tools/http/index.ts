@@ -1,0 +1,193 @@
+/** Server tools that are one HTTP request each, as the operator describes them. */
+
+import { readUpTo } from '../../../../lib/http/read-up-to.ts';
+import { type JsonObject, tryParse } from '../../../../lib/json/json.ts';
+import {
+  failedOutcome,
+  type ServerTool,
+  type ToolContext,
+  ToolError,
+  type ToolOutcome,
+} from '../../tool.ts';
+import { offeredFor } from '../keywords.ts';
+import { type Revealable, revealed } from '../revealable.ts';
+import { buildRequest, type HttpToolRequest, schemaForModel } from './request.ts';
+
+export interface HttpToolOptions {
+  readonly name: string;
+  /** Offered where the latest words of the user hold one of these; always when left out. */
+  readonly keywords?: readonly string[];
+  readonly description: string;
+  readonly method: string;
+  /** See `HttpRequestSpec`. Private addresses are fine: the operator wrote it. */
+  readonly url: string;
+  readonly schema: JsonObject;
+  readonly headers: Readonly<Record<string, Revealable>>;
+  /** Added to every call. */
+  readonly query: Readonly<Record<string, Revealable>>;
+  readonly timeoutMs: number;
+  /** Bytes of an answer that are read; the rest is cut off. */
+  readonly maxBytes: number;
+}
+
+const MAX_REDIRECTS = 3;
+const TEXT = /^(?:text\/|application\/(?:.*\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson)$)/;
+const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
+const ERROR_TEXT = 2000;
+
+export function httpTool(options: HttpToolOptions): ServerTool {
+  return {
+    name: options.name,
+    description: options.description,
+    schema: schemaForModel(options.schema),
+    ...offeredFor(options.keywords),
+    limits: { timeoutMs: options.timeoutMs },
+    run: (args, context) => run(args, context, options),
+  };
+}
+
+async function run(
+  args: JsonObject,
+  context: ToolContext,
+  options: HttpToolOptions,
+): Promise<ToolOutcome> {
+  const request = buildRequest(options, args);
+  for (const [name, value] of Object.entries(revealed(options.query))) {
+    request.url.searchParams.set(name, value);
+  }
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(options.timeoutMs)]);
+  try {
+    const response = await send(request, options, signal);
+    return await outcome(response, options);
+  } catch (thrown) {
+    if (thrown instanceof ToolError) throw thrown;
+    if (context.signal.aborted) throw context.signal.reason;
+    if (signal.aborted) {
+      const seconds = options.timeoutMs / 1000;
+      throw new ToolError(`${options.name} did not answer within ${seconds} s.`, {
+        retryable: true,
+      });
+    }
+    // The thrown text may hold the URL with a key in it.
+    const code = (thrown as { code?: unknown }).code;
+    const why = typeof code === 'string' ? ` (${code})` : '';
+    throw new ToolError(`${options.name} cannot be reached${why}.`, { retryable: true });
+  }
+}
+
+/** Follows redirects within the same origin only: headers with keys must not travel. */
+async function send(
+  request: HttpToolRequest,
+  options: HttpToolOptions,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { origin } = request.url;
+  const headers = revealed(options.headers);
+  let { url } = request;
+  let method = options.method;
+  let payload = request.body === undefined ? undefined : bodyOf(request.body, headers);
+  for (let hop = 0; ; hop++) {
+    const response = await fetch(url.href, {
+      method,
+      redirect: 'manual',
+      signal,
+      headers: {
+        accept: 'application/json, text/*;q=0.9, */*;q=0.5',
+        ...payload?.type,
+        ...headers,
+      },
+      ...(payload === undefined ? {} : { body: payload.text }),
+    });
+    const location = response.status >= 300 ? response.headers.get('location') : null;
+    if (location === null || response.status === 304 || response.status >= 400) return response;
+    await response.body?.cancel();
+    const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
+    if (next?.origin !== origin || hop >= MAX_REDIRECTS) {
+      throw new ToolError(`${options.name} redirects to somewhere else; that is not followed.`);
+    }
+    url = next;
+    if (response.status === 303 && method !== 'GET') {
+      method = 'GET';
+      payload = undefined;
+    }
+  }
+}
+
+interface Payload {
+  readonly text: string;
+  readonly type: Readonly<Record<string, string>>;
+}
+
+/** JSON, or a form where the operator's content-type says so. */
+function bodyOf(body: JsonObject, headers: Readonly<Record<string, string>>): Payload {
+  const type = headers['content-type'];
+  if (type?.startsWith('application/x-www-form-urlencoded') !== true) {
+    return { text: JSON.stringify(body), type: { 'content-type': 'application/json' } };
+  }
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(body)) {
+    const items = Array.isArray(value) ? value : [value];
+    for (const item of items) {
+      form.append(name, typeof item === 'string' ? item : JSON.stringify(item));
+    }
+  }
+  return { text: form.toString(), type: {} };
+}
+
+async function outcome(response: Response, options: HttpToolOptions): Promise<ToolOutcome> {
+  const [mime = '', ...parameters] = (response.headers.get('content-type') ?? '').split(';');
+  const type = mime.trim().toLowerCase();
+  const { bytes, truncated } = await readUpTo(response.body, options.maxBytes);
+  const log = { status: response.status, bytes: bytes.length, truncated };
+  if (response.ok && IMAGE.test(type) && !truncated) {
+    const data = Buffer.from(bytes).toString('base64');
+    return {
+      ok: true,
+      payload: { status: response.status, mediaType: type },
+      text: `(an image, ${type})`,
+      media: [{ type: 'media', media: 'image', source: { type: 'base64', mediaType: type, data } }],
+      log,
+    };
+  }
+  const readable = TEXT.test(type) || (type === '' && !bytes.subarray(0, 1024).includes(0));
+  const text = readable ? decoded(bytes, parameters) : '';
+  if (!response.ok) {
+    const retryable = response.status === 429 || response.status >= 500;
+    const said = text.trim() === '' ? '' : `: ${text.trim().slice(0, ERROR_TEXT).toWellFormed()}`;
+    const later = retryAfter(response.headers.get('retry-after'));
+    const message = `${options.name} answered with HTTP status ${response.status}${later}${said}`;
+    const code = response.status === 429 ? 'too_many_requests' : 'unavailable';
+    return failedOutcome(options.name, message, { retryable, code, log });
+  }
+  if (!readable && bytes.length > 0) {
+    throw new ToolError(
+      `${options.name} answered with ${type || 'binary data'}, which is no text.`,
+    );
+  }
+  const mark = truncated ? `\n[cut off after ${options.maxBytes} bytes]` : '';
+  const parsed = truncated ? undefined : tryParse(text);
+  return { ok: true, payload: parsed ?? text + mark, text: text + mark || '(no content)', log };
+}
+
+/** In the charset that the answer names; UTF-8 where it names none, or one that nobody knows. */
+function decoded(bytes: Uint8Array, parameters: readonly string[]): string {
+  for (const parameter of parameters) {
+    const charset = /^\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(parameter.slice(0, 100))?.[1];
+    if (charset === undefined) continue;
+    try {
+      return new TextDecoder(charset as Bun.Encoding).decode(bytes);
+    } catch {
+      break;
+    }
+  }
+  return new TextDecoder().decode(bytes);
+}
+
+/** ` (try again in 30 seconds)`, for a model that may wait or do something else; '' where nothing is said. */
+function retryAfter(value: string | null): string {
+  if (value === null) return '';
+  const seconds = /^\d{1,9}$/.test(value.trim())
+    ? Number(value)
+    : Math.ceil((Date.parse(value.slice(0, 100)) - Date.now()) / 1000);
+  return Number.isFinite(seconds) ? ` (try again in ${Math.max(0, seconds)} seconds)` : '';
+}

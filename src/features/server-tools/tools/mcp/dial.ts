@@ -1,0 +1,176 @@
+/** Opens a session with an MCP server through the official SDK, which is loaded when first needed. */
+
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import { type Revealable, revealed } from '../revealable.ts';
+import { type McpTool, readTools } from './result.ts';
+import { GuardedStdio } from './stdio.ts';
+
+/** How a server is reached: by a program or by an address. */
+export interface McpServerOptions {
+  readonly name: string;
+  readonly command?: string;
+  readonly args: readonly string[];
+  /** Besides PATH, HOME and the like; nothing else of this process's environment is handed on. */
+  readonly env: Readonly<Record<string, Revealable>>;
+  /** Never the directory this process was started in: programs obey what lies there. */
+  readonly cwd: string;
+  readonly url?: string;
+  readonly headers: Readonly<Record<string, Revealable>>;
+  /** Milliseconds for one call, and for the start. */
+  readonly timeoutMs: number;
+}
+
+/** An open session. */
+export interface McpSession {
+  /** All pages of the list. */
+  list(): Promise<readonly McpTool[]>;
+  /** The result object of `tools/call`. */
+  call(tool: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  close(): Promise<void>;
+}
+
+export interface McpListeners {
+  /** The session is over, whoever ended it. */
+  onClose(): void;
+  /** The server's tools are others now. */
+  onToolsChanged(): void;
+  /** The server's list holds something that is no tool. */
+  onToolSkipped(tool: string, why: string): void;
+  /** A line the program wrote on stderr. */
+  onNoise(line: string): void;
+}
+
+/** @throws whatever keeps the session from opening; the program is ended then */
+export type Dial = (
+  server: McpServerOptions,
+  listeners: McpListeners,
+  signal: AbortSignal,
+) => Promise<McpSession>;
+
+const MAX_PAGES = 100;
+
+/** Statuses by which servers of the older transport refuse the first words of the newer one. */
+const OLDER = new Set<unknown>([400, 404, 405]);
+
+/**
+ * The dial that everybody uses. `version` is what servers are told of this program. An address is tried as
+ * streamable HTTP, and where that is refused as the older transport (HTTP with SSE).
+ * @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
+ */
+export const dialer =
+  (version: string): Dial =>
+  async (server, listeners, signal) => {
+    const open = (transport: Transport) =>
+      openSession(transport, server, listeners, signal, version);
+    if (server.command !== undefined) return open(await stdioOf(server, server.command, listeners));
+    const url = new URL(server.url ?? '');
+    const options = { requestInit: { headers: revealed(server.headers) }, fetch: sameOrigin };
+    const { StreamableHTTPClientTransport } = await import(
+      '@modelcontextprotocol/sdk/client/streamableHttp.js'
+    );
+    try {
+      return await open(new StreamableHTTPClientTransport(url, options) as Transport);
+    } catch (thrown) {
+      const status = (thrown as { code?: unknown } | null)?.code;
+      if (!OLDER.has(status) || signal.aborted) throw thrown;
+      try {
+        const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
+        return await open(new SSEClientTransport(url, options) as Transport);
+      } catch {
+        const words = thrown instanceof Error ? thrown.message : '';
+        const said = words.replace(/^.*Error POSTing to endpoint: /, '').trim();
+        const why = said === '' ? `status ${status}` : `status ${status}: ${said.slice(0, 300)}`;
+        throw new Error(`it speaks neither streamable HTTP (${why}) nor the older HTTP with SSE`, {
+          cause: thrown,
+        });
+      }
+    }
+  };
+
+async function stdioOf(
+  server: McpServerOptions,
+  command: string,
+  listeners: McpListeners,
+): Promise<Transport> {
+  const [{ getDefaultEnvironment }, { JSONRPCMessageSchema }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/stdio.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  const guardEnv = getDefaultEnvironment();
+  const { args, cwd } = server;
+  return new GuardedStdio({
+    program: { command, args, env: { ...guardEnv, ...revealed(server.env) }, cwd },
+    guardEnv,
+    read: (value) => JSONRPCMessageSchema.parse(value),
+    onNoise: (line) => listeners.onNoise(line),
+  });
+}
+
+/** Redirects are followed within one origin only: headers with keys must not travel. */
+async function sameOrigin(input: string | URL, init?: RequestInit): Promise<Response> {
+  let url = new URL(input);
+  for (let hop = 0; ; hop++) {
+    const response = await fetch(url.href, { ...init, redirect: 'manual' });
+    const location = [301, 302, 307, 308].includes(response.status)
+      ? response.headers.get('location')
+      : null;
+    if (location === null) return response;
+    await response.body?.cancel();
+    const next = new URL(location, url);
+    if (next.origin !== url.origin || hop >= 3) throw new Error('redirects to somewhere else');
+    url = next;
+  }
+}
+
+/** Speaks the first words over a transport. Exported for servers that live in this process. */
+export async function openSession(
+  transport: Transport,
+  server: Pick<McpServerOptions, 'timeoutMs'>,
+  listeners: McpListeners,
+  signal: AbortSignal,
+  version = '0',
+): Promise<McpSession> {
+  const [{ Client }, types] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  const client = new Client({ name: 'hopgate', version });
+  const timing = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs };
+  client.setNotificationHandler(types.ToolListChangedNotificationSchema, () =>
+    listeners.onToolsChanged(),
+  );
+  const close = () => client.close();
+  try {
+    await client.connect(transport, { ...timing, signal });
+  } catch (thrown) {
+    await close().catch(() => {});
+    throw thrown;
+  }
+  client.onclose = () => listeners.onClose();
+  return {
+    close,
+    // Plain requests, read here: the SDK's own methods and schemas refuse a whole list for one tool in it
+    // that breaks the rules, and results that are not quite what the server announced.
+    async list() {
+      if (client.getServerCapabilities()?.tools === undefined) return [];
+      const tools: McpTool[] = [];
+      let cursor: Json | undefined;
+      for (let page = 0; page < MAX_PAGES; page++) {
+        const params = cursor === undefined ? {} : { cursor: cursor as string };
+        const request = { method: 'tools/list' as const, params };
+        const result = (await client.request(request, types.ResultSchema, timing)) as JsonObject;
+        for (const tool of readTools(result.tools, listeners.onToolSkipped)) tools.push(tool);
+        cursor = result.nextCursor;
+        if (typeof cursor !== 'string') break;
+      }
+      return tools;
+    },
+    async call(name, args, callSignal) {
+      const request = { method: 'tools/call' as const, params: { name, arguments: args } };
+      const options = { ...timing, signal: callSignal };
+      const result = await client.request(request, types.ResultSchema, options);
+      return isObject(result) ? (result as JsonObject) : {};
+    },
+  };
+}

@@ -1,0 +1,173 @@
+/** What MCP servers say, as tools and results of this gateway: names, schemas, content. Pure. */
+
+import { createHash } from 'node:crypto';
+import type { MediaBlock } from '../../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import type { ToolOutcome } from '../../tool.ts';
+
+/** A tool as its server declares it. */
+export interface McpTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema: JsonObject;
+}
+
+/** OpenAI's limit; the others allow more. */
+const NAME_LENGTH = 64;
+/** Characters of one result that the model gets. */
+const MAX_TEXT = 200_000;
+const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
+const AUDIO = /^audio\/[\w.+-]+$/;
+
+/**
+ * `mcp__<server>__<tool>`; where that is too long or not legal, cut and marked with a hash of the
+ * true name, so that the same tool has the same name for ever.
+ */
+export function mcpToolName(server: string, tool: string): string {
+  const plain = `mcp__${server}__${tool}`;
+  const legal = plain.replace(/[^a-zA-Z0-9_-]/g, '_');
+  if (legal === plain && plain.length <= NAME_LENGTH) return plain;
+  const hash = createHash('sha256').update(`${server}\n${tool}`).digest('hex').slice(0, 8);
+  return `${legal.slice(0, NAME_LENGTH - 9)}_${hash}`;
+}
+
+/** The schema for the model: an object with properties, without its `$schema`. */
+export function mcpSchema({ inputSchema }: McpTool): JsonObject {
+  const { $schema: _dialect, ...schema } = inputSchema;
+  return { ...schema, type: 'object', properties: schema.properties ?? {} };
+}
+
+/**
+ * The tools of a `tools/list` result. What breaks the schema of the list is told and left out; the others
+ * are there for use.
+ */
+export function readTools(
+  list: Json | undefined,
+  skipped: (tool: string, why: string) => void,
+): readonly McpTool[] {
+  if (!Array.isArray(list)) return [];
+  return (list as readonly Json[]).flatMap((entry, at): readonly McpTool[] => {
+    const skip = (tool: string, why: string) => {
+      skipped(tool.slice(0, 200), why);
+      return [];
+    };
+    const place = `tool ${at + 1} of the list`;
+    if (!isObject(entry)) return skip(place, 'it is no object');
+    const { name, title, description, inputSchema } = entry;
+    if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
+    if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
+    if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
+    const words = { title: str(title), description: str(description) };
+    return [{ name, ...words, inputSchema }];
+  });
+}
+
+/** Does the name fit one of the globs (`*`, `?`)? */
+export function isAllowed(name: string, globs: readonly string[] | undefined): boolean {
+  if (globs === undefined) return true;
+  return globs.some((glob) => fits(name, glob));
+}
+
+/** `*` stands for any characters, `?` for one. No time is lost on names that nearly fit. */
+function fits(name: string, glob: string): boolean {
+  let at = 0;
+  let place = 0;
+  let star = -1;
+  let from = 0;
+  while (at < name.length) {
+    const wanted = glob[place];
+    if (wanted === '*') {
+      star = place++;
+      from = at;
+    } else if (wanted === '?' || wanted === name[at]) {
+      place++;
+      at++;
+    } else if (star >= 0) {
+      place = star + 1;
+      at = ++from;
+    } else return false;
+  }
+  while (glob[place] === '*') place++;
+  return place === glob.length;
+}
+
+/**
+ * The outcome of a `tools/call` result.
+ * @see https://modelcontextprotocol.io/specification/2025-06-18/server/tools#tool-result
+ */
+export function mcpOutcome(tool: string, result: JsonObject): ToolOutcome {
+  const parts: string[] = [];
+  const media: MediaBlock[] = [];
+  for (const block of Array.isArray(result.content) ? result.content : []) {
+    if (!isObject(block)) continue;
+    const found = readBlock(block);
+    if (found.text !== undefined && found.text !== '') parts.push(found.text);
+    if (found.media !== undefined) media.push(found.media);
+  }
+  const data = result.structuredContent;
+  // Servers should repeat the structured content as text; those that do not have said nothing else.
+  if (parts.length === 0 && data !== undefined) parts.push(JSON.stringify(data));
+  const text = cut(parts.join('\n\n'));
+  if (result.isError === true) {
+    const message = text || 'The tool failed without saying why.';
+    return { ok: false, payload: { ok: false, tool, message, retryable: false }, text: message };
+  }
+  const payload: Json = isObject(data) ? data : text;
+  return {
+    ok: true,
+    payload,
+    text: text || (media.length > 0 ? '' : '(no content)'),
+    ...(media.length > 0 ? { media } : {}),
+  };
+}
+
+interface Found {
+  readonly text?: string;
+  readonly media?: MediaBlock;
+}
+
+const str = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
+
+function readBlock(block: JsonObject): Found {
+  switch (block.type) {
+    case 'text':
+      return { text: str(block.text) };
+    case 'image':
+    case 'audio':
+      return binary(str(block.data), str(block.mimeType) ?? '', `this ${block.type}`);
+    case 'resource':
+      return isObject(block.resource) ? readResource(block.resource) : {};
+    case 'resource_link': {
+      const uri = str(block.uri) ?? '';
+      const words = [str(block.title) ?? str(block.name) ?? uri, str(block.description)];
+      return { text: `[${words.filter((word) => word).join(': ')}](${uri})` };
+    }
+    default:
+      return { text: JSON.stringify(block) };
+  }
+}
+
+function readResource(resource: JsonObject): Found {
+  const uri = str(resource.uri) ?? 'a resource';
+  const text = str(resource.text);
+  if (text !== undefined) return { text: `Resource ${uri}:\n${text}` };
+  const found = binary(str(resource.blob), str(resource.mimeType) ?? '', uri);
+  return found.media === undefined ? found : { ...found, text: `Resource ${uri}:` };
+}
+
+/** Images and sound as media; of other bytes a model can make nothing. */
+function binary(data: string | undefined, mediaType: string, name: string): Found {
+  if (data === undefined) return {};
+  const media = IMAGE.test(mediaType) ? 'image' : AUDIO.test(mediaType) ? 'audio' : undefined;
+  if (media === undefined) {
+    const size = Math.floor((data.length * 3) / 4);
+    return { text: `(${name} is ${mediaType || 'binary data'}, ${size} bytes)` };
+  }
+  return { media: { type: 'media', media, source: { type: 'base64', mediaType, data } } };
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_TEXT) return text;
+  return `${text.slice(0, MAX_TEXT).toWellFormed()}\n[cut off after ${MAX_TEXT} characters]`;
+}

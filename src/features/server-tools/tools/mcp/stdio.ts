@@ -1,0 +1,147 @@
+/** A transport to an MCP server that is a program: JSON lines over its stdin and stdout, under a guard. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { isObject, tryParse } from '../../../../lib/json/json.ts';
+import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guard.ts';
+
+/** Bytes of one message; a server that sends more is ended. */
+const MAX_MESSAGE = 10 * 1024 * 1024;
+/** Milliseconds: longer than a guard takes for its work. */
+const LEAVE_MS = 6000;
+const NEWLINE = 0x0a;
+
+const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
+
+/** This very program as a guard: the binary, or the sources under the runtime that runs them. */
+const guardCommand = (): readonly string[] => [
+  process.execPath,
+  ...(compiled ? [] : [join(import.meta.dir, '../../../../main.ts')]),
+  GUARD,
+];
+
+export interface GuardedStdioOptions {
+  readonly program: GuardedProgram;
+  /** The guard's own environment: what every program gets, and no secret. */
+  readonly guardEnv: Readonly<Record<string, string>>;
+  /** Reads a message. @throws when it is none */
+  readonly read: (value: unknown) => JSONRPCMessage;
+  /** Told of each line that the program writes on stderr, at most 1,000 characters of it. */
+  readonly onNoise: (line: string) => void;
+}
+
+export class GuardedStdio implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport['onmessage'];
+  readonly #options: GuardedStdioOptions;
+  #guard: ChildProcess | undefined;
+  #left: Promise<void> = Promise.resolve();
+  /** Pieces of a line that has not ended. */
+  #pieces: Buffer[] = [];
+  #size = 0;
+
+  constructor(options: GuardedStdioOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Error when the program cannot be started */
+  start(): Promise<void> {
+    const { program, guardEnv, onNoise } = this.#options;
+    const [command = '', ...args] = guardCommand();
+    const guard = spawn(command, args, {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      // What ends the gateway's group leaves the guard its time to end the server.
+      detached: true,
+      env: { ...guardEnv },
+    });
+    this.#guard = guard;
+    const left = Promise.withResolvers<void>();
+    this.#left = left.promise;
+    guard.on('close', () => {
+      left.resolve();
+      this.onclose?.();
+    });
+    guard.stdin?.on('error', (error) => this.onerror?.(error));
+    guard.stdout?.on('data', (chunk: Buffer) => this.#take(chunk));
+    guard.stdout?.on('error', (error) => this.onerror?.(error));
+    guard.stderr?.on('data', (chunk: Buffer) => {
+      for (const line of new TextDecoder().decode(chunk).split('\n')) {
+        if (line.trim() !== '') onNoise(line.slice(0, 1000));
+      }
+    });
+    return new Promise((resolve, reject) => {
+      guard.on('error', (error) => {
+        left.resolve();
+        reject(error);
+      });
+      guard.on('exit', () => reject(new Error(`${program.command} did not start`)));
+      const control = this.#control;
+      control.on('error', () => {});
+      control.on('data', (chunk: Buffer) => {
+        const said = tryParse(String(chunk));
+        if (isObject(said) && typeof said.error === 'string') reject(new Error(said.error));
+        else resolve();
+      });
+      control.write(`${JSON.stringify(program)}\n`);
+    });
+  }
+
+  get #control(): Duplex {
+    return this.#guard!.stdio[3] as Duplex;
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#guard?.stdin;
+    if (stdin === null || stdin === undefined || !stdin.writable) {
+      return Promise.reject(new Error('Not connected'));
+    }
+    return new Promise((resolve, reject) => {
+      stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** Resolves when nothing of the server runs any more. */
+  async close(): Promise<void> {
+    const guard = this.#guard;
+    if (guard === undefined) return;
+    guard.stdin?.end();
+    this.#control.end();
+    const late = setTimeout(() => guard.kill('SIGKILL'), LEAVE_MS);
+    await this.#left;
+    clearTimeout(late);
+    this.#pieces = [];
+  }
+
+  #take(chunk: Buffer): void {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      this.#pieces.push(chunk.subarray(from, end));
+      from = end + 1;
+      const line = Buffer.concat(this.#pieces).toString();
+      this.#pieces = [];
+      this.#size = 0;
+      this.#message(line);
+    }
+    if (from === chunk.length) return;
+    this.#pieces.push(chunk.subarray(from));
+    this.#size += chunk.length - from;
+    if (this.#size <= MAX_MESSAGE) return;
+    this.#pieces = [];
+    this.#size = 0;
+    this.onerror?.(new Error(`it sent a message of more than ${MAX_MESSAGE} bytes`));
+    void this.close();
+  }
+
+  #message(line: string): void {
+    if (line.trim() === '') return;
+    try {
+      this.onmessage?.(this.#options.read(JSON.parse(line)));
+    } catch (thrown) {
+      this.onerror?.(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** Codex's search endpoint: several queries in, one text out. */
+
+import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import type { ServerTool, ToolContext } from '../../tool.ts';
+
+/** At most so many queries of one request are run. */
+const QUERIES = 8;
+
+/** What `POST /v1/alpha/search` asks. */
+export interface CodexSearch {
+  readonly queries: readonly string[];
+  /** Characters of the answer. */
+  readonly limit: number;
+}
+
+/**
+ * Reads `{id, model, input, commands: {search_query: [{q}]}, settings, max_output_tokens}`; undefined
+ * where it asks for no search.
+ */
+export function readCodexSearch(body: Json): CodexSearch | undefined {
+  const commands = isObject(body) && isObject(body.commands) ? body.commands : {};
+  const asked = Array.isArray(commands.search_query) ? commands.search_query : [];
+  const queries = asked.flatMap((entry: Json) => {
+    const q = isObject(entry) ? entry.q : entry;
+    return typeof q === 'string' && q.trim() !== '' ? [q.trim()] : [];
+  });
+  if (queries.length === 0) return undefined;
+  const tokens = isObject(body) ? body.max_output_tokens : undefined;
+  // Four characters a token is what a text of words comes to.
+  const limit = typeof tokens === 'number' && tokens > 0 ? Math.max(1000, tokens * 4) : 40_000;
+  return { queries: queries.slice(0, QUERIES), limit };
+}
+
+/** Runs the queries and answers `{"output": text}`; a search that fails says so in the text. */
+export async function answerCodexSearch(
+  { queries, limit }: CodexSearch,
+  tool: ServerTool,
+  context: Omit<ToolContext, 'callId' | 'options'>,
+): Promise<JsonObject> {
+  let first = 1;
+  const outcomes = await Promise.all(
+    queries.map(async (query, at) => {
+      try {
+        return await tool.run({ query }, { ...context, callId: `search_${at}`, options: {} });
+      } catch (thrown) {
+        const message = thrown instanceof Error ? thrown.message : 'failed';
+        return { ok: false, text: `Search failed: ${message}`, sources: undefined };
+      }
+    }),
+  );
+  const parts = outcomes.map(({ text, sources }) => {
+    const said = typeof text === 'string' ? text : text(first);
+    first += sources?.length ?? 0;
+    return said;
+  });
+  return { output: parts.join('\n\n').slice(0, limit) };
+}

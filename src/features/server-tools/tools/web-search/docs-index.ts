@@ -1,0 +1,39 @@
+/** Full-text search over pages that are at hand, such as the manual. */
+
+import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
+import type { Found, SearchQuery } from './engine.ts';
+
+export interface DocsPage {
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** Anything that finds pages: the manual, the index below, or a database. */
+export interface DocsIndex {
+  search(query: string, count: number): readonly DocsPage[];
+}
+
+export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): Found {
+  const words = searchWords(query);
+  const hits = index.search(query, count).map(({ url, title, text }) => ({
+    url,
+    title,
+    snippet: passage(text, words),
+  }));
+  return { hits };
+}
+
+/** An index in memory over a fixed set of pages. */
+export const memoryIndex = (pages: readonly DocsPage[]): DocsIndex => fullText(pages);
+
+const PASSAGE = 600;
+
+/** The piece of the text around its first word of the query. */
+function passage(text: string, words: readonly string[]): string {
+  const lower = text.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
+  const start = places.length === 0 ? 0 : Math.max(0, Math.min(...places) - 80);
+  const piece = text.slice(start, start + PASSAGE).trim();
+  return `${start > 0 ? '…' : ''}${piece}${start + PASSAGE < text.length ? '…' : ''}`;
+}

@@ -1,0 +1,76 @@
+/** DuckDuckGo's page without scripts: no key, no promise; throttling answers 202. */
+
+import { Tokens } from '../../web-fetch/tokens.ts';
+import { get, type HttpEngine, withSites } from '../engine.ts';
+import { hit, plain } from '../fields.ts';
+
+const TIME = { day: 'd', week: 'w', month: 'm', year: 'y' } as const;
+const AGENT =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36';
+
+export const duckduckgo: HttpEngine = {
+  type: 'duckduckgo',
+  baseUrl: 'https://html.duckduckgo.com',
+  needsKey: false,
+  html: true,
+  refusals: [202],
+  request: (query, { baseUrl, options }) =>
+    get(
+      `${baseUrl}/html/`,
+      { accept: 'text/html', 'user-agent': AGENT },
+      { q: withSites(query), df: query.recency && TIME[query.recency] },
+      options,
+    ),
+  read: (body, { count }) => ({
+    hits: (typeof body === 'string' ? resultsOf(body) : [])
+      .flatMap(({ link, title, snippet }) =>
+        hit(address(plain(link)), plain(title.join('')), plain(snippet.join(''))),
+      )
+      .slice(0, count),
+  }),
+};
+
+interface Result {
+  link: string;
+  readonly title: string[];
+  readonly snippet: string[];
+}
+
+/** The results of a page, advertisements left out: each a division with a link and a snippet. */
+function resultsOf(page: string): readonly Result[] {
+  const results: Result[] = [];
+  const tokens = new Tokens(page);
+  let result: Result | undefined;
+  /** What the text belongs to, and which end tag ends it. */
+  let into: string[] | undefined;
+  let until = '';
+  for (let token = tokens.next(); token !== undefined; token = tokens.next()) {
+    if (token.type === 'text') into?.push(token.text);
+    else if (token.type === 'close' && token.name === until) into = undefined;
+    else if (token.type === 'open') {
+      const { name, attributes } = token;
+      const classes = (attributes.get('class') ?? '').split(/\s+/, 50);
+      if (name === 'div' && classes.includes('result')) {
+        into = undefined;
+        result = classes.some((one) => one.startsWith('result--ad'))
+          ? undefined
+          : { link: '', title: [], snippet: [] };
+        if (result !== undefined) results.push(result);
+      } else if (name === 'a' && result?.link === '' && classes.includes('result__a')) {
+        result.link = attributes.get('href') ?? '';
+        [into, until] = [result.title, 'a'];
+      } else if (result?.snippet.length === 0 && classes.includes('result__snippet')) {
+        [into, until] = [result.snippet, name];
+      }
+    }
+  }
+  return results;
+}
+
+/** `//duckduckgo.com/l/?uddg=<address>` → the address. */
+function address(href: string): string {
+  const url = href.startsWith('//') ? `https:${href}` : href;
+  if (!URL.canParse(url)) return '';
+  const target = new URL(url);
+  return target.searchParams.get('uddg') ?? url;
+}

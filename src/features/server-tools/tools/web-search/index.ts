@@ -1,0 +1,202 @@
+/** The web_search tool: engines in order, the first that finds something answers. */
+
+import type { JsonObject } from '../../../../lib/json/json.ts';
+import { renderHits } from '../../citations/render-hits.ts';
+import {
+  failedOutcome,
+  type Inject,
+  type ServerTool,
+  type ToolContext,
+  ToolError,
+  type ToolOutcome,
+} from '../../tool.ts';
+import type { Found, Hit, Recency, SearchQuery } from './engine.ts';
+import { filterHits, readDomain } from './filter-hits.ts';
+import { type Engine, type EngineConfig, type EngineNeeds, makeEngine } from './run-engine.ts';
+import { wantsSearch } from './wanted.ts';
+
+export interface WebSearchOptions {
+  readonly inject: Inject;
+  /** In fallback order; the first is the default. */
+  readonly engines: readonly EngineConfig[];
+  /** Results handed to the model. */
+  readonly maxResults: number;
+  /** Milliseconds for one search, all engines together. */
+  readonly timeoutMs: number;
+}
+
+const RECENCIES: readonly Recency[] = ['day', 'week', 'month', 'year'];
+const QUERY_CHARACTERS = 1000;
+/** Nobody reads more. */
+const MOST_RESULTS = 20;
+
+/** @throws Error when an engine's configuration cannot work */
+export function webSearch(options: WebSearchOptions, needs: EngineNeeds): ServerTool {
+  const engines = options.engines.map((config) => makeEngine(config, needs));
+  const names = engines.map(({ name }) => name);
+  return {
+    name: 'web_search',
+    aliases: ['google_search', 'internet_search'],
+    hosted: 'web_search',
+    description:
+      'Searches the web. Use it for current events and for facts that may have changed. Returns numbered results with title, URL and snippet.',
+    schema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'What to search for.' },
+        recency: { type: 'string', enum: RECENCIES, description: 'Only results of the last …' },
+        count: { type: 'integer', minimum: 1, maximum: MOST_RESULTS },
+        ...(names.length > 1 ? { engine: { type: 'string', enum: names } } : {}),
+      },
+      required: ['query'],
+    },
+    limits: { timeoutMs: options.timeoutMs },
+    inject: options.inject,
+    wanted: wantsSearch,
+    async run(args, context) {
+      const query = readQuery(args, context, options.maxResults);
+      const asked = typeof args.engine === 'string' ? args.engine : undefined;
+      return search(query, inOrder(engines, asked), context);
+    },
+  };
+}
+
+/** Asked for, default, the rest. */
+const inOrder = (engines: readonly Engine[], asked: string | undefined): readonly Engine[] => [
+  ...engines.filter(({ name }) => name === asked),
+  ...engines.filter(({ name }) => name !== asked),
+];
+
+/** @throws ToolError in the words of Anthropic's error codes */
+function readQuery(args: JsonObject, { options }: ToolContext, most: number): SearchQuery {
+  const first = Array.isArray(args.queries) ? args.queries[0] : undefined;
+  const said = [args.query, args.q, first].find((value) => typeof value === 'string');
+  const query = typeof said === 'string' ? said.trim() : '';
+  if (query === '') {
+    throw new ToolError('`query` is missing.', { code: 'invalid_tool_input', retryable: true });
+  }
+  if (query.length > QUERY_CHARACTERS) {
+    throw new ToolError('`query` is too long.', { code: 'query_too_long', retryable: true });
+  }
+  const recency = RECENCIES.find((one) => one === args.recency);
+  const count = typeof args.count === 'number' && args.count >= 1 ? Math.floor(args.count) : most;
+  const allowed =
+    domains(options.allowed_domains) ?? domains(inFilters(options, 'allowed_domains'));
+  const blocked =
+    domains(options.blocked_domains) ?? domains(inFilters(options, 'blocked_domains'));
+  const country = countryOf(options);
+  return {
+    query,
+    count: Math.min(count, most, MOST_RESULTS),
+    ...(recency ? { recency } : {}),
+    ...(allowed ? { allowedDomains: allowed } : {}),
+    ...(blocked ? { blockedDomains: blocked } : {}),
+    ...(country ? { country } : {}),
+    now: new Date().toISOString(),
+  };
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const inFilters = ({ filters }: JsonObject, key: string) =>
+  isObject(filters) ? filters[key] : undefined;
+
+function domains(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const rules = value.filter((rule): rule is string => typeof rule === 'string' && rule !== '');
+  return rules.length === 0 ? undefined : rules.map((rule) => rule.trim());
+}
+
+/** `user_location` of Messages and Responses, and of Chat, which nests it. */
+function countryOf({ user_location: place }: JsonObject): string | undefined {
+  if (!isObject(place)) return undefined;
+  const { country } = isObject(place.approximate) ? place.approximate : place;
+  return typeof country === 'string' && /^[a-z]{2}$/i.test(country)
+    ? country.toLowerCase()
+    : undefined;
+}
+
+async function search(
+  query: SearchQuery,
+  engines: readonly Engine[],
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const tried: JsonObject[] = [];
+  let failure: ToolError | undefined;
+  let answered: string | undefined;
+  // Engines filter by host; paths are looked at here.
+  const hosts = (rules?: readonly string[]) => rules?.map((rule) => readDomain(rule).host);
+  const narrowed = {
+    ...query,
+    allowedDomains: hosts(query.allowedDomains),
+    // Blocking a whole host for one path of it would hide what is allowed.
+    blockedDomains: hosts(query.blockedDomains?.filter((rule) => readDomain(rule).path === '')),
+  };
+  for (const engine of engines) {
+    const started = performance.now();
+    let found: Found | undefined;
+    let thrown: ToolError | undefined;
+    try {
+      found = await engine.search(narrowed, context.signal);
+    } catch (error) {
+      if (context.signal.aborted) throw context.signal.reason;
+      thrown = error instanceof ToolError ? error : new ToolError(`${engine.name}: failed.`);
+      failure = thrown;
+    }
+    const hits = found === undefined ? [] : filterHits(found.hits, query);
+    tried.push({
+      engine: engine.name,
+      ms: Math.round(performance.now() - started),
+      hits: hits.length,
+      ...(thrown ? { error: thrown.message } : {}),
+    });
+    if (found === undefined) continue;
+    if (hits.length === 0 && !isAnswer(found, query)) {
+      answered ??= engine.name;
+      continue;
+    }
+    return outcome(query, engine.name, hits, found.summary, tried, context);
+  }
+  // Nothing found is an answer, too; only when nobody gave one has the search failed.
+  if (answered !== undefined) return outcome(query, answered, [], undefined, tried, context);
+  const message = failure?.message ?? 'No search engine is configured.';
+  return failedOutcome('web_search', message, {
+    retryable: failure?.retryable ?? false,
+    code: failure?.code ?? 'unavailable',
+    log: { query: query.query, engines: tried },
+  });
+}
+
+/** A model's words without a source count, unless only certain hosts were allowed. */
+const isAnswer = ({ summary }: Found, { allowedDomains }: SearchQuery): boolean =>
+  summary !== undefined && summary !== '' && allowedDomains === undefined;
+
+function outcome(
+  { query }: SearchQuery,
+  engine: string,
+  hits: readonly Hit[],
+  summary: string | undefined,
+  tried: readonly JsonObject[],
+  { cites }: ToolContext,
+): ToolOutcome {
+  const sources = hits.map(({ title, url, snippet, published }) => ({
+    title,
+    url,
+    ...(snippet === '' ? {} : { text: snippet }),
+    ...(published === undefined ? {} : { published }),
+  }));
+  return {
+    ok: true,
+    payload: { query, engine, summary: summary ?? '', hits: hits.map((hit) => ({ ...hit })) },
+    text: (first) =>
+      renderHits({
+        query,
+        ...(summary ? { summary } : {}),
+        sources: sources.map((source, at) => ({ ...source, n: first + at })),
+        cite: cites === true && sources.length > 0,
+      }),
+    sources,
+    log: { query, engine, hits: hits.length, engines: tried },
+  };
+}

@@ -1,0 +1,117 @@
+/** One engine made ready to search: HTTP, a model, or pages at hand. */
+
+import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
+import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
+import { ToolError } from '../../tool.ts';
+import { type AskModel, modelFindings, searchPrompt } from './ask-model.ts';
+import { type DocsIndex, searchDocs } from './docs-index.ts';
+import { type Found, type HttpEngine, refusal, type SearchQuery } from './engine.ts';
+import { HTTP_ENGINES } from './engines.ts';
+
+export interface Engine {
+  readonly name: string;
+  /** Rejects with a ToolError (or the signal's reason). */
+  search(query: SearchQuery, signal: AbortSignal): Promise<Found>;
+}
+
+/** An engine as the configuration has it; secrets already in the clear. */
+export interface EngineConfig {
+  readonly name: string;
+  readonly type: string;
+  readonly baseUrl?: string;
+  /** `type: model`: the `provider/model` that is asked. */
+  readonly target?: string;
+  /** Used in turn. */
+  readonly keys: readonly string[];
+  readonly options: JsonObject;
+}
+
+export interface EngineNeeds {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  /** `type: model`: how to ask the target that this engine names. */
+  readonly askModel?: (engine: EngineConfig) => AskModel | undefined;
+  /** `type: docs`. */
+  readonly docs?: DocsIndex;
+}
+
+/** An answer larger than this is none that an engine gives. */
+const MOST = 8 * 1024 * 1024;
+
+/** @throws Error when the configuration lacks what the engine needs */
+export function makeEngine(config: EngineConfig, needs: EngineNeeds): Engine {
+  const { name, type } = config;
+  if (type === 'model') {
+    const ask = needs.askModel?.(config);
+    if (ask === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
+    return {
+      name,
+      search: async (query, signal) => modelFindings(await ask(searchPrompt(query), signal)),
+    };
+  }
+  if (type === 'docs') {
+    const { docs } = needs;
+    if (docs === undefined) throw new Error(`Search engine '${name}' has no pages to search.`);
+    return { name, search: async (query) => searchDocs(docs, query) };
+  }
+  const engine = HTTP_ENGINES.find((one) => one.type === type);
+  if (engine === undefined)
+    throw new Error(`Search engine '${name}' is of unknown type '${type}'.`);
+  const address = config.baseUrl ?? engine.baseUrl;
+  const baseUrl = address && withoutTrailing(address, '/');
+  if (baseUrl === undefined) throw new Error(`Search engine '${name}' needs a base_url.`);
+  if (engine.needsKey && config.keys.length === 0) {
+    throw new Error(`Search engine '${name}' needs a key.`);
+  }
+  let turn = 0;
+  return {
+    name,
+    search: (query, signal) => {
+      const key = config.keys[turn++ % Math.max(1, config.keys.length)] ?? '';
+      return searchHttp(engine, query, { baseUrl, key, options: config.options }, needs, signal);
+    },
+  };
+}
+
+async function searchHttp(
+  engine: HttpEngine,
+  query: SearchQuery,
+  settings: { baseUrl: string; key: string; options: JsonObject },
+  needs: EngineNeeds,
+  signal: AbortSignal,
+): Promise<Found> {
+  const { url, ...init } = engine.request(query, settings);
+  let response: Response;
+  let text: string;
+  try {
+    response = await needs.fetch(url, { ...init, signal });
+    text = await boundedText(response);
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof ToolError) throw thrown;
+    // The error's own words may hold the address with its key.
+    throw new ToolError(`${engine.type}: cannot be reached.`, { retryable: true, cause: thrown });
+  }
+  if (!response.ok || engine.refusals?.includes(response.status)) {
+    throw refusal(engine.type, response.status);
+  }
+  if (engine.html === true) return engine.read(text, query);
+  let body: Json;
+  try {
+    body = parseJson(text);
+  } catch {
+    throw new ToolError(`${engine.type}: the answer is not JSON.`);
+  }
+  return engine.read(body, query);
+}
+
+async function boundedText(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MOST) throw new ToolError('The answer of the search engine is too large.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,70 @@
+/** At most four cache marks a request, which is all that the Messages API takes. */
+
+import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import type { Block, Conversation, Tool } from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
+import type { Tally } from './messages-blocks.ts';
+import { unmarked } from './messages-blocks.ts';
+
+// A maximum of 4 blocks with cache_control may be provided. Found 5.
+const MOST = 4;
+
+/**
+ * The conversation with four marks at most. Those in the messages go first, the earliest first: what
+ * is marked last covers all before it, and the marks on tools and instructions cover what every
+ * request shares. Then the earliest of tools and instructions.
+ */
+export function limitCacheMarks(conversation: Conversation, tally: Tally): Conversation {
+  const { tools, system, turns } = conversation;
+  const inTools = tools.filter(isMarked).length;
+  const inSystem = count(system);
+  const inTurns = turns.reduce((sum, turn) => sum + count(turn.blocks), 0);
+  let excess = inTools + inSystem + inTurns - MOST;
+  if (excess <= 0) return conversation;
+  tally.cache += excess;
+  const drop = <T extends Block>(block: T): T => {
+    if (excess <= 0) return block;
+    let out = block;
+    if (block.type === 'tool-result') {
+      const content = mapSame(block.content, drop);
+      if (content !== block.content) out = edited(block, { content } as unknown as Partial<T>);
+    }
+    if (excess <= 0 || !isMarked(out)) return out;
+    excess--;
+    return withoutMark(out);
+  };
+  const turnsLeft = mapSame(turns, (turn) => {
+    const blocks = mapSame(turn.blocks, drop);
+    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  });
+  const toolsLeft = mapSame(tools, (tool) => {
+    if (excess <= 0 || !isMarked(tool)) return tool;
+    excess--;
+    return withoutMark(tool);
+  });
+  const systemLeft = mapSame(system, drop);
+  return withParts(conversation, { turns: turnsLeft, tools: toolsLeft, system: systemLeft });
+}
+
+function count(blocks: readonly Block[]): number {
+  let marks = 0;
+  for (const block of blocks) {
+    if (isMarked(block)) marks++;
+    if (block.type === 'tool-result') marks += count(block.content);
+  }
+  return marks;
+}
+
+/** The mark of a node: its own field, or on its wire where the model has no field for it. */
+function isMarked(node: Block | Tool): boolean {
+  if ('cache' in node) return node.cache !== undefined;
+  const value = node.wire?.value;
+  return isObject(value) && isObject(value.cache_control);
+}
+
+function withoutMark<T extends Block | Tool>(node: T): T {
+  if ('cache' in node) return edited(node, { cache: undefined } as unknown as Partial<T>);
+  const { wire } = node;
+  if (wire === undefined || !isObject(wire.value)) return node;
+  return { ...node, wire: { ...wire, value: unmarked(wire.value) } };
+}

@@ -1,0 +1,89 @@
+/** Messages bodies: what a strict decoder would refuse, as what it was meant to be. */
+
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import {
+  asName,
+  asString,
+  mendContent,
+  mendHistory,
+  mendList,
+  mendText,
+  withMembers,
+} from './values.ts';
+
+const ROLES: Readonly<Record<string, string>> = {
+  user: 'user',
+  assistant: 'assistant',
+  system: 'system',
+  model: 'assistant',
+  developer: 'system',
+};
+
+export function mendMessagesBody(body: JsonObject): JsonObject {
+  if (body.messages === undefined || body.messages === null) return body;
+  return withMembers(body, {
+    messages: mendHistory(body.messages, mendMessage),
+    ...(body.system === undefined ? {} : { system: mendSystem(body.system) }),
+    ...(Array.isArray(body.tools)
+      ? { tools: mendList(body.tools, (tool) => (isObject(tool) ? tool : undefined)) }
+      : {}),
+  });
+}
+
+function mendSystem(system: Json): Json {
+  return system === null ? system : mendContent(system, 'text', mendBlock);
+}
+
+function mendMessage(message: Json): Json | undefined {
+  if (!isObject(message)) {
+    const content = asString(message);
+    return content === '' ? undefined : { role: 'user', content };
+  }
+  // Foreign roles (`tool`, `function`, none at all) are the user's side.
+  const role = memberOf(ROLES, asString(message.role)) ?? 'user';
+  return withMembers(message, { role, content: mendContent(message.content, 'text', mendBlock) });
+}
+
+function mendBlock(block: JsonObject): JsonObject | undefined {
+  const type = typeof block.type === 'string' ? block.type : guessType(block);
+  if (type === undefined) return undefined;
+  const typed = withMembers(block, { type });
+  switch (type) {
+    case 'text':
+      return mendText(typed);
+    case 'thinking':
+      return withMembers(typed, { thinking: asString(typed.thinking) });
+    case 'tool_use':
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      return withMembers(typed, {
+        id: asString(typed.id),
+        name: asName(typed.name),
+        input: typed.input ?? {},
+      });
+    case 'tool_result':
+      return withMembers(typed, {
+        tool_use_id: asString(typed.tool_use_id),
+        ...(typed.content === undefined || typed.content === null
+          ? { content: undefined }
+          : { content: mendContent(typed.content, 'text', mendBlock) }),
+        ...(typed.is_error === undefined || typeof typed.is_error === 'boolean'
+          ? {}
+          : { is_error: typed.is_error === 1 || typed.is_error === 'true' ? true : undefined }),
+      });
+    default:
+      return type.endsWith('_tool_result')
+        ? withMembers(typed, { tool_use_id: asString(typed.tool_use_id) })
+        : typed;
+  }
+}
+
+/** A block that does not say what it is, by what it holds; undefined for one that holds nothing. */
+function guessType(block: JsonObject): string | undefined {
+  if (block.text !== undefined) return 'text';
+  if (block.tool_use_id !== undefined) return 'tool_result';
+  if (block.name !== undefined && block.input !== undefined) return 'tool_use';
+  if (block.thinking !== undefined) return 'thinking';
+  return block.source === undefined ? undefined : 'image';
+}

@@ -1,0 +1,91 @@
+/** Responses bodies: what a strict decoder would refuse, as what it was meant to be. */
+
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { asName, asString, mendContent, mendHistory, mendText, withMembers } from './values.ts';
+
+const ROLES = new Set(['system', 'developer', 'user', 'assistant']);
+
+export function mendResponsesBody(body: JsonObject): JsonObject {
+  const { input } = body;
+  if (input === undefined || input === null || typeof input === 'string') return body;
+  return withMembers(body, { input: mendHistory(input, mendItem) });
+}
+
+function mendItem(item: Json): Json | undefined {
+  if (!isObject(item)) {
+    const content = asString(item);
+    return content === '' ? undefined : { type: 'message', role: 'user', content };
+  }
+  const type = typeof item.type === 'string' ? item.type : guessType(item);
+  switch (type) {
+    case undefined:
+      return undefined;
+    case 'message':
+      return mendMessage(item);
+    case 'function_call':
+    case 'custom_tool_call':
+      return withMembers(item, { type, ...callId(item), name: asName(item.name) });
+    case 'function_call_output':
+    case 'custom_tool_call_output': {
+      const output =
+        item.output === undefined || item.output === null
+          ? ''
+          : Array.isArray(item.output)
+            ? mendContent(item.output, 'input_text', mendPart)
+            : item.output;
+      return withMembers(item, { type, ...callId(item), output });
+    }
+    case 'reasoning':
+      return Array.isArray(item.summary) ? item : { ...item, summary: [] };
+    default:
+      return withMembers(item, { type });
+  }
+}
+
+/** `call_id`; the item's own id stands in for it, as it does for the decoder. */
+function callId(item: JsonObject): JsonObject {
+  if (typeof item.call_id === 'string') return {};
+  if (item.call_id !== undefined && item.call_id !== null)
+    return { call_id: asString(item.call_id) };
+  return { call_id: typeof item.id === 'string' ? item.id : '' };
+}
+
+function mendMessage(item: JsonObject): JsonObject {
+  const role = asString(item.role);
+  const known = ROLES.has(role) ? role : role === 'model' ? 'assistant' : 'user';
+  const textType = known === 'assistant' ? 'output_text' : 'input_text';
+  const part = (value: JsonObject) => mendPart(value, textType);
+  return withMembers(item, { role: known, content: mendContent(item.content, textType, part) });
+}
+
+function mendPart(part: JsonObject, textType = 'input_text'): JsonObject | undefined {
+  const type =
+    typeof part.type === 'string' ? part.type : part.text === undefined ? undefined : textType;
+  if (type === undefined) return undefined;
+  const typed = withMembers(part, { type });
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+    case 'summary_text':
+    case 'reasoning_text':
+      return mendText(typed);
+    case 'input_image':
+    case 'image_url': {
+      const url = isObject(typed.image_url) ? typed.image_url.url : typed.image_url;
+      return typeof url === 'string' || typeof typed.file_id === 'string' ? typed : undefined;
+    }
+    default:
+      return typed;
+  }
+}
+
+/** An item that does not say what it is, by what it holds. */
+function guessType(item: JsonObject): string | undefined {
+  if (item.role !== undefined) return 'message';
+  if (item.output !== undefined) return 'function_call_output';
+  if (item.name !== undefined && (item.arguments !== undefined || item.call_id !== undefined)) {
+    return 'function_call';
+  }
+  return item.content === undefined ? undefined : 'message';
+}

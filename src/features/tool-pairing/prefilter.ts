@@ -1,0 +1,121 @@
+/** A look at a raw body: could anything in it be this feature's business? */
+
+import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+
+/**
+ * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their
+ * quotes. Inside a JSON string the quotes are escaped, so the words of users do not count.
+ */
+const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
+  'anthropic-messages': marks('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
+  // `tool_calls`, `tool_call_id`; all of them are {@link mentionsTools}'s, too.
+  'openai-chat': marks('"tool_call', '"function_call"', '"tool"'),
+  'openai-responses': marks(
+    '_call"',
+    '_output"',
+    'reasoning"',
+    '"item_reference"',
+    '"assistant"',
+    '"id"',
+  ),
+};
+const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = marks(
+  '"content"',
+  '"text"',
+  '"system"',
+  '"role"',
+  '"type"',
+) as [Buffer, Buffer, Buffer, Buffer, Buffer];
+
+/** Values of `"type"` that no rule of Messages concerns; any other may be a block that the API refuses. */
+const HARMLESS = new Set([
+  'text',
+  'image',
+  'document',
+  'base64',
+  'url',
+  'file',
+  'ephemeral',
+  'custom',
+  'auto',
+  'any',
+  'tool',
+  'none',
+  'enabled',
+  'adaptive',
+  'disabled',
+  'json_schema',
+  'object',
+  'array',
+  'string',
+  'number',
+  'integer',
+  'boolean',
+  'null',
+]);
+
+/** False only where {@link pairing}'s pass over a body of this protocol would change nothing. */
+export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
+  const spoken = protocol !== 'openai-chat' || mentionsTools(bytes);
+  if (spoken && holdsAny(bytes, MARKS[protocol])) return true;
+  if (hasSilence(bytes, CONTENT)) return true;
+  if (protocol !== 'anthropic-messages') return false;
+  if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;
+  return endsWithAssistant(bytes) || hasForeignType(bytes);
+}
+
+const isSpace = (byte: number | undefined) =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** Index of the value of the key that ends at `at`, or -1 where the text was no key. */
+function valueAt(bytes: Buffer, at: number): number {
+  let i = at;
+  while (isSpace(bytes[i])) i++;
+  if (bytes[i] !== 0x3a) return -1;
+  i++;
+  while (isSpace(bytes[i])) i++;
+  return i;
+}
+
+/** Does a member of this name hold null, nothing, or a string that may be blank? */
+function hasSilence(bytes: Buffer, key: Buffer): boolean {
+  for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + key.length)) {
+    let i = valueAt(bytes, at + key.length);
+    if (i < 0) continue;
+    const first = bytes[i];
+    if (first === 0x6e) return true;
+    if (first === 0x5b) {
+      i++;
+      while (isSpace(bytes[i])) i++;
+      if (bytes[i] === 0x5d) return true;
+    }
+    if (first !== 0x22) continue;
+    i++;
+    while (bytes[i] === 0x20) i++;
+    // The end, an escape (perhaps of white space), or the lead byte of a wide space.
+    const byte = bytes[i];
+    if (byte === 0x22) return true;
+    if (byte === 0x5c && /[nrtfbu]/.test(String.fromCharCode(bytes[i + 1] ?? 0))) return true;
+    if (byte === 0xc2 || byte === 0xe1 || byte === 0xe2 || byte === 0xef) return true;
+    if (byte === 0xe3 && bytes[i + 1] === 0x80) return true;
+  }
+  return false;
+}
+
+function endsWithAssistant(bytes: Buffer): boolean {
+  const at = bytes.lastIndexOf(ROLE);
+  const value = at < 0 ? -1 : valueAt(bytes, at + ROLE.length);
+  return value >= 0 && bytes.subarray(value, value + 2).toString() === '"a';
+}
+
+function hasForeignType(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(TYPE); at >= 0; at = bytes.indexOf(TYPE, at + TYPE.length)) {
+    const from = valueAt(bytes, at + TYPE.length);
+    if (from < 0 || bytes[from] !== 0x22) continue;
+    const to = bytes.indexOf(0x22, from + 1);
+    if (to < 0 || !HARMLESS.has(bytes.toString('latin1', from + 1, to))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,295 @@
+/** Tools that the vendor runs itself: genuine pairs stay, the client's own tools in their clothes come out of them. */
+
+import { edited, mapSame } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type {
+  Block,
+  Tool,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
+import { strayAsText, wordsOf } from './words.ts';
+
+/** Anthropic's server tools and the type of the block that answers each. */
+const ANSWERS: Readonly<Record<string, string>> = {
+  web_search: 'web_search_tool_result',
+  web_fetch: 'web_fetch_tool_result',
+  code_execution: 'code_execution_tool_result',
+  bash_code_execution: 'bash_code_execution_tool_result',
+  text_editor_code_execution: 'text_editor_code_execution_tool_result',
+  tool_search_tool_regex: 'tool_search_tool_result',
+  tool_search_tool_bm25: 'tool_search_tool_result',
+  advisor: 'advisor_tool_result',
+};
+
+// server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'
+const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
+
+interface Hosted<T extends Block> {
+  readonly block: T;
+  readonly turn: number;
+  readonly position: number;
+}
+
+/** What became of the blocks of server tools. */
+export interface Settled {
+  readonly turns: readonly Turn[];
+  /** Calls that turned out to be of the client's own tools. */
+  readonly renamed: ReadonlySet<unknown>;
+}
+
+/**
+ * GLM streams `server_tool_use` with `srvtoolu_` ids for the client's own tools. A server call is
+ * genuine where its id is one, its name is known or answered by a block of that very name, and its
+ * answer stands in the same turn (or is still awaited at the very end). Every other is a call like
+ * any, and a server's answer that is left over becomes its result, or text.
+ */
+export function settleServerTools(
+  turns: readonly Turn[],
+  tools: readonly Tool[],
+  notes: Notes,
+): Settled {
+  const calls: Hosted<ToolCallBlock>[] = [];
+  const results: Hosted<ToolResultBlock>[] = [];
+  const clientResults = new Set<string>();
+  const taken = new Set<string>();
+  let position = 0;
+  turns.forEach((turn, at) => {
+    for (const block of turn.blocks) {
+      position++;
+      if (block.type === 'tool-call' && isServers(block)) calls.push({ block, turn: at, position });
+      else if (block.type === 'tool-call') taken.add(block.id);
+      else if (block.type !== 'tool-result') continue;
+      else if (isServers(block)) results.push({ block, turn: at, position });
+      else clientResults.add(block.callId);
+    }
+  });
+  if (calls.length === 0 && results.length === 0) return { turns, renamed: new Set() };
+  const declared = new Set(tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name));
+  const edges = runEdges(turns);
+  const waiting = new Answers(turns, edges, results);
+  const isLast = lastTurns(turns, edges);
+  const answers = new Map<Block, ToolResultBlock>();
+  const spent = new Set<Block>();
+  const genuine = new Set<Block>();
+  for (const call of calls) {
+    const { id } = call.block;
+    const sound = !taken.has(id) && isSound(call.block);
+    const answer = waiting.find(call);
+    const servers =
+      !clientResults.has(id) &&
+      !declared.has(call.block.name) &&
+      (Object.hasOwn(ANSWERS, call.block.name) || typeOf(call.block) === 'mcp_tool_use') &&
+      !waiting.has(id);
+    const awaited = servers && isLast(call.turn);
+    if (!sound || (answer === undefined && !awaited)) {
+      // While its turn was the last it may have gone out as what it says it is.
+      if (sound && servers) notes.add('sent_prefix_changed', `/messages/${call.turn}`, id);
+      continue;
+    }
+    taken.add(id);
+    genuine.add(call.block);
+    if (answer === undefined) continue;
+    waiting.take(call, answer);
+    spent.add(answer.block);
+    if (answer.position < call.position) {
+      answers.set(call.block, answer.block);
+    }
+  }
+  return rewrite(turns, calls, genuine, spent, answers, notes);
+}
+
+function rewrite(
+  turns: readonly Turn[],
+  calls: readonly Hosted<ToolCallBlock>[],
+  genuine: ReadonlySet<Block>,
+  spent: ReadonlySet<Block>,
+  answers: ReadonlyMap<Block, ToolResultBlock>,
+  notes: Notes,
+): Settled {
+  const moved = new Set<Block>(answers.values());
+  const clients = new Map<string, number>();
+  for (const { block } of calls) {
+    if (!genuine.has(block)) clients.set(block.id, (clients.get(block.id) ?? 0) + 1);
+  }
+  const renamed = new Set<unknown>();
+  const change = (block: Block, at: number): Block | readonly Block[] | undefined => {
+    if (block.type === 'tool-call' && isServers(block)) {
+      const answer = answers.get(block);
+      if (answer !== undefined) {
+        notes.add('misplaced_tool_result_relocated', `/messages/${at}`, answer.callId);
+        return [block, answer];
+      }
+      if (genuine.has(block)) return block;
+      const client = edited(block, { by: 'client' });
+      renamed.add(client);
+      return client;
+    }
+    if (block.type !== 'tool-result' || !isServers(block)) return block;
+    if (moved.has(block)) return undefined;
+    if (spent.has(block)) return block;
+    if (clients.has(block.callId)) return asClients(block);
+    notes.add('stray_tool_result_as_text', `/messages/${at}`, block.callId);
+    return strayAsText(block);
+  };
+  const out = mapSame(turns, (turn, at) => {
+    const blocks = mapSame(turn.blocks, (block) => change(block, at));
+    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  });
+  return { turns: out, renamed };
+}
+
+/** A server's answer as the result of the client's tool it really was. */
+function asClients(block: ToolResultBlock): ToolResultBlock {
+  const text = block.content.map(wordsOf).filter((words) => words !== '');
+  return {
+    type: 'tool-result',
+    callId: block.callId,
+    kind: 'function',
+    content: text.length > 0 ? [{ type: 'text', text: text.join('\n') }] : [],
+    isError: block.isError,
+    by: 'client',
+  };
+}
+
+/** Of a server tool of the Messages wire; Responses' hosted calls are items complete in themselves. */
+function isServers(block: ToolCallBlock | ToolResultBlock): boolean {
+  return (
+    block.by === 'provider' && (block.wire ?? block.residue)?.protocol === 'anthropic-messages'
+  );
+}
+
+function typeOf(block: Block): string {
+  const value = (block.wire ?? block.residue)?.value;
+  return isObject(value) && typeof value.type === 'string' ? value.type : '';
+}
+
+function isSound(call: ToolCallBlock): boolean {
+  return typeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
+}
+
+/** The types of block that answer a call. */
+function answerTypes(call: ToolCallBlock): readonly string[] {
+  if (typeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
+  const own = `${call.name}_tool_result`;
+  const known = memberOf(ANSWERS, call.name);
+  return known === undefined || known === own ? [own] : [known, own];
+}
+
+/** Results of server tools that no call has taken, to be found by what a call wants. */
+class Answers {
+  readonly #edges: readonly number[];
+  readonly #ids = new Set<string>();
+  /** By run, id and type, in order. */
+  readonly #lists = new Map<string, { at: number; readonly items: Hosted<ToolResultBlock>[] }>();
+  /** For each turn the first one from there on that is not merely results of the other side. */
+  readonly #stops: readonly number[];
+
+  constructor(
+    turns: readonly Turn[],
+    edges: readonly number[],
+    results: readonly Hosted<ToolResultBlock>[],
+  ) {
+    this.#edges = edges;
+    const stops = new Array<number>(turns.length + 1).fill(turns.length);
+    for (let i = turns.length - 1; i >= 0; i--) {
+      const { role, blocks } = turns[i]!;
+      const passes = role !== 'assistant' && blocks.every(({ type }) => type === 'tool-result');
+      stops[i] = passes ? stops[i + 1]! : i;
+    }
+    // A run's own turns are passed over: what counts is what stands behind it.
+    const ends = stops.slice();
+    for (let i = turns.length - 1; i >= 0; i--) {
+      ends[i] = edges[i + 1] === edges[i] ? ends[i + 1]! : stops[i + 1]!;
+    }
+    this.#stops = ends;
+    for (const result of results) {
+      const { callId } = result.block;
+      this.#ids.add(callId);
+      const key = keyOf(edges[result.turn]!, callId, typeOf(result.block));
+      const list = this.#lists.get(key);
+      if (list === undefined) this.#lists.set(key, { at: 0, items: [result] });
+      else list.items.push(result);
+    }
+  }
+
+  /** Is there a result of this id at all? */
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /**
+   * The first that answers a call: in its turn, or opening the turn behind. A search that ran beside
+   * the client's tools goes on once their results are there.
+   */
+  find(call: Hosted<ToolCallBlock>): Hosted<ToolResultBlock> | undefined {
+    const edge = this.#edges[call.turn]!;
+    return this.#first(edge, call.block) ?? this.#first(this.#stops[call.turn]!, call.block);
+  }
+
+  /** It is taken: the next call of its id gets the next one. */
+  take(call: Hosted<ToolCallBlock>, answer: Hosted<ToolResultBlock>): void {
+    const key = keyOf(this.#edges[answer.turn]!, call.block.id, typeOf(answer.block));
+    this.#lists.get(key)!.at++;
+  }
+
+  #first(edge: number, call: ToolCallBlock): Hosted<ToolResultBlock> | undefined {
+    let found: Hosted<ToolResultBlock> | undefined;
+    for (const type of answerTypes(call)) {
+      const list = this.#lists.get(keyOf(edge, call.id, type));
+      const next = list?.items[list.at];
+      if (next !== undefined && (found === undefined || next.position < found.position)) {
+        found = next;
+      }
+    }
+    return found;
+  }
+}
+
+const keyOf = (edge: number, id: string, type: string) => `${edge}\0${type}\0${id}`;
+
+/** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */
+function runEdges(turns: readonly Turn[]): readonly number[] {
+  const edges: number[] = [];
+  let first = 0;
+  turns.forEach((turn, i) => {
+    if (i > 0 && turn.role !== turns[i - 1]!.role && turn.role !== 'system') first = i;
+    edges.push(first);
+  });
+  return edges;
+}
+
+/**
+ * In flight: behind the last assistant turn stands nothing, or nothing but results of its calls. A
+ * result that is to become text, or that parts the turn, would end the wait; so does a turn of nothing,
+ * which gets some words.
+ */
+function endsWith(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
+  const due = new Set<string>();
+  for (let i = edges[at]!; i < turns.length; i++) {
+    const { role, blocks } = turns[i]!;
+    const same = edges[i] === edges[at];
+    if (!same && (role === 'assistant' || blocks.length === 0)) return false;
+    for (const block of blocks) {
+      if (!same) {
+        if (block.type !== 'tool-result' || !due.delete(block.callId)) return false;
+      } else if (block.type === 'tool-call') due.add(block.id);
+      else if (block.type === 'tool-result' && block.by === 'client') return false;
+    }
+  }
+  return true;
+}
+
+/** {@link endsWith}, found out once a run. */
+function lastTurns(turns: readonly Turn[], edges: readonly number[]): (at: number) => boolean {
+  const known = new Map<number, boolean>();
+  return (at) => {
+    const edge = edges[at]!;
+    const found = known.get(edge) ?? endsWith(turns, edges, at);
+    known.set(edge, found);
+    return found;
+  };
+}

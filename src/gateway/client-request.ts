@@ -1,0 +1,196 @@
+/** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
+
+import type { Protocol } from '../codecs/codec.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import { type Note, Notes } from '../conversation/notes.ts';
+import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import { holdsAny, marks, searchable } from '../lib/bytes/bytes.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  splice,
+  topLevel,
+} from '../lib/json/json.ts';
+import { holdsControl } from '../lib/text/shown-text.ts';
+
+// Below this size a parse costs less than it could save, and it catches malformed bodies right here.
+const PARSE_AT_ONCE = 64 * 1024;
+const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const EXTENSION = Buffer.from('"hopgate"');
+const HISTORY = marks(
+  '"tool_use',
+  '"tool_calls',
+  '"function_call',
+  '"tool_result',
+  '"custom_tool_call',
+);
+
+const NONE: readonly Note[] = [];
+
+/** A body whose tool history the decoder can read; the same reference where nothing can be done. */
+export type Mend = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
+
+/** The request of one exchange. Immutable but for what it remembers of its own decoding. */
+export class Ask {
+  readonly protocol: Protocol;
+  /** The body as it may be forwarded: the client's bytes, without the `hopgate` extension. */
+  readonly bytes: Buffer;
+  /** The `hopgate: {…}` extension of the body, where there was one. */
+  readonly extension: JsonObject | undefined;
+  readonly model: string;
+  readonly stream: boolean;
+  #value: Json | undefined;
+  #conversation: Conversation | undefined;
+  readonly #mend: Mend | undefined;
+  #mended: Notes | undefined;
+  #modelAt: readonly [number, number] | undefined;
+
+  /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
+  constructor(protocol: Protocol, body: Uint8Array, mend?: Mend) {
+    this.protocol = protocol;
+    this.#mend = mend;
+    const whole = searchable(body);
+    const cut = whole.includes(EXTENSION) ? cutExtension(whole) : undefined;
+    this.bytes = cut === undefined ? whole : searchable(cut.bytes);
+    this.extension = cut?.extension;
+    if (this.bytes.length <= PARSE_AT_ONCE) {
+      const { model, settings } = this.conversation;
+      this.model = checkedModel(model);
+      this.stream = settings.stream;
+      return;
+    }
+    const members = topLevel(this.bytes, GLANCE);
+    if (members === undefined) throw notAnObject(this.bytes);
+    const text = (key: string) => {
+      const member = members.get(key);
+      if (member === undefined) return undefined;
+      if (key === 'model') this.#modelAt = [member.valueStart, member.valueEnd];
+      return decodeJson(this.bytes.subarray(member.valueStart, member.valueEnd));
+    };
+    const model = text('model');
+    if (typeof model !== 'string' || model === '') {
+      throw invalid("Missing or invalid required parameter: 'model'.", 'model');
+    }
+    this.model = checkedModel(model);
+    this.stream = text('stream') === true;
+  }
+
+  get #parsed(): Json {
+    this.#value ??= decodeJson(this.bytes);
+    return this.#value;
+  }
+
+  /** The frozen original of the whole exchange. Decoded on first use. */
+  get conversation(): Conversation {
+    this.#conversation ??= this.#decode();
+    return this.#conversation;
+  }
+
+  /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
+  get mended(): readonly Note[] {
+    return this.#mended?.all ?? NONE;
+  }
+
+  #decode(): Conversation {
+    try {
+      return this.protocol.decodeRequest(this.#parsed);
+    } catch (thrown) {
+      // Damage of a tool history bricks a session for good if it is not mended; any other malformed
+      // field is the client's to put right, and it is told which.
+      if (this.#mend === undefined || !holdsAny(this.bytes, HISTORY)) throw thrown;
+      const notes = new Notes();
+      const value = this.#mend(this.#parsed, this.protocol.name, notes);
+      if (value === this.#parsed) throw thrown;
+      try {
+        const conversation = this.protocol.decodeRequest(value);
+        this.#mended = notes;
+        return conversation;
+      } catch {
+        throw thrown;
+      }
+    }
+  }
+
+  /** The client's bytes with another model name, or the very bytes when it is the same. */
+  bytesFor(model: string): Uint8Array {
+    if (model === this.model) return this.bytes;
+    if (this.#modelAt === undefined) {
+      const member = topLevel(this.bytes)?.get('model');
+      if (member === undefined) throw notAnObject(this.bytes);
+      this.#modelAt = [member.valueStart, member.valueEnd];
+    }
+    return splice(this.bytes, this.#modelAt[0], this.#modelAt[1], JSON.stringify(model));
+  }
+}
+
+// Longer than any name, and short enough to stand in logs, labels and headers.
+const MOST_OF_NAME = 512;
+
+/** @throws GatewayError invalid_request for what cannot be the name of a model, in whatever script */
+function checkedModel(model: string): string {
+  if (model.length > MOST_OF_NAME) {
+    throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
+  }
+  if (holdsControl(model)) {
+    throw invalid("'model' holds a control character, a line break or half a character.", 'model');
+  }
+  return model;
+}
+
+function decodeJson(bytes: Uint8Array): Json {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw invalid('The request body is not valid UTF-8.');
+  }
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw invalid('The request body is nested too deeply.');
+    const detail = thrown instanceof Error ? thrown.message : String(thrown);
+    throw invalid(`The request body is not valid JSON: ${detail.slice(0, 200)}`);
+  }
+}
+
+/** The precise complaint about a body that the byte scan could not follow. */
+function notAnObject(bytes: Uint8Array): GatewayError {
+  try {
+    decodeJson(bytes);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+  }
+  return invalid('The request body must be a JSON object.');
+}
+
+/** Takes the top-level member `hopgate` out of a body that may hold it, commas included. */
+function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject } | undefined {
+  const members = topLevel(body);
+  const own = members?.get('hopgate');
+  if (members === undefined || own === undefined) return undefined;
+  const value = decodeJson(body.subarray(own.valueStart, own.valueEnd));
+  if (!isObject(value)) throw invalid("'hopgate' must be an object.", 'hopgate');
+  const order = [...members.values()].sort((a, b) => a.keyStart - b.keyStart);
+  const at = order.indexOf(own);
+  const next = order[at + 1];
+  const previous = order[at - 1];
+  // The first member goes with the comma behind it, any other with the comma before it.
+  const start = previous === undefined ? own.keyStart : previous.valueEnd;
+  const end = previous === undefined && next !== undefined ? next.keyStart : own.valueEnd;
+  return { bytes: splice(body, start, end, ''), extension: value };
+}
+
+const BACKGROUND: ReadonlySet<string> = new Set(['background']);
+
+/** Responses: `background: true`. Bodies without the word cost one look. */
+export function asksForJob({ bytes }: Ask): boolean {
+  if (!bytes.includes('"background"')) return false;
+  const member = topLevel(bytes, BACKGROUND)?.get('background');
+  return (
+    member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
+  );
+}

@@ -1,0 +1,111 @@
+/** Keeps what is to be told of an exchange until it is over. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import type { Note, Notes } from '../conversation/notes.ts';
+import type { Usage } from '../conversation/usage.ts';
+import type { Recording } from '../features/feature.ts';
+import type { Ask } from './client-request.ts';
+import type { Exchange, Summary } from './exchange.ts';
+import type { Answer } from './outcome.ts';
+
+const NONE: readonly never[] = [];
+
+export class Tally {
+  readonly recording: Recording | undefined;
+  readonly #exchange: Exchange;
+  readonly #onEnd: (summary: Summary) => void;
+  #ask: Ask | undefined;
+  #answer: Answer | undefined;
+  #route: string | undefined;
+  #tries = 0;
+  #hops = 0;
+  // Kept, not copied: while a stream runs more is noted.
+  #noted: Notes | undefined;
+  #notedBefore: readonly Notes[] = NONE;
+  #firstByte: number | undefined;
+  #queue: number | undefined;
+  #sent = false;
+  #leave: (() => void) | undefined;
+  #over = false;
+
+  constructor(
+    exchange: Exchange,
+    recording: Recording | undefined,
+    onEnd: (summary: Summary) => void,
+  ) {
+    this.#exchange = exchange;
+    this.recording = recording;
+    this.#onEnd = onEnd;
+  }
+
+  asked(ask: Ask): void {
+    this.#ask = ask;
+  }
+
+  /** It is this exchange's turn; `leave` gives its place to the next. */
+  entered(leave: () => void): void {
+    this.#queue = this.#since();
+    this.#leave = leave;
+  }
+
+  /** The first request goes to an upstream: no more waiting for a turn there. */
+  sent(): void {
+    if (this.#sent) return;
+    this.#sent = true;
+    this.#queue = this.#since();
+  }
+
+  /** The name of the rule that chose the targets. */
+  routed(rule: string | undefined): void {
+    this.#route = rule;
+  }
+
+  /** A hop has its answer. */
+  tried(answer: Answer, tries: number): void {
+    this.#answer = answer;
+    this.#tries += tries;
+    this.#hops++;
+    if (answer.notes === undefined) return;
+    if (this.#noted !== undefined) this.#notedBefore = [...this.#notedBefore, this.#noted];
+    this.#noted = answer.notes;
+  }
+
+  firstByte(): void {
+    this.#firstByte ??= this.#since();
+  }
+
+  /** Tells the summary; only the first call counts. */
+  end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#leave?.();
+    const summary: Summary = {
+      exchange: this.#exchange,
+      queue: this.#queue,
+      model: this.#ask?.model,
+      target: this.#answer?.target,
+      route: this.#route,
+      status,
+      stream: this.#ask?.stream ?? false,
+      firstByte: this.#firstByte,
+      total: this.#since(),
+      tries: this.#tries,
+      usage,
+      hops: this.#hops,
+      notes: this.#notes(),
+      error,
+    };
+    this.recording?.end(summary);
+    this.#onEnd(summary);
+  }
+
+  #notes(): readonly Note[] {
+    const last = this.#noted?.all ?? NONE;
+    if (this.#notedBefore.length === 0) return last;
+    return [...this.#notedBefore.flatMap(({ all }) => all), ...last];
+  }
+
+  #since(): number {
+    return performance.now() - this.#exchange.started;
+  }
+}

@@ -1,0 +1,45 @@
+/** Drops and renames top-level parameters that a vendor does not take, as its profile says. */
+
+import type { Notes } from '../conversation/notes.ts';
+import type { Profile } from '../conversation/target.ts';
+import { searchable } from '../lib/bytes/bytes.ts';
+import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
+
+const utf8 = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** The body as the vendor takes it; the same reference when there is nothing to do. */
+export function shapeBody(body: JsonObject, profile: Profile, notes: Notes): JsonObject {
+  const drops = (profile.dropParams ?? []).filter((key) => body[key] !== undefined);
+  const renames = Object.entries(profile.renameParams ?? {}).filter(
+    ([from]) => body[from] !== undefined,
+  );
+  if (drops.length === 0 && renames.length === 0) return body;
+  const shaped: Record<string, Json | undefined> = { ...body };
+  for (const key of drops) {
+    delete shaped[key];
+    notes.add('parameter_dropped', key, `${profile.name} does not take it`);
+  }
+  for (const [from, to] of renames) {
+    const value = shaped[from];
+    delete shaped[from];
+    // The vendor's own spelling, where the client sent both, is the client's word for this vendor.
+    if (shaped[to] === undefined) shaped[to] = value;
+    notes.add('parameter_mapped', from, `${profile.name} calls it ${to}`);
+  }
+  return shaped;
+}
+
+/** The same for raw bytes, which are parsed only when one of the parameters is really there. */
+export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): Uint8Array {
+  if (profile.dropParams === undefined && profile.renameParams === undefined) return bytes;
+  const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
+  if (keys.length === 0) return bytes;
+  const body = searchable(bytes);
+  if (!keys.some((key) => body.includes(`"${key}"`))) return bytes;
+  const members = topLevel(bytes);
+  if (members === undefined || !keys.some((key) => members.has(key))) return bytes;
+  const value = parseJson(utf8.decode(bytes));
+  if (!isObject(value)) return bytes;
+  return encoder.encode(JSON.stringify(shapeBody(value, profile, notes)));
+}

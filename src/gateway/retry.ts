@@ -1,0 +1,121 @@
+/** The order of tries: the same target again, another key, the next target, or none. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import { canAnswer } from '../conversation/refusal.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import { retryDelay } from '../upstream/classify.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { Answer, Failed } from './outcome.ts';
+
+/** The tries of one hop. */
+export interface Tries {
+  /** Fires when the client goes away. */
+  readonly signal: AbortSignal;
+  upstream(routed: RoutedTarget): Upstream;
+  /** `refusal`: what the target said of the history on the try before, for the features to act on. */
+  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined): Promise<Answer>;
+  /** Would a feature change the request so that it may be taken? */
+  mends(refusal: GatewayError): boolean;
+  onRetry(failed: Failed): void;
+  /** Told what came of it, and after how many tries. */
+  tried(answer: Answer, tries: number): void;
+}
+
+/**
+ * Tries until something answers. Gives the answer, or the failure that says most: the first one that says
+ * that the request is too large (a client can act on it), else the last one; a vendor's refusal of the request
+ * itself ends it at once. A refusal of the history is answered once, by the same target with what the refusal
+ * names taken out. A target without room is passed over as long as another one has some.
+ */
+export async function runTries(hop: Tries, targets: readonly RoutedTarget[]): Promise<Answer> {
+  const left = [...targets];
+  let last: Failed | undefined;
+  let tooLarge: Failed | undefined;
+  let tries = 0;
+  let mended = false;
+  let repeated = false;
+  for (let routed = nextOf(hop, left); routed !== undefined; routed = nextOf(hop, left)) {
+    const upstream = hop.upstream(routed);
+    const { retry } = upstream.config;
+    // The words are this target's own: the next one gets the whole history.
+    let refusal: GatewayError | undefined;
+    // Every key may be refused once without costing one of the target's tries.
+    let keysLeft = upstream.keys.size - 1;
+    for (let attempt = 1; ; ) {
+      tries++;
+      const answer = await hop.attempt(routed, tries, refusal);
+      if (answer.kind !== 'failed') return ended(hop, answer, tries);
+      last = answer;
+      const { error } = answer;
+      const mends = canAnswer(routed.target, error) || hop.mends(error);
+      if (!mended && !hop.signal.aborted && mends) {
+        mended = true;
+        refusal = answer.error;
+        hop.onRetry(answer);
+        continue;
+      }
+      const { remedy } = answer;
+      if (remedy === 'never' || hop.signal.aborted) return ended(hop, answer, tries);
+      if (remedy === 'once') {
+        if (repeated) return ended(hop, answer, tries);
+        repeated = true;
+      }
+      if (remedy === 'wider') tooLarge ??= answer;
+      if (remedy === 'wider' || remedy === 'next-target') break;
+      if ((remedy === 'elsewhere' || remedy === 'once') && left.length > 0) break;
+      if ((remedy === 'next-key' || answer.error.status === 429) && keysLeft > 0) {
+        keysLeft--;
+        hop.onRetry(answer);
+        continue;
+      }
+      if (remedy === 'next-key' || attempt >= retry.attempts) break;
+      const delay = retryDelay(
+        attempt,
+        answer.error.retryAfter,
+        retry.baseDelayMs,
+        retry.maxDelayMs,
+      );
+      if (delay === undefined) break;
+      attempt++;
+      hop.onRetry(answer);
+      await pause(delay, hop.signal);
+    }
+    if (left.length > 0) hop.onRetry(last);
+  }
+  return ended(
+    hop,
+    tooLarge ??
+      last ?? {
+        kind: 'failed',
+        error: new GatewayError('internal', 'No target was tried.'),
+        remedy: 'never',
+        target: undefined,
+        notes: undefined,
+      },
+    tries,
+  );
+}
+
+/** The first of those that are left that has room, else the first; it is left no more. */
+function nextOf(hop: Tries, left: RoutedTarget[]): RoutedTarget | undefined {
+  if (left.length < 2) return left.pop();
+  const free = left.findIndex((routed) => !hop.upstream(routed).full);
+  return left.splice(Math.max(0, free), 1)[0];
+}
+
+function ended(hop: Tries, answer: Answer, tries: number): Answer {
+  hop.tried(answer, tries);
+  return answer;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,126 @@
+/** Reads a stream until it has said something: before that a failure costs only another try. */
+
+import type { Digest } from '../../codecs/codec.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import { Fold } from '../../conversation/fold.ts';
+import { remedyForError } from '../../upstream/classify.ts';
+import { TargetError } from '../../upstream/target-error.ts';
+import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
+import type { Reading } from '../attempt.ts';
+import { asksForJob } from '../client-request.ts';
+import type { Answer, Failed } from '../outcome.ts';
+import { RelayLane } from './passthrough.ts';
+import type { Lane, Output } from './pipeline.ts';
+import { PreviousLane } from './previous-response.ts';
+import { isNatural } from './progress.ts';
+import { type Bounds, frameLimit } from './quiet-bytes.ts';
+import { type ClientSide, TranslateLane } from './translate.ts';
+
+/** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
+export function chooseLane(reading: Reading): Lane {
+  const lane = plainLane(reading);
+  const { previous } = reading.prepared;
+  const edit = reading.attempt.protocol.withPrevious;
+  if (previous === undefined || edit === undefined) return lane;
+  const limit = frameLimit(boundsOf(reading));
+  return new PreviousLane(lane, (json) => edit(json, previous, 'frame'), limit);
+}
+
+function plainLane(reading: Reading): Lane {
+  const { prepared, client, common } = reading;
+  const { protocol, hop } = reading.attempt;
+  if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
+    return new RelayLane(protocol, prepared.context, client, boundsOf(reading));
+  }
+  return translateLane(reading, common.same && hop.number === 1);
+}
+
+export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): Bounds => ({
+  secrets,
+  provider: common.target.provider,
+  limits: upstream.config.answers,
+  contentMs: upstream.config.timeouts.contentMs,
+});
+
+export function translateLane(reading: Reading, keepsBytes: boolean): TranslateLane {
+  const { prepared } = reading;
+  const { protocol, hop } = reading.attempt;
+  return new TranslateLane({
+    decoder: protocol.decodeStream(prepared.context),
+    interceptors: prepared.interceptors,
+    client: hop.client ?? clientSide(reading),
+    keepsBytes,
+    continues: hop.client !== undefined,
+    bounds: boundsOf(reading),
+  });
+}
+
+function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {
+  const encoder = ask.protocol.encodeStream(client);
+  const fold = keepsAnswer ? new Fold() : undefined;
+  return { encoder, context: client, fold, tells: ask.protocol.tellsItem };
+}
+
+export async function openStream(reading: Reading): Promise<Answer> {
+  const { source, common } = reading;
+  const lane = chooseLane(reading);
+  const first: Output[] = [];
+  // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
+  let job: boolean | undefined;
+  for (;;) {
+    const chunks = await source.next();
+    if (chunks === undefined) break;
+    for (const chunk of chunks) {
+      const out = lane.push(chunk);
+      if (out.length > 0) first.push(out);
+    }
+    if (lane.error !== undefined && !lane.semantic) {
+      source.cancel();
+      return fault(lane.error, reading);
+    }
+    if (lane.failure !== undefined && !lane.semantic) throw lane.failure;
+    if (lane.semantic) return { kind: 'stream', ...common, lane, first, source };
+    if (first.length === 0 || !common.same) continue;
+    job ??= asksForJob(reading.attempt.ask);
+    if (job) return { kind: 'stream', ...common, lane, first, source };
+  }
+  first.push(lane.end());
+  const error = lane.next === undefined ? failureOf(lane.digest, common) : undefined;
+  if (error !== undefined) return fault(error, reading);
+  return { kind: 'stream', ...common, lane, first, source: undefined };
+}
+
+const failureOf = (digest: Digest, { target }: Reading['common']) =>
+  digest.error ?? emptyOrCut(digest, target.provider);
+
+/**
+ * What is wrong with an answer that ended: cut off, or ended although nothing (or only reasoning) was
+ * said. A vendor that gives a reason other than a natural stop is believed.
+ */
+export function emptyOrCut(digest: Digest, provider: string): GatewayError | undefined {
+  if (!digest.complete) {
+    return new GatewayError(
+      'upstream',
+      `The connection to provider ${provider} ended before the answer was complete.`,
+    );
+  }
+  if (digest.answered ?? digest.semantic) return undefined;
+  if (!isNatural(digest.finish)) return undefined;
+  // The same request is likely to be answered in the same way, here as from the client.
+  return new TargetError(
+    'once',
+    'upstream',
+    digest.semantic
+      ? `Provider ${provider} reasoned, but answered nothing.`
+      : `Provider ${provider} answered with nothing at all.`,
+    { retryable: false },
+  );
+}
+
+/** A failure inside a 200, by what the vendor's codes mean. */
+export function fault(said: GatewayError, { common, attempt }: Reading): Failed {
+  const { target, notes } = common;
+  const meant = vendorError(target.profile, maskedError(said, attempt.secrets ?? []));
+  const error = aboutOurKey(target.provider, meant);
+  return { kind: 'failed', error, remedy: remedyForError(meant), target, notes };
+}

@@ -1,0 +1,366 @@
+/** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
+
+import type {
+  ClientContext,
+  Digest,
+  Protocol,
+  StreamDecoder,
+  UpstreamContext,
+} from '../../codecs/codec.ts';
+import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
+import { holdsAny, marks, Pieces, searchable } from '../../lib/bytes/bytes.ts';
+import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
+import { maskLiterals } from '../../lib/text/literals.ts';
+import { maskedError } from '../../upstream/vendor-error.ts';
+import { Tail } from './fast/tail-buffer.ts';
+import type { Lane, Output, Said } from './pipeline.ts';
+import { AnswerWatch } from './progress.ts';
+import {
+  type Bounds,
+  endsInside,
+  frameLimit,
+  isQuiet,
+  isWord,
+  longFrame,
+  mayBeQuiet,
+  PIECE_COST,
+  Quiet,
+} from './quiet-bytes.ts';
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+const [LETTER_D, LETTER_E, LETTER_F] = [0x64, 0x65, 0x66];
+
+const NO_BYTES = new Uint8Array(0);
+// Frames from before the answer (Messages tells the prompt's tokens there) up to this many characters.
+const HEAD_CHARS = 8 * 1024;
+// What a frame holds besides them, about.
+const FRAME_COST = 16;
+// The ending of every protocol, usage included, stands in its last few frames.
+const LAST_FRAMES = 4;
+const BLANK_LINES = marks('\n\n', '\n\r\n', '\r\r');
+// Whoever finds one of these further back must look there, too.
+const ERROR = marks('"error"', 'event: error', 'event:error');
+const ERROR_BYTES = 12;
+// Errors stand at the end of a stream: of a long chunk only its ends are searched.
+const ERROR_HEAD = 256;
+// An error adds more to a chunk.
+const GROWN_BYTES = 32;
+const SEARCHED_BYTES = 4096;
+const TELLING = marks('"usage":{', '"usage": {', '"error"');
+
+/**
+ * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
+ * from then on nothing looks, and the end that was kept is read when it is over. Should the vendor
+ * end naturally before any answer began, its ending is held back: it would pass for success.
+ */
+export class RelayLane extends AnswerWatch implements Lane {
+  failure: GatewayError | undefined;
+  /** Until an answer has begun. */
+  #parser: SseParser | undefined;
+  /** What came last says nothing. */
+  #hushed = false;
+  /** Bytes since the end of an event was last seen, or looked for. */
+  #passed = 0;
+  /** Of an event. */
+  readonly #most: number;
+  readonly #tail: Tail;
+  #last: Uint8Array | undefined;
+  readonly #protocol: Protocol;
+  readonly #client: ClientContext;
+  readonly #decoder: StreamDecoder;
+  readonly #head: SseFrame[] = [];
+  #headChars = 0;
+  #digest: Digest | undefined;
+  readonly #bounds: Bounds | undefined;
+  /** Bytes in which no event ended. */
+  #unended = 0;
+  /** What no error may tell; undefined: nothing. */
+  readonly #secrets: readonly string[] | undefined;
+  /** Bytes of the chunk before; 0: of none behind the first words. */
+  #before = 0;
+  /** The last bytes of a chunk that was cut within a line. */
+  #seam: Uint8Array = NO_BYTES;
+  /** While an error comes: its line so far, which waits for its end so that no secret is cut in two. */
+  #line: Pieces | undefined;
+  /** Made when something comes that says nothing. */
+  #quiet: Quiet | undefined;
+
+  /** `bounds` left out: no limits. */
+  constructor(
+    protocol: Protocol,
+    upstream: UpstreamContext,
+    client: ClientContext,
+    bounds?: Bounds,
+  ) {
+    super();
+    this.#bounds = bounds;
+    this.#secrets = bounds?.secrets?.length ? bounds.secrets : undefined;
+    this.#most = bounds?.limits.frameBytes ?? Number.POSITIVE_INFINITY;
+    this.#parser = new SseParser(bounds && { limit: frameLimit(bounds) });
+    this.#protocol = protocol;
+    this.#client = client;
+    this.#decoder = protocol.decodeStream(upstream);
+    this.#tail = new Tail(protocol.terminalMarks);
+  }
+
+  push(chunk: Uint8Array): Output {
+    if (this.failure !== undefined) return '';
+    if (this.#parser !== undefined) {
+      const out = this.#look(this.#parser, chunk);
+      return typeof out === 'string' || this.#secrets === undefined ? out : this.#lookedAt(out);
+    }
+    if ((this.#hushed || mayBeQuiet(chunk)) && this.#hears(chunk)) return '';
+    this.#passed += chunk.length;
+    if (this.#passed > this.#most && this.#isEndless(chunk)) return '';
+    if (this.#secrets !== undefined && (this.#line !== undefined || this.#mayFail(chunk))) {
+      const safe = this.#masked(chunk, this.#secrets);
+      if (safe !== undefined) return this.#forward(safe);
+      return '';
+    }
+    return this.#forward(chunk);
+  }
+
+  #forward(chunk: Uint8Array): Output {
+    this.#tail.push(chunk);
+    if (this.empty) return '';
+    this.#last = chunk;
+    return chunk;
+  }
+
+  /**
+   * May an error stand in this chunk? Looked for where one begins like an error, or is longer than the
+   * one before (an error came with it), and where chunks do not end with a line.
+   */
+  #mayFail(chunk: Uint8Array): boolean {
+    const seam = this.#seam;
+    const cut = chunk[chunk.length - 1] !== LF;
+    if (seam.length > 0 || cut) {
+      const across = Buffer.concat([seam, chunk.subarray(0, ERROR_BYTES)]);
+      const end = chunk.length < ERROR_BYTES ? across : chunk;
+      this.#seam = cut ? end.subarray(-ERROR_BYTES) : NO_BYTES;
+      if (holdsAny(across, ERROR)) return true;
+    }
+    const grown = chunk.length > this.#before + GROWN_BYTES;
+    this.#before = chunk.length;
+    if (!grown && !cut && seam.length === 0 && !beginsLikeError(chunk)) return false;
+    if (chunk.length <= SEARCHED_BYTES) return holdsAny(searchable(chunk), ERROR);
+    const ends = [chunk.subarray(0, ERROR_HEAD), chunk.subarray(-SEARCHED_BYTES)];
+    return ends.some((part) => holdsAny(searchable(part), ERROR));
+  }
+
+  /** A chunk from before the answer, as it may go out. */
+  #lookedAt(chunk: Uint8Array): Output {
+    const secrets = this.#secrets ?? [];
+    if (this.error !== undefined) this.error = maskedError(this.error, secrets);
+    const fails = this.#line !== undefined || this.#mayFail(chunk);
+    this.#before = 0;
+    if (!fails) return chunk;
+    const safe = this.#masked(chunk, secrets);
+    this.#last = safe ?? NO_BYTES;
+    return safe ?? '';
+  }
+
+  /** What may go out of a line of an error, when it has ended; undefined: it goes on. */
+  #masked(chunk: Uint8Array, secrets: readonly string[]): Uint8Array | undefined {
+    this.#line ??= new Pieces();
+    this.#line.push(chunk);
+    if (chunk[chunk.length - 1] !== LF) return undefined;
+    const line = searchable(this.#line.joined());
+    // Behind a blank line the event is over.
+    const over = line.length <= 2 || holdsAny(line.subarray(-3), BLANK_LINES);
+    this.#line = over ? undefined : new Pieces();
+    return maskedBytes(line, secrets);
+  }
+
+  /** So much has gone by that it may be one event without end, which is looked for only from then on. */
+  #isEndless(chunk: Uint8Array): boolean {
+    const bytes = searchable(chunk);
+    if (chunk[0] === LF || holdsAny(bytes, BLANK_LINES)) {
+      this.#passed = 0;
+      this.#unended = 0;
+      return false;
+    }
+    this.#unended += chunk.length;
+    if (this.#bounds === undefined || this.#unended <= this.#most) return false;
+    this.failure = longFrame(this.#bounds);
+    return true;
+  }
+
+  /** Of an answer that has begun: true when nothing has been said for too long. */
+  #hears(chunk: Uint8Array): boolean {
+    const last = this.#last;
+    const inside = this.#hushed && last !== undefined && endsInside(last);
+    this.#hushed = isQuiet(chunk, inside);
+    if (this.#hushed) this.#lasts(chunk.length);
+    else this.#quiet?.over();
+    return this.failure !== undefined;
+  }
+
+  /** So many bytes came, and nothing was said. */
+  #lasts(bytes: number): void {
+    const bounds = this.#bounds;
+    if (bounds === undefined) return;
+    this.#quiet ??= new Quiet(bounds);
+    this.failure = this.#quiet.holds(bytes) ?? this.#quiet.lasts();
+  }
+
+  /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */
+  #look(parser: SseParser, chunk: Uint8Array): Output {
+    const held = this.empty;
+    // Where the frame under way ends, counted in the bytes of this chunk.
+    let end = -(parser.pending?.length ?? 0);
+    let cut = 0;
+    let said = false;
+    let frames = 0;
+    try {
+      parser.pushUntil(chunk, (frame) => {
+        frames++;
+        const start = end;
+        const before = this.empty;
+        for (const event of this.#decoder.push(frame)) {
+          this.see(event);
+          said ||= isWord(event);
+        }
+        this.#remember(frame);
+        end += frame.to - frame.from;
+        if (this.empty && !before) cut = start;
+        return this.answered || this.error !== undefined;
+      });
+    } catch (thrown) {
+      this.failure = asGatewayError(thrown);
+    }
+    if (said) this.#quiet?.over();
+    else if (this.failure === undefined) this.#lasts(chunk.length + frames * PIECE_COST);
+    if (this.answered || this.error !== undefined) {
+      const { pending } = parser;
+      if (pending !== undefined) this.#tail.push(pending);
+      this.#parser = undefined;
+    }
+    if (this.empty) {
+      this.#last = undefined;
+      return held || cut <= 0 ? '' : chunk.subarray(0, cut);
+    }
+    if (this.failure !== undefined && end <= 0) return '';
+    this.#last = this.failure === undefined ? chunk : chunk.subarray(0, end);
+    return this.#last;
+  }
+
+  /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
+  #remember({ event, data, bytes, from, to }: SseFrame): void {
+    if (data === undefined) return;
+    if (this.#headChars >= HEAD_CHARS) this.#tail.push(bytes.subarray(from, to));
+    else {
+      this.#headChars += data.length + FRAME_COST;
+      this.#head.push({ event, data, bytes: NO_BYTES, from: 0, to: 0 });
+    }
+  }
+
+  end(): Output {
+    if (this.failure !== undefined) return '';
+    if (this.#parser !== undefined) {
+      const rest = this.#parser.end();
+      const events = rest.flatMap((frame) => this.#decoder.push(frame));
+      for (const frame of rest) this.#remember(frame);
+      for (const event of [...events, ...this.#decoder.end()]) this.see(event);
+    }
+    const line = this.#line?.joined();
+    this.#line = undefined;
+    const rest = line?.length ? maskedBytes(searchable(line), this.#secrets ?? []) : '';
+    if (typeof rest !== 'string') this.#forward(rest);
+    const { error } = this.digest;
+    this.error ??= error && maskedError(error, this.#secrets ?? []);
+    return this.empty ? '' : rest;
+  }
+
+  get between(): boolean {
+    const last = this.#last;
+    if (last === undefined) return true;
+    const end = last.length - 1;
+    // A blank line, LF or CRLF; a chunk too short to tell counts as the middle of a frame.
+    return (
+      last[end] === LF && (last[end - 1] === LF || (last[end - 1] === CR && last[end - 2] === LF))
+    );
+  }
+
+  get digest(): Digest {
+    if (this.#digest === undefined) {
+      const { semantic, answered } = this;
+      const seen = this.#lastWords() ?? this.#protocol.digestStream(this.#frames());
+      // The middle of a long stream is not among the frames: what the watch saw counts, too.
+      this.#digest = { ...seen, semantic: semantic || seen.semantic, answered };
+    }
+    return this.#digest;
+  }
+
+  /** The digest of the first and the last few frames, where those between can add nothing to it. */
+  #lastWords(): Digest | undefined {
+    if (!this.answered) return undefined;
+    const { bytes } = this.#tail;
+    const at = lastFrames(bytes, LAST_FRAMES);
+    if (at <= 0) return undefined;
+    const before = searchable(bytes.subarray(0, at));
+    if (holdsAny(before, TELLING)) return undefined;
+    const frames = [...this.#head, ...parsed(bytes.subarray(at))];
+    const digest = this.#protocol.digestStream(frames);
+    const known = digest.usage !== undefined || !before.includes('"usage"');
+    return digest.complete && known ? digest : undefined;
+  }
+
+  #frames(): readonly SseFrame[] {
+    const rest = parsed(this.#tail.bytes);
+    // What begins in the middle of a frame begins with a broken one.
+    return [...this.#head, ...(this.#tail.cut ? rest.slice(1) : rest)];
+  }
+
+  // A lane without interceptors has nobody who could want another hop.
+  readonly next = undefined;
+  inject = () => '';
+
+  get said(): Said {
+    return { kind: 'frames', frames: this.#frames() };
+  }
+
+  ping(): string {
+    return this.#protocol.encodeStream(this.#client).ping();
+  }
+
+  fail(error: GatewayError): string {
+    // A frame that was cut in the middle must not swallow the error event.
+    const gap = this.between ? '' : '\n\n';
+    return gap + this.#protocol.encodeStream(this.#client).fail(error);
+  }
+}
+
+/** `event: error`, `event: response.failed`, `data: {"error"`, `data: {"type":"error"`, with or without blanks. */
+function beginsLikeError(chunk: Uint8Array): boolean {
+  if (chunk[0] === LETTER_E) {
+    return chunk[6] === LETTER_E || chunk[7] === LETTER_E || chunk[16] === LETTER_F;
+  }
+  if (chunk[0] !== LETTER_D) return false;
+  const names = chunk[7] === LETTER_E || chunk[8] === LETTER_E;
+  return names || chunk[14] === LETTER_E || chunk[15] === LETTER_E || chunk[16] === LETTER_E;
+}
+
+/** The same bytes without these secrets; the very object where it holds none. */
+function maskedBytes(bytes: Buffer, secrets: readonly string[]): Uint8Array {
+  const text = bytes.toString('latin1');
+  const safe = maskLiterals(text, secrets);
+  return safe === text ? bytes : Buffer.from(safe, 'latin1');
+}
+
+function parsed(bytes: Uint8Array): readonly SseFrame[] {
+  const parser = new SseParser({ raw: false });
+  return [...parser.push(bytes), ...parser.end()];
+}
+
+/** Where the last `count` frames begin; 0 when there are fewer, or lines that do not end in LF. */
+function lastFrames(bytes: Uint8Array, count: number): number {
+  let left = count;
+  // The blank line of the last frame itself is no beginning.
+  for (let i = bytes.length - 3; i > 0; i--) {
+    if (bytes[i] === LF && bytes[i - 1] === LF && --left === 0) return i + 1;
+  }
+  return 0;
+}

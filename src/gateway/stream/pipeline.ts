@@ -1,0 +1,110 @@
+/** How an upstream's stream becomes the client's: forwarded as it is, or translated. */
+
+import type { ClientContext, Digest } from '../../codecs/codec.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import type { Reply, StreamEvent } from '../../conversation/events.ts';
+import type { Next } from '../../features/feature.ts';
+import type { SseFrame } from '../../lib/bytes/sse.ts';
+import type { ClientSide } from './translate.ts';
+
+/** An answer in a form from which the client's own reply object can be had. */
+export type Said =
+  | { readonly kind: 'frames'; readonly frames: readonly ToldFrame[] }
+  | {
+      readonly kind: 'reply';
+      readonly reply: Reply;
+      readonly client: ClientContext;
+      /** Of the frames that went out as the vendor's own bytes, those that tell items or the whole answer. */
+      readonly frames: readonly ToldFrame[];
+    };
+
+/** A frame without its bytes. */
+export type ToldFrame = Pick<SseFrame, 'event' | 'data'>;
+
+/** Bytes or text for the client; '' when this chunk gives nothing yet. */
+export type Output = Uint8Array | string;
+
+/**
+ * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
+ * @throws GatewayError upstream, from `end`, when what stands there cannot be read
+ */
+export interface Lane {
+  push(chunk: Uint8Array): Output;
+  end(): Output;
+  /** Something a user would miss has been seen. */
+  readonly semantic: boolean;
+  /** The upstream itself said that it failed. */
+  readonly error: GatewayError | undefined;
+  /** What came cannot be read: what it said before has gone out, and nothing that follows will. */
+  readonly failure: GatewayError | undefined;
+  /** The upstream's own ending has been seen: bytes behind it do not matter. */
+  readonly ended: boolean;
+  /** Nothing is half-written: a keep-alive may be put between. */
+  readonly between: boolean;
+  /** What the answer amounts to; ask after `end`. */
+  readonly digest: Digest;
+  /** What must happen before the client's stream may end; ask after `end`. */
+  readonly next: Next | undefined;
+  /** Events for the client from between two hops; only lanes that have a `next` are given any. */
+  inject(events: readonly StreamEvent[]): Output;
+  /** The client's side, for the hop that follows; lanes that have no `next` have none. */
+  readonly client?: ClientSide;
+  /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
+  readonly said: Said | undefined;
+  /** A keep-alive for the client. */
+  ping(): string;
+  /** The client's error event. */
+  fail(error: GatewayError): string;
+}
+
+/** Collects what goes out; bytes that stand side by side in one chunk stay one view of it. */
+export class Outputs {
+  readonly #parts: Output[] = [];
+  #text = '';
+  #bytes: Uint8Array | undefined;
+  #from = 0;
+  #to = 0;
+
+  text(text: string): void {
+    if (text === '') return;
+    if (this.#bytes !== undefined) this.#close();
+    this.#text += text;
+  }
+
+  bytes(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    if (bytes === this.#bytes && from === this.#to) {
+      this.#to = to;
+      return;
+    }
+    this.#close();
+    this.#bytes = bytes;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  /** Everything as one; a chunk that goes out whole is the very chunk. */
+  all(): Output {
+    this.#close();
+    return concat(this.#parts);
+  }
+
+  #close(): void {
+    if (this.#text !== '') {
+      this.#parts.push(this.#text);
+      this.#text = '';
+    }
+    const bytes = this.#bytes;
+    if (bytes === undefined) return;
+    const whole = this.#from === 0 && this.#to === bytes.length;
+    this.#parts.push(whole ? bytes : bytes.subarray(this.#from, this.#to));
+    this.#bytes = undefined;
+  }
+}
+
+/** Several outputs as one; a single one stays the very object it was. */
+export function concat(parts: readonly Output[]): Output {
+  const filled = parts.filter((part) => part.length > 0);
+  if (filled.length === 0) return '';
+  if (filled.length === 1) return filled[0]!;
+  return Buffer.concat(filled.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+}

@@ -1,0 +1,130 @@
+/** What of an upstream's answer says nothing: how much of it is taken, and for how long. */
+
+import type { GatewayError } from '../../conversation/errors.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import { searchable } from '../../lib/bytes/bytes.ts';
+import type { FrameLimit } from '../../lib/bytes/sse.ts';
+import { TargetError, tooMuch } from '../../upstream/target-error.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+
+/** How much an upstream may send, and how long it may say nothing. */
+export interface Bounds {
+  readonly provider: string;
+  readonly limits: Upstream['config']['answers'];
+  /** 0: no limit. */
+  readonly contentMs: number;
+  /** What no error may tell. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+// What a piece holds besides its bytes, about: without it many tiny ones would count for nothing.
+export const PIECE_COST = 64;
+
+const silent = ({ provider, contentMs }: Bounds): TargetError =>
+  new TargetError(
+    'next-target',
+    'timeout',
+    `Provider ${provider} kept the connection alive, but said nothing for ${contentMs / 1000} s (timeouts.content).`,
+  );
+
+/** The limit of one frame. */
+export const frameLimit = (bounds: Bounds): FrameLimit => ({
+  bytes: bounds.limits.frameBytes,
+  error: () => longFrame(bounds),
+});
+
+export const longFrame = ({ provider, limits }: Bounds): TargetError =>
+  tooMuch(provider, 'an event', limits.frameBytes, 'frame_bytes');
+
+/** Counts what says nothing. Nothing fires by itself: who sends nothing at all is silent in another way. */
+export class Quiet {
+  readonly #bounds: Bounds;
+  #bytes = 0;
+  /** When the time without a word began; 0: the last thing was one. */
+  #since = 0;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Something was said. */
+  over(): void {
+    this.#since = 0;
+  }
+
+  /** Something came, and nothing was said. The error that ends the answer, when it is time. */
+  lasts(): GatewayError | undefined {
+    const { contentMs } = this.#bounds;
+    if (contentMs <= 0) return undefined;
+    const now = performance.now();
+    if (this.#since === 0) this.#since = now;
+    return now - this.#since >= contentMs ? silent(this.#bounds) : undefined;
+  }
+
+  /** So many bytes said nothing. The error that ends the answer, when it is too much. */
+  holds(bytes: number): GatewayError | undefined {
+    this.#bytes += bytes + PIECE_COST;
+    const { provider, limits } = this.#bounds;
+    if (this.#bytes <= limits.frameBytes) return undefined;
+    return tooMuch(provider, 'comments and empty events', limits.frameBytes, 'frame_bytes');
+  }
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const TAB = 0x09;
+const COLON = 0x3a;
+const E = 0x65;
+const P = 0x70;
+const K = 0x6b;
+const EVENT_NAME = 'event: '.length;
+const QUIET_EVENT = /^event: ?(?:ping|keep-?alive)\s*$/;
+const QUIET_DATA = /^data: ?(?:\{"type": ?"(?:ping|keep-?alive)"[^{}]{0,100}\}|\{\})?\s*$/;
+
+/** May these bytes be a comment or a ping? Cheap enough to be asked of every chunk. */
+export function mayBeQuiet(chunk: Uint8Array): boolean {
+  const first = chunk[0];
+  if (first === COLON || first === LF || first === CR) return true;
+  if (first !== E) return false;
+  const name = chunk[EVENT_NAME];
+  return name === P || name === K;
+}
+
+/**
+ * Are these bytes nothing but comments, pings and blank lines? `inside`: they begin in the middle of a line
+ * that is one of those.
+ */
+export function isQuiet(chunk: Uint8Array, inside: boolean): boolean {
+  const text = searchable(chunk).toString('latin1');
+  let at = inside ? text.indexOf('\n') + 1 : 0;
+  if (inside && at === 0) return true;
+  while (at < text.length) {
+    const next = text.indexOf('\n', at);
+    const end = next < 0 ? text.length : next;
+    const first = text.charCodeAt(at);
+    const plain = first === COLON || end === at || (first === CR && end === at + 1);
+    if (!plain && !saysPing(text.slice(at, Math.min(end, at + LONG_LINE)))) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+// No ping is as long.
+const LONG_LINE = 200;
+const saysPing = (line: string): boolean => QUIET_EVENT.test(line) || QUIET_DATA.test(line);
+
+/** Does a line go on behind these bytes? */
+export const endsInside = (chunk: Uint8Array): boolean => chunk[chunk.length - 1] !== LF;
+
+/** Where the first byte stands that is no white space; -1: nowhere. */
+export function firstWord(chunk: Uint8Array): number {
+  for (let i = 0; i < chunk.length; i++) {
+    const byte = chunk[i];
+    if (byte !== SPACE && byte !== LF && byte !== CR && byte !== TAB) return i;
+  }
+  return -1;
+}
+
+/** Does this event tell something of the answer, and not only of its circumstances? */
+export const isWord = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';

@@ -1,0 +1,169 @@
+/** An upstream's body, chunk by chunk, with a limit on silence. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { HopRecording } from '../../features/feature.ts';
+import type { Abort } from '../../lib/loop/abort.ts';
+import { type SilenceWatch, watchSilence } from '../../lib/loop/idle-timer.ts';
+import { tooMuch } from '../../upstream/target-error.ts';
+import { type ChunkSource, type Taker, TooMuch } from '../../upstream/transport.ts';
+
+type Batch = readonly Uint8Array[] | undefined;
+
+export interface ByteSourceOptions {
+  readonly provider: string;
+  readonly idleMs: number;
+  /** Of a whole body; left out: no limit. */
+  readonly mostBytes?: number;
+  /** Ends the upstream's connection; left alone once the body is done with. */
+  readonly abort: Abort;
+  /** Given back once the body is done with, in whichever way. */
+  readonly lease: { release(): void };
+  readonly recording?: HopRecording;
+}
+
+export class ByteSource implements Taker {
+  readonly #body: ChunkSource;
+  readonly #options: ByteSourceOptions;
+  readonly #recording: HopRecording | undefined;
+  #taker: Taker | undefined;
+  /** Made when there is something to wait for. */
+  #watch: SilenceWatch | undefined;
+  #silent = false;
+  #over = false;
+
+  constructor(body: ChunkSource, options: ByteSourceOptions) {
+    this.#body = body;
+    this.#options = options;
+    this.#recording = options.recording;
+  }
+
+  /**
+   * All chunks that are there, waiting for at least one; undefined at the end.
+   * @throws GatewayError upstream when the connection broke, timeout after too long a silence
+   */
+  next(): Batch | Promise<Batch> {
+    // The time that a slow client took must not count as the upstream's silence.
+    this.#watch?.touch();
+    try {
+      const more = this.#body.next();
+      if (!(more instanceof Promise)) return this.#taken(more);
+      this.#listen();
+      return more.then(
+        (batch) => this.#taken(batch),
+        (thrown) => this.#fail(thrown),
+      );
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
+  /** As the source's own. @throws as `next` does */
+  async each(taker: Taker): Promise<void> {
+    this.#taker = taker;
+    this.#listen().touch();
+    try {
+      // One object less for every chunk where there is nothing to record.
+      await this.#body.each(this.#recording === undefined ? taker : this);
+      this.#finish();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  /** What comes on its way to the taker. */
+  take(chunk: Uint8Array): Promise<void> | undefined {
+    this.#recording?.chunk(chunk);
+    return this.#taker?.take(chunk);
+  }
+
+  /**
+   * The whole body, for whoever has not called `next`.
+   * @throws as `next` does; GatewayError upstream when it is too large
+   */
+  all(): Uint8Array | Promise<Uint8Array> {
+    try {
+      const bytes = this.#body.all(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
+      if (!(bytes instanceof Promise)) return this.#whole(bytes);
+      this.#listen();
+      return bytes.then(
+        (all) => this.#whole(all),
+        (thrown) => this.#fail(thrown),
+      );
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
+  /** Stops the upstream; safe at any time. */
+  cancel(): void {
+    const { abort } = this.#options;
+    this.#finish();
+    abort.abort(new Error('no longer wanted'));
+  }
+
+  #listen(): SilenceWatch {
+    const { idleMs, abort } = this.#options;
+    this.#watch ??= watchSilence(
+      idleMs,
+      () => {
+        this.#silent = true;
+        abort.abort(new Error('silent for too long'));
+      },
+      this.#body,
+    );
+    return this.#watch;
+  }
+
+  #taken(batch: Batch): Batch {
+    if (batch === undefined) {
+      this.#finish();
+      return undefined;
+    }
+    if (this.#recording !== undefined) for (const chunk of batch) this.#recording.chunk(chunk);
+    return batch;
+  }
+
+  #whole(bytes: Uint8Array): Uint8Array {
+    this.#recording?.chunk(bytes);
+    this.#finish();
+    return bytes;
+  }
+
+  #finish(error?: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { abort, lease } = this.#options;
+    this.#watch?.stop();
+    this.#recording?.end(error);
+    abort.unfollow();
+    lease.release();
+  }
+
+  #fail(thrown: unknown): never {
+    const error = this.#trouble(thrown);
+    this.#finish(error);
+    throw error;
+  }
+
+  #trouble(thrown: unknown): GatewayError {
+    const { abort, provider, idleMs, mostBytes = 0 } = this.#options;
+    if (thrown instanceof TooMuch) {
+      const error = tooMuch(provider, 'an answer', mostBytes, 'answer_bytes');
+      abort.abort(error);
+      return error;
+    }
+    if (abort.reason instanceof GatewayError) return abort.reason;
+    if (thrown instanceof GatewayError) return thrown;
+    return this.#silent
+      ? new GatewayError(
+          'timeout',
+          `Provider ${provider} sent nothing for ${Math.round(idleMs / 1000)} s.`,
+          { cause: thrown },
+        )
+      : new GatewayError(
+          'upstream',
+          `The connection to provider ${provider} broke off before the answer was complete.`,
+          { cause: thrown },
+        );
+  }
+}

@@ -1,0 +1,182 @@
+/** Header fields as a flat list of strings. */
+
+// Every `Headers` is native, each name and value in it a copy of its own; four of them a request cost
+// more than reading and writing the requests themselves.
+
+import { put } from '../json/json-members.ts';
+
+/** What a reader needs; a `Headers` is one, too. Names are compared without regard to case. */
+export interface HeaderFields extends Iterable<readonly [string, string]> {
+  get(name: string): string | null;
+  has(name: string): boolean;
+}
+
+// Token of RFC 9110 §5.6.2, and values as the Fetch standard takes them.
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NO_VALUE = /[\0\r\n]/;
+
+// The same few names come with every message: looked up, they need neither a check nor another copy.
+const MOST_NAMES = 1000;
+// Names and values; beyond so many an index is made.
+const MANY_CELLS = 128;
+const lowered = new Map<string, string>();
+
+/** @throws TypeError when it cannot be the name of a header */
+function lowerName(name: string): string {
+  const known = lowered.get(name);
+  if (known !== undefined) return known;
+  if (!NAME.test(name)) throw new TypeError(`'${name.slice(0, 60)}' is no name of a header`);
+  if (lowered.size >= MOST_NAMES) lowered.clear();
+  const lower = name.toLowerCase();
+  lowered.set(name, lower);
+  return lower;
+}
+
+function checked(value: string): string {
+  if (NO_VALUE.test(value)) throw new TypeError('a header value holds a line break');
+  return value;
+}
+
+export class HeaderList implements HeaderFields {
+  /** Name, value, name, value, …; names in lower case, none twice. */
+  readonly #cells: string[] = [];
+  /** What {@link lines} gave, until something changes. */
+  #lines: string | undefined;
+  #linesWithout: ReadonlySet<string> | undefined;
+  /** Where names stand, in a long list. */
+  #places: Map<string, number> | undefined;
+
+  /** @throws TypeError for what cannot be a header */
+  static of(fields: Readonly<Record<string, string>>): HeaderList {
+    const list = new HeaderList();
+    for (const name in fields) list.append(name, fields[name]!);
+    return list;
+  }
+
+  /** The very list where it is one. */
+  static from(fields: HeaderFields): HeaderList {
+    if (fields instanceof HeaderList) return fields;
+    const list = new HeaderList();
+    if (fields instanceof Headers) {
+      // All of them in one native call, checked before and in lower case.
+      const all: Readonly<Record<string, string | readonly string[]>> = fields.toJSON();
+      for (const name in all) {
+        const value = all[name]!;
+        list.#cells.push(name, typeof value === 'string' ? value : value.join(', '));
+      }
+    } else {
+      for (const [name, value] of fields) list.append(name, value);
+    }
+    return list;
+  }
+
+  /** Those whose names are to stay. */
+  where(stays: (name: string) => boolean): HeaderList {
+    const list = new HeaderList();
+    const cells = this.#cells;
+    for (let i = 0; i < cells.length; i += 2) {
+      if (stays(cells[i]!)) list.#cells.push(cells[i]!, cells[i + 1]!);
+    }
+    return list;
+  }
+
+  /** Would `list.where(stays)` be the same as this one, which came of `where(stays)` too? Makes nothing. */
+  isWhere(list: HeaderList, stays: (name: string) => boolean): boolean {
+    const own = this.#cells;
+    const cells = list.#cells;
+    let next = 0;
+    for (let i = 0; i < cells.length; i += 2) {
+      if (cells[i] === own[next] && cells[i + 1] === own[next + 1]) next += 2;
+      else if (stays(cells[i]!)) return false;
+    }
+    return next === own.length;
+  }
+
+  /** How many. */
+  get size(): number {
+    return this.#cells.length / 2;
+  }
+
+  name(index: number): string {
+    return this.#cells[2 * index]!;
+  }
+
+  value(index: number): string {
+    return this.#cells[2 * index + 1]!;
+  }
+
+  get(name: string): string | null {
+    const at = this.#at(name);
+    return at < 0 ? null : this.#cells[at + 1]!;
+  }
+
+  has(name: string): boolean {
+    return this.#at(name) >= 0;
+  }
+
+  /** Repeated fields are one, their values joined (RFC 9110 §5.3). @throws TypeError as `of` does */
+  append(name: string, value: string): void {
+    const lower = lowerName(name);
+    const at = this.#find(lower);
+    const text = checked(value.trim());
+    this.#lines = undefined;
+    if (at < 0) this.#cells.push(lower, text);
+    else this.#cells[at + 1] += `, ${text}`;
+  }
+
+  /** In place of what was there. @throws TypeError as `of` does */
+  set(name: string, value: string): void {
+    const lower = lowerName(name);
+    const at = this.#find(lower);
+    this.#lines = undefined;
+    if (at < 0) this.#cells.push(lower, checked(value));
+    else this.#cells[at + 1] = checked(value);
+  }
+
+  /** `name: value` and a line break each, but for these names. */
+  lines(without: ReadonlySet<string>): string {
+    if (this.#lines !== undefined && this.#linesWithout === without) return this.#lines;
+    let text = '';
+    for (let i = 0; i < this.#cells.length; i += 2) {
+      const name = this.#cells[i]!;
+      if (!without.has(name)) text += `${name}: ${this.#cells[i + 1]!}\r\n`;
+    }
+    this.#lines = text;
+    this.#linesWithout = without;
+    return text;
+  }
+
+  /** As `Response` and `fetch` take them. */
+  record(): Record<string, string> {
+    const out: Record<string, string> = {};
+    for (let i = 0; i < this.#cells.length; i += 2) put(out, this.#cells[i]!, this.#cells[i + 1]!);
+    return out;
+  }
+
+  *[Symbol.iterator](): Iterator<readonly [string, string]> {
+    for (let i = 0; i < this.#cells.length; i += 2) yield [this.#cells[i]!, this.#cells[i + 1]!];
+  }
+
+  #at(name: string): number {
+    const at = this.#find(name);
+    if (at >= 0) return at;
+    const lower = name.toLowerCase();
+    return lower === name ? -1 : this.#find(lower);
+  }
+
+  #find(lower: string): number {
+    const cells = this.#cells;
+    if (cells.length > MANY_CELLS) return this.#indexed(lower);
+    for (let i = 0; i < cells.length; i += 2) if (cells[i] === lower) return i;
+    return -1;
+  }
+
+  /** The same for lists that are too long to be looked through for every name. */
+  #indexed(lower: string): number {
+    const cells = this.#cells;
+    this.#places ??= new Map();
+    // Names are only ever put behind those that are there.
+    for (let i = this.#places.size * 2; i < cells.length; i += 2) this.#places.set(cells[i]!, i);
+    return this.#places.get(lower) ?? -1;
+  }
+}

@@ -1,0 +1,194 @@
+/** The guard of a program: a process that starts it, and ends it and all that it started when its owner goes. */
+
+import { spawn } from 'node:child_process';
+import { createReadStream, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { isObject, tryParse } from '../json/json.ts';
+import { libc } from './libc.ts';
+
+/** The first argument that makes this program a guard. No command of the command line. */
+export const GUARD = '__guard';
+
+/** What the guard is told in one line of JSON on its file 3; not as arguments, which everybody may read. */
+export interface GuardedProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** All of its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/** The owner's end of file 3, and so its life. */
+const CONTROL = 3;
+/** Milliseconds for a program to leave when its stdin ends, and then when it is asked to (SIGTERM). */
+const GRACE_MS = 300;
+const TERM_MS = 700;
+/** Killing goes on this long: processes that start others meanwhile are met again. */
+const KILL_MS = 3000;
+const LOOK_MS = 20;
+const PR_SET_CHILD_SUBREAPER = 36;
+const WNOHANG = 1;
+
+/**
+ * Runs as the process between an owner and a program. The program has this process's stdin, stdout and
+ * stderr. File 3 stays open as long as the owner lives: its end, however it came, ends the program. What the
+ * program leaves behind ends with it; on Linux also what made a session of its own, since this process
+ * adopts orphans.
+ * @returns the program's exit code
+ */
+export async function guard(): Promise<number> {
+  // A terminal's or a supervisor's signal is for the owner, which ends file 3.
+  for (const name of ['SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(name, () => {});
+  const system = libc({
+    prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
+    waitpid: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
+  });
+  system?.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const { program, gone } = await control();
+  if (program === undefined) return 1;
+  const child = spawn(program.command, [...program.args], {
+    cwd: program.cwd,
+    env: { ...program.env },
+    stdio: 'inherit',
+    // A group of its own, so that on every system the group can be ended as one.
+    detached: true,
+  });
+  const exited = new Promise<number>((resolve) => {
+    child.on('error', ({ message }) => {
+      tell({ error: message });
+      resolve(127);
+    });
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+  if (child.pid !== undefined) tell({ pid: child.pid });
+  const own = child.pid;
+  process.on('SIGCHLD', () => {
+    // Adopted ones have nobody else who takes note of their end.
+    for (const pid of processes().dead) if (pid !== own) system?.waitpid(pid, null, WNOHANG);
+  });
+  const asked = new Promise<void>((resolve) => process.on('SIGTERM', () => resolve()));
+  const why = await Promise.race([exited, gone, asked]);
+  if (typeof why !== 'number') await none(GRACE_MS, own);
+  await endAll(own);
+  return typeof why === 'number' ? why : 0;
+}
+
+function tell(what: { readonly pid: number } | { readonly error: string }): void {
+  try {
+    writeSync(CONTROL, `${JSON.stringify(what)}\n`);
+  } catch {
+    // The owner has gone: the read end says so, too.
+  }
+}
+
+/** Reads what to run, and goes on listening for the end. */
+function control() {
+  const gone = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<GuardedProgram | undefined>();
+  let text = '';
+  const stream = createReadStream('', { fd: CONTROL, encoding: 'utf8' });
+  stream.on('data', (chunk) => {
+    text += chunk;
+    if (!text.endsWith('\n')) return;
+    const value = tryParse(text);
+    told.resolve(isObject(value) ? (value as unknown as GuardedProgram) : undefined);
+  });
+  for (const end of ['end', 'error', 'close']) {
+    stream.on(end, () => {
+      told.resolve(undefined);
+      gone.resolve();
+    });
+  }
+  return told.promise.then((program) => ({ program, gone: gone.promise }));
+}
+
+/** True when nothing runs any more within this time. */
+async function none(ms: number, group: number | undefined): Promise<boolean> {
+  for (const until = performance.now() + ms; ; ) {
+    if (processes(group).alive.length === 0) return true;
+    if (performance.now() >= until) return false;
+    await Bun.sleep(LOOK_MS);
+  }
+}
+
+async function endAll(group: number | undefined): Promise<void> {
+  const send = (name: NodeJS.Signals) => {
+    for (const pid of processes(group).alive) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // It left by itself.
+      }
+    }
+  };
+  send('SIGTERM');
+  if (await none(TERM_MS, group)) return;
+  const until = performance.now() + KILL_MS;
+  do send('SIGKILL');
+  while (!(await none(LOOK_MS, group)) && performance.now() < until);
+}
+
+/** Processes that descend from this one, and those of the group; the dead ones are its own children alone. */
+function processes(group?: number): {
+  readonly alive: readonly number[];
+  readonly dead: readonly number[];
+} {
+  const children = new Map<number, { readonly pid: number; readonly dead: boolean }[]>();
+  const found = new Set<number>();
+  for (const { pid, parent, of, dead } of table()) {
+    const among = children.get(parent);
+    if (among === undefined) children.set(parent, [{ pid, dead }]);
+    else among.push({ pid, dead });
+    if (of === group && !dead && pid !== process.pid) found.add(pid);
+  }
+  const waiting = [process.pid];
+  for (let at = 0; at < waiting.length; at++) {
+    for (const { pid, dead } of children.get(waiting[at]!) ?? []) {
+      if (!dead) found.add(pid);
+      waiting.push(pid);
+    }
+  }
+  const own = children.get(process.pid) ?? [];
+  return { alive: [...found], dead: own.filter(({ dead }) => dead).map(({ pid }) => pid) };
+}
+
+interface Entry {
+  readonly pid: number;
+  readonly parent: number;
+  /** Its process group. */
+  readonly of: number;
+  readonly dead: boolean;
+}
+
+function table(): readonly Entry[] {
+  return process.platform === 'linux' ? fromProc() : fromPs();
+}
+
+function fromProc(): readonly Entry[] {
+  return readdirSync('/proc').flatMap((name): readonly Entry[] => {
+    if (!/^\d+$/.test(name)) return [];
+    let stat: string;
+    try {
+      stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+    } catch {
+      return [];
+    }
+    // `pid (name) state parent group …`; the name may hold anything.
+    const [state, parent, of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+    const dead = state === 'Z' || state === 'X';
+    return [{ pid: Number(name), parent: Number(parent), of: Number(of), dead }];
+  });
+}
+
+function fromPs(): readonly Entry[] {
+  const { stdout } = Bun.spawnSync(['/bin/ps', '-axo', 'pid=,ppid=,pgid=,stat=']);
+  return stdout
+    .toString()
+    .split('\n')
+    .flatMap((line): readonly Entry[] => {
+      const [pid, parent, of, state = ''] = line.trim().split(/\s+/);
+      // The one that lists is a child, too, and gone by now.
+      if (pid === undefined || of === undefined || Number(of) === process.pid) return [];
+      const dead = state.startsWith('Z');
+      return [{ pid: Number(pid), parent: Number(parent), of: Number(of), dead }];
+    });
+}

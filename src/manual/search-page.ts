@@ -1,0 +1,70 @@
+/** What a search of the manual found, as a page: titles that lead to the place, and the words around what was asked. */
+
+import { searchWords } from '../lib/text/full-text.ts';
+import { escapeHtml } from './escape.ts';
+import { placeOf, searchManual } from './search.ts';
+
+const HITS = 30;
+/** Longer questions are cut: nobody types more, and every word costs a pass over the index. */
+const LONGEST = 200;
+const AROUND = 110;
+
+/** The body of the page of results. @param root the address of the manual */
+export function searchResults(asked: string, root: string): string {
+  const query = asked.slice(0, LONGEST);
+  const shown = escapeHtml(query);
+  const hits = searchManual(query, HITS);
+  if (hits.length === 0) {
+    return `<h1>Nothing found</h1>\n<p>No page of the manual has a word of “${shown}”. Names of notes, events, keys and errors can be searched as they are.</p>`;
+  }
+  const words = searchWords(query);
+  const items = hits.map(
+    (hit) =>
+      `<li><a href="${escapeHtml(root + placeOf(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
+  );
+  return `<h1>Found for “${shown}”</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
+}
+
+/** The text around the first of the words, with every one of them marked. */
+function excerpt(text: string, words: readonly string[]): string {
+  const plain = text.replace(/\s+/g, ' ');
+  const found = places(plain, words);
+  const first = found[0]?.[0] ?? 0;
+  const from = first <= AROUND ? 0 : atBlank(plain, first - AROUND, first);
+  const to = first + 2 * AROUND >= plain.length ? plain.length : atBlank(plain, first + 2 * AROUND);
+  let out = from === 0 ? '' : '… ';
+  let at = from;
+  for (const [start, end] of found) {
+    if (start < at || end > to) continue;
+    out += `${escapeHtml(plain.slice(at, start))}<mark>${escapeHtml(plain.slice(start, end))}</mark>`;
+    at = end;
+  }
+  return `${out}${escapeHtml(plain.slice(at, to).trimEnd())}${to === plain.length ? '' : ' …'}`;
+}
+
+/** Behind the first blank from here on, but not beyond `last`. */
+function atBlank(text: string, from: number, last = text.length): number {
+  const blank = text.indexOf(' ', from) + 1;
+  return blank === 0 || blank > last ? from : blank;
+}
+
+/** Where words stand, in order, none over another; a word is found at the beginning of one, or anywhere in Han. */
+function places(text: string, words: readonly string[]): readonly (readonly [number, number])[] {
+  // Lower case may change a text's length in a few scripts; then nothing is marked rather than the wrong place.
+  const lower = text.toLowerCase();
+  if (lower.length !== text.length) return [];
+  const found: (readonly [number, number])[] = [];
+  for (const word of new Set(words)) {
+    for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + word.length)) {
+      const inside = /[a-z0-9]/.test(word[0]!) && /[a-z0-9]/.test(lower[at - 1] ?? '');
+      if (!inside) found.push([at, at + word.length]);
+    }
+  }
+  found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  let end = 0;
+  return found.filter(([start, stop]) => {
+    const fits = start >= end;
+    if (fits) end = stop;
+    return fits;
+  });
+}

@@ -1,0 +1,155 @@
+/** What the minimal failing request holds that the nearest passing one does not. */
+
+import type { ProtocolName } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { partsOf, pointerOf, valueAt } from '../../lib/json/pointer.ts';
+import { type Cut, isGone } from './cut.ts';
+import { listOf, sizeOf } from './message-units.ts';
+import type { BisectCause } from './types.ts';
+
+export interface Found {
+  readonly cause: BisectCause;
+  readonly passing: Cut;
+  /** Other places without which it passes, too. */
+  readonly also: readonly string[];
+}
+
+interface Lead {
+  readonly passing: Cut;
+  /** Where the two differ, as deep as possible. */
+  readonly at: string;
+  /** How much the minimal one has and the passing one has not. */
+  readonly missing: number;
+}
+
+/** The best explanation among all candidates that pass; undefined when none does. */
+export function findCause(
+  body: JsonObject,
+  minimal: Cut,
+  passing: readonly Cut[],
+): Found | undefined {
+  const leads = passing.flatMap((cut) => leadOf(body, minimal, cut) ?? []);
+  // A place within another one says more than that other one.
+  const telling = leads.filter(
+    ({ at }) => !leads.some((lead) => lead.at !== at && lead.at.startsWith(`${at}/`)),
+  );
+  const bytesAt = (at: string) => sizeNow(body, minimal, at);
+  const best = telling.toSorted((a, b) => bytesAt(b.at) - bytesAt(a.at))[0];
+  if (best === undefined) return undefined;
+  const same = telling.filter(({ at }) => at === best.at);
+  const nearest = same.toSorted((a, b) => a.missing - b.missing)[0]!;
+  const value = valueAt(body, best.at);
+  return {
+    cause: {
+      at: best.at,
+      in_minimal: moved(best.at, minimal),
+      bytes: bytesOf(value),
+      enough: bytesAt(best.at),
+    },
+    passing: nearest.passing,
+    also: [...new Set(telling.map(({ at }) => at))].filter((at) => at !== best.at),
+  };
+}
+
+/** A text's own bytes, of anything else those of its JSON. */
+export const bytesOf = (value: Json | undefined): number =>
+  typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value);
+
+const sizeNow = (body: JsonObject, cut: Cut, at: string) =>
+  bytesOf(cut.values.get(at) ?? valueAt(body, at));
+
+function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined {
+  const missing: { readonly at: string; readonly bytes: number }[] = [];
+  for (const at of passing.gone) {
+    if (!isGone(minimal, at)) missing.push({ at, bytes: sizeNow(body, minimal, at) });
+  }
+  for (const [at, value] of passing.values) {
+    if (isGone(minimal, at) || isGone(passing, at)) continue;
+    const less = sizeNow(body, minimal, at) - bytesOf(value);
+    if (less > 0) missing.push({ at, bytes: less });
+  }
+  const largest = missing.toSorted((a, b) => b.bytes - a.bytes)[0];
+  if (largest === undefined) return undefined;
+  const bytes = missing.reduce((sum, one) => sum + one.bytes, 0);
+  return { passing, at: focus(body, minimal, largest.at), missing: bytes };
+}
+
+/** Down to the member that makes up nearly all of a value. */
+function focus(body: JsonObject, cut: Cut, at: string): string {
+  const value = valueAt(body, at);
+  if (cut.values.has(at) || typeof value !== 'object' || value === null) return at;
+  const keys = isObject(value) ? Object.keys(value) : Object.keys(listOf(value as Json));
+  const whole = sizeOf(value as Json);
+  for (const key of keys) {
+    const inner = at + pointerOf([key]);
+    if (!isGone(cut, inner) && sizeOf(valueAt(body, inner)) > 0.8 * whole)
+      return focus(body, cut, inner);
+  }
+  return at;
+}
+
+/** Where a place of the whole request stands in the cut one. */
+export function moved(pointer: string, cut: Cut): string {
+  let at = '';
+  let to = '';
+  for (const part of partsOf(pointer)) {
+    let now = part;
+    if (/^\d+$/.test(part)) {
+      let before = 0;
+      for (let i = 0; i < Number(part); i++) if (cut.gone.has(`${at}/${i}`)) before++;
+      now = String(Number(part) - before);
+    }
+    at += pointerOf([part]);
+    to += pointerOf([now]);
+  }
+  return to;
+}
+
+/** What a place is, in words: `the last tool result`. */
+export function nameOf(body: JsonObject, protocol: ProtocolName, at: string): string {
+  const [root, index, ...rest] = partsOf(at);
+  if (root === 'tools') return `the tool ${toolName(valueAt(body, `/tools/${index}`))}`;
+  if (root !== 'messages' && root !== 'input') return `the field ${root}`;
+  const list = listOf(body[root]);
+  if (index === undefined) return root === 'input' ? 'the input' : 'the messages';
+  const kind = kindOf(list[Number(index)]!, rest);
+  const same = list.map((message) => kindOf(message, kindless(message, rest)));
+  const last = same.lastIndexOf(kind) === Number(index);
+  const only = same.filter((one) => one === kind).length === 1;
+  const place = only ? 'the' : last ? 'the last' : 'a';
+  return protocol === 'openai-responses' && kind === 'item'
+    ? `${place} input item`
+    : `${place} ${kind}`;
+}
+
+/** The same place of another message, as far as it has one. */
+const kindless = (message: Json, rest: readonly string[]) =>
+  isObject(message) && Array.isArray(message.content) ? rest : [];
+
+function kindOf(message: Json, rest: readonly string[]): string {
+  if (!isObject(message)) return 'message';
+  const block = rest[0] === 'content' ? listOf(message.content)[Number(rest[1] ?? 0)] : undefined;
+  const type = isObject(block) ? String(block.type) : '';
+  if (
+    message.role === 'tool' ||
+    String(message.type).endsWith('_output') ||
+    type.endsWith('tool_result')
+  ) {
+    return 'tool result';
+  }
+  if (
+    rest[0] === 'tool_calls' ||
+    type.endsWith('tool_use') ||
+    /_call$/.test(String(message.type))
+  ) {
+    return 'tool call';
+  }
+  if (/image/.test(type)) return 'image';
+  if (/thinking|reasoning/.test(`${type}${message.type}${rest[0]}`)) return 'reasoning';
+  return typeof message.role === 'string' ? `${message.role} message` : 'item';
+}
+
+const toolName = (tool: Json | undefined): string => {
+  const inner = isObject(tool) && isObject(tool.function) ? tool.function : tool;
+  return isObject(inner) ? String(inner.name ?? inner.type) : '';
+};

@@ -1,0 +1,90 @@
+/** A candidate as a difference: what is left out of a request, and what is put in place of long values. */
+
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { put } from '../../lib/json/json-members.ts';
+
+/** Pointers into the request that is looked into. */
+export interface Cut {
+  readonly gone: ReadonlySet<string>;
+  readonly values: ReadonlyMap<string, Json>;
+}
+
+export const NOTHING_CUT: Cut = { gone: new Set(), values: new Map() };
+
+export const leaveOut = (cut: Cut, pointers: Iterable<string>): Cut => ({
+  gone: new Set([...cut.gone, ...pointers]),
+  values: cut.values,
+});
+
+export const replace = (cut: Cut, pointer: string, value: Json): Cut => ({
+  gone: cut.gone,
+  values: new Map([...cut.values, [pointer, value]]),
+});
+
+/** Is this place, or one that it is part of, left out? */
+export function isGone(cut: Cut, pointer: string): boolean {
+  for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    if (cut.gone.has(at)) return true;
+  }
+  return false;
+}
+
+const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** The candidate. Lists of parts that came to nothing go with the message they are of. */
+export function applyCut(body: JsonObject, cut: Cut): JsonObject {
+  if (cut.gone.size === 0 && cut.values.size === 0) return body;
+  return tidy(rebuilt(body, '', cut) as JsonObject);
+}
+
+function rebuilt(value: Json, at: string, cut: Cut): Json | undefined {
+  if (cut.gone.has(at)) return undefined;
+  const other = cut.values.get(at);
+  if (other !== undefined) return other;
+  if (Array.isArray(value)) {
+    return value
+      .map((item, i) => rebuilt(item, `${at}/${i}`, cut))
+      .filter((item) => item !== undefined);
+  }
+  if (!isObject(value)) return value;
+  const out: Record<string, Json> = {};
+  for (const [key, member] of Object.entries(value)) {
+    const kept = member === undefined ? undefined : rebuilt(member, `${at}/${escaped(key)}`, cut);
+    if (kept !== undefined) put(out, key, kept);
+  }
+  return out;
+}
+
+/** What no vendor takes once its other half is left out, is left out as well. */
+function tidy(body: JsonObject): JsonObject {
+  const { tools, tool_choice: choice } = body;
+  const without = new Set<string>();
+  if (Array.isArray(tools) && tools.length === 0) {
+    for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) without.add(key);
+  } else if (isObject(choice)) {
+    const name = choice.name ?? (isObject(choice.function) ? choice.function.name : undefined);
+    const known = JSON.stringify(tools ?? []).includes(JSON.stringify(name ?? null));
+    if (name !== undefined && !known) without.add('tool_choice');
+  }
+  const kept = Object.entries(body).filter(([key]) => !without.has(key));
+  return messagesTidied(Object.fromEntries(kept));
+}
+
+/** Messages whose parts are all left out go too. */
+function messagesTidied(body: JsonObject): JsonObject {
+  const { messages } = body;
+  if (!Array.isArray(messages)) return body;
+  const kept = (messages as readonly Json[]).map(callsTidied).filter((message) => {
+    if (!isObject(message)) return true;
+    const { content, tool_calls: calls } = message;
+    return !(Array.isArray(content) && content.length === 0 && calls === undefined);
+  });
+  return { ...body, messages: kept };
+}
+
+function callsTidied(message: Json): Json {
+  if (!isObject(message) || !Array.isArray(message.tool_calls)) return message;
+  if (message.tool_calls.length > 0) return message;
+  const { tool_calls: _, ...rest } = message;
+  return rest.content === undefined || rest.content === null ? { ...rest, content: '' } : rest;
+}

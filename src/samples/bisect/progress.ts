@@ -1,0 +1,61 @@
+/** What a bisection has found so far, on disk: an interrupted one goes on where it stopped. */
+
+import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject, tryParse } from '../../lib/json/json.ts';
+import type { Verdict } from './types.ts';
+
+export interface Work {
+  /** Verdicts of earlier runs, by the key of the candidate. */
+  readonly known: ReadonlyMap<string, readonly Verdict[]>;
+  /** Where its requests are recorded. */
+  readonly samples: string;
+  add(key: string, verdict: Verdict, id: string): void;
+  /** The request id of a probe with this verdict, the latest. */
+  idOf(key: string, verdict: Verdict): string | undefined;
+  /** It is over: nothing is left behind. */
+  remove(): void;
+}
+
+/**
+ * @param folder where work of all bisections lies
+ * @param what everything that makes a run the same: body, target, whether it is repaired
+ */
+export function openWork(folder: string, what: readonly unknown[], fresh: boolean): Work {
+  const name = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 16);
+  const own = join(folder, name);
+  if (fresh) rmSync(own, { recursive: true, force: true });
+  mkdirSync(own, { recursive: true, mode: 0o700 });
+  const path = join(own, 'probes.jsonl');
+  const known = new Map<string, Verdict[]>();
+  const ids = new Map<string, string>();
+  const note = (key: string, verdict: Verdict, id: string) => {
+    known.set(key, [...(known.get(key) ?? []), verdict]);
+    ids.set(`${key} ${verdict}`, id);
+  };
+  for (const line of read(path).split('\n')) {
+    // The last line of a run that was killed may be half a line.
+    const probe = tryParse(line);
+    if (isObject(probe)) note(String(probe.key), probe.verdict as Verdict, String(probe.id));
+  }
+  const before = new Map(known);
+  return {
+    known: before,
+    samples: join(own, 'samples'),
+    add(key, verdict, id) {
+      note(key, verdict, id);
+      appendFileSync(path, `${JSON.stringify({ key, verdict, id })}\n`, { mode: 0o600 });
+    },
+    idOf: (key, verdict) => ids.get(`${key} ${verdict}`),
+    remove: () => rmSync(own, { recursive: true, force: true }),
+  };
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

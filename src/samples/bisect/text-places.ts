@@ -1,0 +1,79 @@
+/** Long values of a request: where they stand, what could stand there instead, and halves of them. */
+
+import type { ProtocolName } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { pointerOf } from '../../lib/json/pointer.ts';
+import { type Cut, isGone } from './cut.ts';
+import { historyKey, sizeOf } from './message-units.ts';
+
+export interface TextPlace {
+  readonly pointer: string;
+  readonly value: string | JsonObject;
+  readonly bytes: number;
+  /** Short, and as valid there. */
+  readonly stub: Json;
+}
+
+/** Shorter ones explain nothing and cost a request. */
+const LEAST = 80;
+
+const TEXTS = new Set([
+  'content',
+  'text',
+  'output',
+  'thinking',
+  'reasoning_content',
+  'description',
+  'instructions',
+  'system',
+]);
+const HISTORY_ROOTS = new Set(['messages', 'input', 'system', 'instructions', 'tools']);
+
+/** Long texts and arguments that are still there, the longest first. */
+export function textPlaces(
+  body: JsonObject,
+  cut: Cut,
+  protocol: ProtocolName,
+): readonly TextPlace[] {
+  const places: TextPlace[] = [];
+  const walk = (whole: Json, path: readonly (string | number)[]) => {
+    const pointer = pointerOf(path);
+    if (isGone(cut, pointer)) return;
+    const value = cut.values.get(pointer) ?? whole;
+    const stub = stubFor(String(path.at(-1)), value, path.length);
+    if (stub !== undefined) {
+      const bytes = sizeOf(value);
+      if (bytes > LEAST) places.push({ pointer, value: value as string, bytes, stub });
+    } else if (Array.isArray(value)) {
+      for (const [i, item] of value.entries()) walk(item, [...path, i]);
+    } else if (isObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        if (member !== undefined && (path.length > 0 || HISTORY_ROOTS.has(name))) {
+          walk(member, [...path, name]);
+        }
+      }
+    }
+  };
+  walk(body, []);
+  const history = `/${historyKey(protocol)}/`;
+  const rank = ({ pointer, bytes }: TextPlace) => bytes + (pointer.startsWith(history) ? 0.5 : 0);
+  return places.toSorted((a, b) => rank(b) - rank(a));
+}
+
+function stubFor(key: string, value: Json, depth: number): Json | undefined {
+  if (typeof value === 'string') {
+    if (key === 'arguments') return '{}';
+    if (TEXTS.has(key) || (key === 'input' && depth !== 2)) return 'ok';
+    return undefined;
+  }
+  // Arguments of a Messages call.
+  return key === 'input' && depth > 2 && isObject(value) ? {} : undefined;
+}
+
+/** The first and the second half; no surrogate pair is parted. */
+export function halves(text: string): readonly [string, string] {
+  let middle = text.length >> 1;
+  const code = text.charCodeAt(middle - 1);
+  if (code >= 0xd800 && code <= 0xdbff) middle++;
+  return [text.slice(0, middle), text.slice(middle)];
+}

@@ -1,0 +1,96 @@
+/** Blanks one string of a JSON text in place, so that it stays a string, and JSON within it JSON. */
+
+import type { Steps } from '../store/steps.ts';
+
+/** Bytes between two looks at the clock. */
+const STRIDE = 65_536;
+
+const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const X = 0x78;
+const ONE = 0x31;
+
+const isLetter = (byte: number) => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
+const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
+
+/**
+ * Letters become `x`, digits `1`, bytes of other scripts `x`; spaces, punctuation and escapes stay. In a
+ * string that holds JSON, names of members and words outside its strings (true, null) stay as well.
+ * @param from first byte behind the opening quote
+ * @param to the closing quote
+ */
+export function* blankText(bytes: Buffer, from: number, to: number): Steps<void> {
+  const json = looksLikeJson(bytes, from, to);
+  let inner = !json;
+  // Where the strings of the JSON within end is looked up once for each byte, however broken they are.
+  let known = from;
+  let rest = from + STRIDE;
+  for (let i = from; i < to; i++) {
+    if (i >= rest) {
+      rest = i + STRIDE;
+      yield;
+    }
+    const byte = bytes[i]!;
+    if (byte === BACKSLASH) {
+      if (bytes[i + 1] === 0x75) {
+        // \u0041: another letter, written the same way.
+        bytes.write('0078', i + 2, 'latin1');
+        i += 5;
+        continue;
+      }
+      // \" opens or closes a string of the JSON within; \\\" stands inside one.
+      if (json && bytes[i + 1] === QUOTE) {
+        inner = !inner;
+        const end = inner && i >= known ? innerEnd(bytes, i + 2, to) : -1;
+        if (inner && i >= known) known = end < 0 ? to : end;
+        if (end >= 0 && isKey(bytes, end + 2, to)) {
+          i = end + 1;
+          inner = false;
+          continue;
+        }
+      } else if (json && bytes[i + 1] === BACKSLASH) {
+        i = innerEscape(bytes, i, to);
+        continue;
+      }
+      i++;
+    } else if (byte > 0x7f) bytes[i] = X;
+    else if (isDigit(byte)) bytes[i] = ONE;
+    else if (isLetter(byte) && inner) bytes[i] = X;
+  }
+}
+
+/** Where the string of the JSON within ends that began before `from`: at its `\"`, or -1. */
+function innerEnd(bytes: Buffer, from: number, to: number): number {
+  for (let i = from; i < to; i++) {
+    if (bytes[i] !== BACKSLASH) continue;
+    if (bytes[i + 1] === QUOTE) return i;
+    i += bytes[i + 1] === BACKSLASH ? (bytes[i + 2] === BACKSLASH ? 3 : 2) : 1;
+  }
+  return -1;
+}
+
+/** Names of members are structure: they stay. */
+function isKey(bytes: Buffer, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && bytes[at] === 0x20) at++;
+  return bytes[at] === 0x3a;
+}
+
+/** An escape of the JSON within (`\\n`, `\\\"`, `\\u0041`), left as it is; its last byte. */
+function innerEscape(bytes: Buffer, at: number, to: number): number {
+  const next = bytes[at + 2];
+  if (next === BACKSLASH) return Math.min(at + 3, to - 1);
+  if (next === 0x75) {
+    bytes.write('0078', at + 3, Math.min(4, Math.max(0, to - at - 3)), 'latin1');
+    return Math.min(at + 6, to - 1);
+  }
+  return Math.min(at + 2, to - 1);
+}
+
+function looksLikeJson(bytes: Buffer, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && (bytes[at] === 0x20 || (bytes[at] === BACKSLASH && bytes[at + 1] === 0x6e))) {
+    at += bytes[at] === 0x20 ? 1 : 2;
+  }
+  return bytes[at] === 0x7b || bytes[at] === 0x5b;
+}

@@ -1,0 +1,267 @@
+/** One exchange while it is recorded: edges and facts gathered by reference, nothing looked at. */
+
+import type { GatewayError } from '../../conversation/errors.ts';
+import { targetName } from '../../conversation/target.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import type {
+  HopRecording,
+  RecordedExchange,
+  Recording,
+  SentRequest,
+  Told,
+  ToolRun,
+} from '../../features/feature.ts';
+import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { Blanked } from '../mask/blank-body.ts';
+import { KnownSecrets } from '../mask/known-secrets.ts';
+import type { SampleToolRun } from '../sample.ts';
+import { round, sampleError } from '../store/meta.ts';
+import { Edge, type EdgeFacts, type Hidden, type RawFacts } from './edge.ts';
+import { sessionOf } from './session.ts';
+
+/**
+ * `undecided`: in memory until it is known whether it is wanted. `discard`: nothing of it is kept, because
+ * there is no room or nobody wants it.
+ */
+export type Fate = 'undecided' | 'write' | 'discard';
+
+export interface CaptureHooks {
+  /** Known secrets, as of `spellings`. */
+  readonly literals: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Content that is blanked in bodies. */
+  readonly blank: readonly Blanked[];
+  /** Bytes of one body that are kept. */
+  readonly bodyBytes: number;
+  /** Bytes came in, and are held by the capture from now on; false: there is no room, the sample goes. */
+  took(capture: Capture, bytes: number): boolean;
+  /** The route is known. */
+  routed(capture: Capture, route: string | undefined): void;
+  ended(capture: Capture): void;
+}
+
+// What an edge takes beside its body: headers, facts, the places of its chunks.
+const EDGE_BYTES = 2048;
+
+export class Capture implements Recording, Hidden {
+  readonly id: string;
+  readonly entry: ProtocolName;
+  readonly time: number;
+  readonly owner: string;
+  /** The query string, masked; with the session known from {@link prepare} on. */
+  search = '';
+  session = '';
+  /** The memory space that the exchange uses. */
+  memorySpace: string | undefined;
+  readonly edges: Edge[] = [];
+  readonly tools: SampleToolRun[] = [];
+  /** Content that is blanked in the bodies. */
+  readonly blanked: readonly Blanked[];
+  fate: Fate = 'undecided';
+  told: Told | undefined;
+  /** Credentials masked in headers and URLs. */
+  masked = 0;
+  /** The meta file that says `open` is on disk. */
+  announced = false;
+  /** Bytes held in memory: the recorder's account. */
+  held = 0;
+  readonly #hooks: CaptureHooks;
+  readonly #literals: readonly string[];
+  #secrets: KnownSecrets | undefined;
+  readonly #since = performance.now();
+  #asked: RecordedExchange | undefined;
+  #client: Edge | undefined;
+  #model: string | undefined;
+  #running: { readonly hop: number; readonly attempt: number; readonly edges: Edge[] } | undefined;
+
+  constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
+    this.#hooks = hooks;
+    this.id = exchange.id;
+    this.entry = exchange.protocol.name;
+    this.time = hooks.now();
+    this.owner = exchange.owner;
+    this.#literals = hooks.literals;
+    this.blanked = hooks.blank;
+    this.#asked = exchange;
+    const { headers } = exchange;
+    const request = this.#edge('client-request', false, { at: this.#now() }, { headers });
+    this.#push(request, exchange.body);
+    this.#close(request);
+  }
+
+  /** The model that the client asked for; undefined until it is known. */
+  get model(): string | undefined {
+    return this.told?.model ?? this.#model;
+  }
+
+  hop(hop: number, attempt: number, sent: SentRequest): HopRecording {
+    if (this.#over) return IGNORED;
+    this.#model = sent.model;
+    this.#hooks.routed(this, sent.route);
+    const prefix = hop > 1 ? `hop${hop}-` : '';
+    const before = this.#running;
+    // The try before was not the one that counts: its files are named so.
+    if (before?.hop === hop) {
+      for (const edge of before.edges) {
+        edge.stage = edge.stage.replace(prefix, `${prefix}try${before.attempt}-`);
+      }
+    }
+    const edges: Edge[] = [];
+    this.#running = { hop, attempt, edges };
+    const { url, headers, target } = sent;
+    const { protocol } = target;
+    const open = (stage: string, sse: boolean, raw?: RawFacts) => {
+      const facts = { hop, try: attempt, at: this.#now(), protocol, target: targetName(target) };
+      const edge = this.#edge(prefix + stage, sse, facts, raw);
+      edges.push(edge);
+      return edge;
+    };
+    const request = open('provider-request', false, { url, headers });
+    this.#push(request, sent.body);
+    this.#close(request);
+    let answer: Edge | undefined;
+    return {
+      connected: () => {
+        if (!this.#over) request.facts.connected = this.#now();
+      },
+      start: (status, answered) => {
+        if (this.#over || answer !== undefined) return;
+        const stage = status >= 400 ? 'provider-error' : 'provider-response';
+        answer = open(stage, isSse(answered), { headers: answered });
+        answer.facts.status = status;
+      },
+      chunk: (chunk) => {
+        if (answer !== undefined) this.#push(answer, chunk);
+      },
+      end: (error) => {
+        if (this.#over || answer?.over === true) return;
+        if (answer === undefined) {
+          if (error === undefined) return;
+          answer = open('provider-error', false);
+          answer.facts.made = true;
+          this.#push(answer, Buffer.from(JSON.stringify({ error: madeError(error) })));
+        }
+        if (error !== undefined) answer.facts.error = sampleError(error);
+        this.#close(answer);
+      },
+    };
+  }
+
+  space(space: string): void {
+    if (!this.#over) this.memorySpace = space;
+  }
+
+  tool(run: ToolRun): void {
+    if (this.#over) return;
+    const { started = performance.now() - (run.ms ?? 0), ...told } = run;
+    this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
+  }
+
+  clientStart(status: number, headers: HeaderFields): void {
+    if (this.#over || this.#client !== undefined) return;
+    const facts = { status, at: this.#now() };
+    this.#client = this.#edge('client-response', isSse(headers), facts, { headers });
+  }
+
+  clientChunk(chunk: Uint8Array | string): void {
+    if (this.#client === undefined) return;
+    this.#push(this.#client, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  }
+
+  end(told: Told): void {
+    if (this.#over) return;
+    this.told = told;
+    for (const edge of this.edges) this.#close(edge);
+    this.#hooks.ended(this);
+  }
+
+  /**
+   * Masks headers and URLs and learns from them what to mask in bodies. Must come before anything is
+   * written; no exchange waits for it.
+   */
+  prepare(): void {
+    if (this.#asked !== undefined) {
+      const { headers, body, search } = this.#asked;
+      this.#asked = undefined;
+      this.session = sessionOf(headers, body);
+      this.search = search === '' ? '' : this.secrets.url(search);
+    }
+    for (const edge of this.edges) {
+      if (edge.raw === undefined) continue;
+      const { headers, url } = edge.raw;
+      edge.raw = undefined;
+      if (url !== undefined) edge.facts.url = this.secrets.url(url);
+      const masked = this.secrets.headers(headers);
+      this.masked += masked.count;
+      edge.facts.headers = masked.headers;
+    }
+  }
+
+  /** Lets go of everything; nothing of it will be written. */
+  drop(): void {
+    this.fate = 'discard';
+    for (const edge of this.edges) edge.release();
+    this.#asked = undefined;
+  }
+
+  get dropped(): boolean {
+    return this.fate === 'discard';
+  }
+
+  /** Something of it is there to be removed. */
+  get onDisk(): boolean {
+    return this.announced || this.edges.some(({ file }) => file !== undefined);
+  }
+
+  get secrets(): KnownSecrets {
+    this.#secrets ??= new KnownSecrets(this.#literals);
+    return this.#secrets;
+  }
+
+  get #over(): boolean {
+    return this.told !== undefined || this.dropped;
+  }
+
+  #now(): number {
+    return round(performance.now() - this.#since);
+  }
+
+  #edge(stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts): Edge {
+    const edge = new Edge(stage, sse, facts, this);
+    edge.raw = raw;
+    this.edges.push(edge);
+    if (!this.dropped) this.#hooks.took(this, EDGE_BYTES);
+    return edge;
+  }
+
+  #push(edge: Edge, chunk: Uint8Array): void {
+    if (this.#over || edge.over || chunk.length === 0) return;
+    const room = this.#hooks.bodyBytes - edge.bytes;
+    if (chunk.length > room) edge.facts.cut = true;
+    const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
+    if (kept.length === 0 || !this.#hooks.took(this, kept.length)) return;
+    // Of answers; a request is all there when it begins.
+    if (edge.facts.status !== undefined) {
+      const now = this.#now();
+      if (edge.bytes === 0) edge.facts.first = now;
+      edge.pace?.add(edge.bytes, now);
+    }
+    edge.push(kept);
+  }
+
+  #close(edge: Edge): void {
+    if (edge.over) return;
+    edge.over = true;
+    edge.facts.until = this.#now();
+    const pace = edge.pace?.text ?? '';
+    if (pace !== '') edge.facts.pace = pace;
+  }
+}
+
+const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
+
+const isSse = (headers: HeaderFields) =>
+  (headers.get('content-type') ?? '').includes('event-stream');
+
+const madeError = ({ kind, message }: GatewayError) => ({ kind, message });

@@ -1,0 +1,10 @@
+/** Recorded exchanges: written behind the gateway's back, read by commands. */
+
+export { bisect } from '../bisect/bisect.ts';
+export { openSampleBook } from '../store/book.ts';
+export {
+  openRecorder,
+  type Recorder,
+  type RecorderOptions,
+  type RecorderSettings,
+} from './recorder.ts';

@@ -1,0 +1,38 @@
+/** Which conversation a request belongs to, as far as the client tells. */
+
+import type { HeaderFields } from '../../lib/http/headers.ts';
+
+// Claude Code, Codex (both spellings), and what other agents send.
+const HEADERS = [
+  'x-claude-code-session-id',
+  'session_id',
+  'session-id',
+  'x-session-id',
+  'conversation_id',
+  'x-conversation-id',
+] as const;
+
+// Claude Code puts its session into Messages' metadata: `user_<hash>_account_<id>_session_<uuid>`,
+// newer ones a JSON text with `session_id`.
+const IN_METADATA = /_session_([0-9a-fA-F-]{36})|session_id\\?"\s*:\s*\\?"([0-9A-Za-z_-]{8,64})/;
+const CACHE_KEY = /"prompt_cache_key"\s*:\s*"([^"\\]{1,100})"/;
+
+/** The client's name for its conversation, '' when it has none. Costs a search through the bytes. */
+export function sessionOf(headers: HeaderFields, body: Uint8Array): string {
+  for (const name of HEADERS) {
+    const value = headers.get(name);
+    if (value !== null && value !== '') return value.slice(0, 100);
+  }
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+  return (
+    near(bytes, '"user_id"', IN_METADATA) ?? near(bytes, '"prompt_cache_key"', CACHE_KEY) ?? ''
+  );
+}
+
+/** The first group of a pattern right behind the last place of a marker. */
+function near(bytes: Buffer, marker: string, pattern: RegExp): string | undefined {
+  const at = bytes.lastIndexOf(marker);
+  if (at < 0) return undefined;
+  const found = pattern.exec(bytes.toString('latin1', at, at + 600));
+  return found?.[1] ?? found?.[2];
+}

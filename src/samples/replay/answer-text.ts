@@ -1,0 +1,85 @@
+/** What an answer says, as text for people: its words, its refusal, and its tool calls; thinking is left out. */
+
+import type { Protocol, UpstreamContext } from '../../codecs/codec.ts';
+import { Fold } from '../../conversation/fold.ts';
+import { Notes } from '../../conversation/notes.ts';
+import { NO_PROFILE } from '../../conversation/target.ts';
+import type { Block, Conversation } from '../../conversation/types.ts';
+import { SseParser } from '../../lib/bytes/sse.ts';
+import { parseJson, tryParse } from '../../lib/json/json.ts';
+import type { Answered } from './outcome.ts';
+
+/** Characters of an answer that are kept; the rest is cut off and counted. */
+export const ANSWER_CHARACTERS = 100_000;
+
+const EMPTY: Conversation = {
+  model: '',
+  system: [],
+  turns: [],
+  tools: [],
+  settings: { stream: false },
+};
+
+/**
+ * The text of an answer in `protocol`, at most {@link ANSWER_CHARACTERS} characters of it. Undefined
+ * when the answer is an error or cannot be read. A stream that broke off gives what came until then.
+ * @param request the body that was answered, in the same protocol: decoders look names of tools up in it
+ */
+export function answerText(
+  protocol: Protocol,
+  request: Uint8Array,
+  { status, headers, body }: Answered,
+): string | undefined {
+  if (status >= 400) return undefined;
+  const streamed = (headers.get('content-type') ?? '').includes('event-stream');
+  try {
+    const context = contextOf(protocol, request);
+    const blocks = streamed
+      ? streamedBlocks(protocol, context, body)
+      : protocol.decodeReply(parseJson(new TextDecoder().decode(body)), context).blocks;
+    const text = blocks.flatMap(said).join('\n\n');
+    const more = text.length - ANSWER_CHARACTERS;
+    if (more <= 0) return text;
+    return `${text.slice(0, ANSWER_CHARACTERS)}\n… ${more} more characters`;
+  } catch {
+    return undefined;
+  }
+}
+
+function contextOf(protocol: Protocol, request: Uint8Array): UpstreamContext {
+  const target = { provider: '', model: '', protocol: protocol.name, profile: NO_PROFILE };
+  let sent = EMPTY;
+  try {
+    sent = protocol.decodeRequest(tryParse(new TextDecoder().decode(request)) ?? null);
+  } catch {
+    // A request that cannot be decoded is answered all the same.
+  }
+  return { sent, target, notes: new Notes() };
+}
+
+function streamedBlocks(
+  protocol: Protocol,
+  context: UpstreamContext,
+  body: Uint8Array,
+): readonly Block[] {
+  const parser = new SseParser();
+  const decoder = protocol.decodeStream(context);
+  const fold = new Fold();
+  for (const frame of [...parser.push(body), ...parser.end()]) {
+    for (const event of decoder.push(frame)) fold.push(event);
+  }
+  for (const event of decoder.end()) fold.push(event);
+  return fold.reply.blocks;
+}
+
+function said(block: Block): readonly string[] {
+  switch (block.type) {
+    case 'text':
+    case 'refusal':
+      return block.text === '' ? [] : [block.text];
+    case 'tool-call':
+      return [`→ ${block.name} ${block.input}`];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,82 @@
+/** What happened to a body between two edges of an exchange, and which rule did it. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import { SseParser } from '../../lib/bytes/sse.ts';
+import { type Json, tryParse } from '../../lib/json/json.ts';
+import { diffJson } from '../../lib/json/json-diff.ts';
+import type { ExplainedChange, SampleBook, SampleMeta } from '../sample.ts';
+import { explainChanges } from './explain.ts';
+
+export interface EdgeDiff {
+  /** Stages. */
+  readonly a: string;
+  readonly b: string;
+  /** Byte for byte the same. */
+  readonly identical: boolean;
+  readonly changes: readonly ExplainedChange[];
+  /** How many there are, with those that are left out. */
+  readonly total: number;
+}
+
+/** The stages to compare where nobody says, or only the first: requests with the last request, else answers. */
+export function edgesToCompare(
+  meta: SampleMeta,
+  first?: string,
+  second?: string,
+): readonly [a: string, b: string] {
+  const toRequest = first === undefined || /request$/.test(first);
+  return [first ?? 'client-request', second ?? (toRequest ? lastRequest(meta) : 'client-response')];
+}
+
+/** The request that led to the answer: that of the last hop. */
+const lastRequest = (meta: SampleMeta) =>
+  meta.edges.findLast(({ stage }) => /^(hop\d+-)?provider-request$/.test(stage))?.stage ??
+  'provider-request';
+
+/**
+ * @param most changes that are told, the first ones
+ * @throws GatewayError not_found when there is no such edge, too_large for values that are nested too deep
+ */
+export function compareEdges(
+  book: SampleBook,
+  meta: SampleMeta,
+  a: string,
+  b: string,
+  most = Number.POSITIVE_INFINITY,
+): EdgeDiff {
+  const [from, to] = [bytesOf(book, meta, a), bytesOf(book, meta, b)];
+  if (Buffer.from(from).equals(to)) return { a, b, identical: true, changes: [], total: 0 };
+  try {
+    const all = diffJson(shownAs(from, book.path(meta, a)), shownAs(to, book.path(meta, b)));
+    const changes = explainChanges(all.slice(0, most), meta.notes);
+    return { a, b, identical: false, changes, total: all.length };
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw new GatewayError('too_large', 'The bodies are nested too deep to be compared.');
+  }
+}
+
+/** The body of an edge. @throws GatewayError not_found */
+export function bytesOf(book: SampleBook, meta: SampleMeta, stage: string): Uint8Array {
+  const bytes = book.read(meta, stage);
+  if (bytes === undefined) {
+    const names = meta.edges.map((edge) => edge.stage).join(', ');
+    throw new GatewayError('not_found', `${meta.id} has no edge "${stage}". It has: ${names}.`);
+  }
+  return bytes;
+}
+
+/** A body as JSON: an event stream as the list of its events. */
+function shownAs(bytes: Uint8Array, path: string): Json {
+  if (path.endsWith('.sse')) {
+    const parser = new SseParser();
+    return [...parser.push(bytes), ...parser.end()]
+      .filter(({ data }) => data !== undefined)
+      .map(({ event, data }) => ({
+        ...(event !== '' && { event }),
+        data: tryParse(data!) ?? data!,
+      }));
+  }
+  const text = new TextDecoder().decode(bytes);
+  return tryParse(text) ?? text;
+}

@@ -1,0 +1,78 @@
+/** Which rule caused a change: the notes of an exchange laid beside a diff of its bodies. */
+
+import type { Note } from '../../conversation/notes.ts';
+import type { Change } from '../../lib/json/json-diff.ts';
+import type { ExplainedChange } from '../sample.ts';
+
+/** `messages[3].content` and `/messages/3/content` alike, as parts. */
+const partsOf = (where: string): readonly string[] =>
+  where
+    .replace(/\[(\d+)\]/g, '/$1')
+    .replace(/^\//, '')
+    .split(where.startsWith('/') ? '/' : /[/.]/)
+    .filter((part) => part !== '');
+
+/** How well a note fits a place: parts that agree from the beginning, 0 when they part on the way. */
+function fit(note: readonly string[], place: readonly string[]): number {
+  const shared = Math.min(note.length, place.length);
+  for (let i = 0; i < shared; i++) if (note[i] !== place[i]) return 0;
+  return shared;
+}
+
+/**
+ * A note about a list as a whole (`/messages`, `/tools`) explains a new element only when its words
+ * name what is in it: whatever else was done to that list, the element may come from elsewhere.
+ */
+function tooVague({ parts, what }: Known, { kind }: Change, place: Parts, words: string): boolean {
+  const element = place.length === parts.length + 1 && /^\d+$/.test(place.at(-1) ?? '');
+  if (kind !== 'added' || !element) return false;
+  return what === undefined || what === '' || !words.includes(what);
+}
+
+type Parts = readonly string[];
+
+/** Rules of one exchange that are laid beside its changes, and characters of a new element that are searched for their words. */
+const MOST_RULES = 200;
+const MOST_WORDS = 20_000;
+
+interface Known {
+  readonly name: string;
+  readonly parts: readonly string[];
+  readonly what: string | undefined;
+}
+
+/** The changes with the rules whose `where` fits best; a lone field name fits wherever it stands. */
+export function explainChanges(
+  changes: readonly Change[],
+  notes: readonly Note[],
+): readonly ExplainedChange[] {
+  const known = rulesOf(notes);
+  if (known.length === 0) return changes.map((change) => ({ ...change, rules: [] }));
+  return changes.map((change) => {
+    const words =
+      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MOST_WORDS) : '';
+    const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
+    const scored = known.map((note) => {
+      const { name, parts } = note;
+      if (tooVague(note, change, places[0]!, words)) return { name, score: 0 };
+      const direct = Math.max(...places.map((place) => fit(parts, place)));
+      const named = parts.length === 1 && places.some((place) => place.includes(parts[0]!));
+      return { name, score: direct > 0 ? direct : named ? 0.5 : 0 };
+    });
+    const best = Math.max(0, ...scored.map(({ score }) => score));
+    const rules = scored.filter(({ score }) => score > 0 && score === best).map(({ name }) => name);
+    return { ...change, rules: [...new Set(rules)] };
+  });
+}
+
+/** What was noted of a place, the same words once. */
+function rulesOf(notes: readonly Note[]): readonly Known[] {
+  const known = new Map<string, Known>();
+  for (const { name, where, what } of notes) {
+    if (where === undefined || where === '') continue;
+    const key = JSON.stringify([name, where, what]);
+    if (!known.has(key)) known.set(key, { name, what, parts: partsOf(where) });
+    if (known.size >= MOST_RULES) break;
+  }
+  return [...known.values()];
+}

@@ -1,0 +1,73 @@
+/** Times and filters of samples as people write them. */
+
+import { invalid } from '../../conversation/errors.ts';
+import type { SampleFilter } from '../sample.ts';
+
+const UNITS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
+
+/**
+ * `30m`, `2h`, `7d` (so long ago), a date or a time; milliseconds since 1970.
+ * @throws GatewayError invalid_request
+ */
+export function timeGiven(written: string, now: number): number {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(written.trim()) ?? [];
+  if (digits !== undefined && unit !== undefined) return now - Number(digits) * UNITS[unit]!;
+  const time = Date.parse(written);
+  if (Number.isNaN(time)) {
+    throw invalid(`"${written}" is no time: write 30m, 2h, 7d, or 2026-01-31T12:00.`);
+  }
+  return time;
+}
+
+/** Names of conditions that a list of samples takes. */
+export const CONDITIONS = [
+  'since',
+  'until',
+  'status',
+  'model',
+  'note',
+  'session',
+  'entry',
+  'error',
+] as const;
+type Condition = (typeof CONDITIONS)[number];
+
+/** What was given for each condition. */
+export type Given = Readonly<Partial<Record<Condition, string>>>;
+
+const STATUS = /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|unfinished|open)\s*$/i;
+
+/** @throws GatewayError invalid_request */
+export function filterFrom(given: Given, now: number): SampleFilter {
+  const { since, until, status, ...rest } = given;
+  if (status !== undefined && !status.split(',').every((part) => STATUS.test(part))) {
+    throw invalid(
+      `"${status}" is no status: write 500, 5xx, ok, failed, cut, unfinished, open, or several.`,
+    );
+  }
+  return {
+    ...rest,
+    ...(status !== undefined && { status }),
+    ...(since !== undefined && { since: timeGiven(since, now) }),
+    ...(until !== undefined && { until: timeGiven(until, now) }),
+  };
+}
+
+/** `status=5xx model=glm*`. @throws GatewayError invalid_request */
+export function filterWhere(where: string, now: number): SampleFilter {
+  const given: Partial<Record<Condition, string>> = {};
+  for (const part of where.split(/[\s&]+/).filter((word) => word !== '')) {
+    const [, key, value] = /^([a-z]+)=(.+)$/.exec(part) ?? [];
+    if (
+      key === undefined ||
+      value === undefined ||
+      !(CONDITIONS as readonly string[]).includes(key)
+    ) {
+      throw invalid(
+        `"${part}" is no condition: write ${CONDITIONS.map((name) => `${name}=…`).join(', ')}.`,
+      );
+    }
+    given[key as Condition] = value;
+  }
+  return filterFrom(given, now);
+}

@@ -1,0 +1,70 @@
+/** Whether a target that somebody named is one that the configuration has: else a catch-all route would take the request elsewhere. */
+
+import type { Config } from '../../config/config.ts';
+import { suggest } from '../../config/file/suggest.ts';
+import { invalid } from '../../conversation/errors.ts';
+import { globTest } from '../../lib/text/glob.ts';
+
+const PARAM = 'to';
+
+/**
+ * Held before anything is sent, since it may cost money.
+ * @param to `provider/model` as somebody wrote it
+ * @throws GatewayError invalid_request: no such provider, no model, or one that the provider does not list
+ */
+export function checkTarget(to: string, config: Pick<Config, 'providers' | 'routes'>): void {
+  const { providers, routes } = config;
+  const { provider, model } = parts(to);
+  if (provider === '' || model === '') {
+    const near = closest(provider || model, Object.keys(providers), (name) => `${name}/MODEL`);
+    throw invalid(`"${short(to)}" is no target: write provider/model.${near}`, PARAM);
+  }
+  checkProvider(to, config);
+  const { models } = providers[provider]!;
+  // A list that is left out allows everything.
+  if (models.length === 0 || models.some((listed) => globTest(listed)(model))) return;
+  if (routes.some((route) => route.to.some(({ target }) => target === to))) return;
+  const exact = models.filter((listed) => !/[*?]/.test(listed));
+  const hint = closest(model, exact, (name) => `${provider}/${name}`);
+  const list = hint === '' ? ` It lists ${models.slice(0, 8).join(', ')}.` : hint;
+  throw invalid(
+    `The provider "${provider}" does not list the model "${short(model)}".${list}`,
+    PARAM,
+  );
+}
+
+/**
+ * The same for a target that a recorded exchange went to: its model was asked for already, so only its
+ * provider must be there. The demo model, where nothing is configured, stands in for any.
+ * @throws GatewayError invalid_request when that provider is not configured (any more)
+ */
+export function checkRecorded(target: string, config: Pick<Config, 'providers' | 'source'>): void {
+  if (config.source.kind !== 'demo') checkProvider(target, config);
+}
+
+function checkProvider(to: string, { providers }: Pick<Config, 'providers'>): void {
+  const { provider } = parts(to);
+  if (Object.hasOwn(providers, provider)) return;
+  const names = Object.keys(providers);
+  const hint = closest(provider, names, (name) => name);
+  const configured = hint === '' ? ` Configured: ${names.slice(0, 20).join(', ')}.` : hint;
+  throw invalid(`There is no provider "${short(provider)}".${configured}`, PARAM);
+}
+
+function parts(to: string): { provider: string; model: string } {
+  const slash = to.indexOf('/');
+  return slash < 0
+    ? { provider: to, model: '' }
+    : { provider: to.slice(0, slash), model: to.slice(slash + 1) };
+}
+
+function closest(
+  written: string,
+  names: readonly string[],
+  shown: (name: string) => string,
+): string {
+  const near = suggest(written, names);
+  return near === undefined ? '' : ` Did you mean "${shown(near)}"?`;
+}
+
+const short = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,0 +1,85 @@
+/** What came of one request, read off its answer: status, failure, tokens; and whether two failures are the same. */
+
+import type { Digest, Protocol } from '../../codecs/codec.ts';
+import { totalInput, totalOutput } from '../../conversation/usage.ts';
+import { SseParser } from '../../lib/bytes/sse.ts';
+import type { HeaderFields } from '../../lib/http/headers.ts';
+import { tryParse } from '../../lib/json/json.ts';
+
+export interface Failure {
+  /** `error`: said so; `cut`: ended before its end; `empty`: a natural end without an answer. */
+  readonly how: 'error' | 'cut' | 'empty';
+  readonly kind: string;
+  readonly message: string;
+  readonly code?: string;
+}
+
+export interface Outcome {
+  readonly status: number;
+  readonly failure: Failure | undefined;
+  readonly promptTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: HeaderFields;
+  readonly body: Uint8Array;
+  /** The connection broke while the body came. */
+  readonly reset: boolean;
+}
+
+export function outcomeOf(protocol: Protocol, answered: Answered): Outcome {
+  const { status, headers, body, reset } = answered;
+  const none = { promptTokens: undefined, outputTokens: undefined };
+  const text = () => new TextDecoder().decode(body);
+  if (status >= 400) {
+    const { kind, message, code } = protocol.decodeError(status, text(), headers);
+    return { status, failure: { how: 'error', kind, message, code }, ...none };
+  }
+  const sse = (headers.get('content-type') ?? '').includes('event-stream');
+  const digest = digestOf(protocol, body, sse);
+  const { error, usage, finish } = digest;
+  const natural = finish === undefined || finish === 'stop' || finish === 'tool-calls';
+  const failure: Failure | undefined =
+    error !== undefined
+      ? { how: 'error', kind: error.kind, message: error.message, code: error.code }
+      : reset || !digest.complete
+        ? { how: 'cut', kind: 'cut', message: 'the answer ended before its end' }
+        : (digest.answered ?? digest.semantic) || !natural
+          ? undefined
+          : { how: 'empty', kind: 'empty', message: 'an answer with nothing in it' };
+  return {
+    status,
+    failure,
+    promptTokens: usage === undefined ? undefined : totalInput(usage),
+    outputTokens: usage === undefined ? undefined : totalOutput(usage),
+  };
+}
+
+/** What can be told of an answer's body without converting it. @param sse it is an event stream */
+export function digestOf(protocol: Protocol, body: Uint8Array, sse: boolean): Digest {
+  if (!sse) return protocol.digestReply(tryParse(new TextDecoder().decode(body)) ?? null);
+  const parser = new SseParser();
+  return protocol.digestStream([...parser.push(body), ...parser.end()]);
+}
+
+/** Characters of an error that tell which one it is. */
+const GIST = 2000;
+
+/** Words without what differs from one request to the next: ids, numbers, places. */
+const gist = (message: string) =>
+  message
+    .slice(0, GIST)
+    .toLowerCase()
+    .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]{8,}\b/g, '#')
+    .replace(/\d+/g, '#');
+
+/** Is `b` the failure that `a` is: the same status, said in the same way? */
+export function sameFailure(a: Outcome, b: Outcome): boolean {
+  const [x, y] = [a.failure, b.failure];
+  if (x === undefined || y === undefined) return x === y;
+  if (a.status !== b.status || x.how !== y.how) return false;
+  if (gist(x.message) === gist(y.message)) return true;
+  return x.code !== undefined && x.code === y.code && x.kind === y.kind;
+}

@@ -1,0 +1,123 @@
+/** Sends recorded requests again, under one setting or several by turns. */
+
+import type { Protocol } from '../../codecs/codec.ts';
+import type { Config } from '../../config/config.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import { answerText } from './answer-text.ts';
+import { checkRecorded, checkTarget } from './known-target.ts';
+import { type Answered, outcomeOf } from './outcome.ts';
+import { type Comparison, compareRuns, type Recorded, type Run } from './runs.ts';
+import { type Sendable, send } from './send.ts';
+import { type Caller, probing, type Setup, withSetting } from './settings.ts';
+import { bodyOf, type Source, withModel } from './source.ts';
+import type { Tools } from './tools.ts';
+
+export interface ReplayOptions {
+  readonly config: Config;
+  readonly sources: readonly Source[];
+  /** `provider/model`; left out: as the request says, or where it went. */
+  readonly to?: string;
+  readonly repair: boolean;
+  /** Settings to compare, `KEY=VALUE`; none: as it is configured. */
+  readonly compare?: readonly string[];
+  /** How often each. */
+  readonly repeat: number;
+  /** Told of every answer, with how many there will be. */
+  readonly onRun?: (run: Run, done: number, total: number) => void;
+  /** Asks for an early end: the runs so far are the result. */
+  readonly signal?: AbortSignal;
+  /** In whose name it is sent. */
+  readonly as?: Caller;
+}
+
+export interface Replayed {
+  readonly runs: readonly Run[];
+  readonly comparison: Comparison;
+}
+
+/** Requests that a replay will send. */
+export const countRuns = ({ sources, compare = [], repeat }: ReplayOptions) =>
+  sources.length * Math.max(1, compare.length) * repeat;
+
+/**
+ * Each source under each setting, by turns, so that a vendor's bad minute hits all settings alike.
+ * @throws GatewayError invalid_request, before anything is sent, for a setting or a target that there is not
+ */
+export async function replay(options: ReplayOptions, tools: Tools): Promise<Replayed> {
+  const setups = setupsOf(options);
+  for (const { straight, target } of options.sources) {
+    // It goes where it went.
+    const back = straight && target !== undefined && setups.some(({ to }) => to === undefined);
+    if (back) checkRecorded(target, options.config);
+  }
+  const runs: Run[] = [];
+  const total = countRuns(options);
+  const { signal, as } = options;
+  // What went straight to a vendor goes there again without passing any repair.
+  const open = ({ config }: Setup, repair: boolean) =>
+    tools.gateway({
+      config: probing(config, undefined, as),
+      environment: tools.environment,
+      repair,
+    });
+  const kinds = setups.map((setup) => ({
+    setup,
+    whole: open(setup, setup.repair),
+    straight: open(setup, false),
+  }));
+  try {
+    for (const source of options.sources) {
+      const protocol = tools.protocols[source.protocol];
+      const before = source.answer && recordedOf(protocol, source, source.answer);
+      for (let i = 0; i < options.repeat; i++) {
+        for (const { setup, whole, straight } of kinds) {
+          if (signal?.aborted === true) break;
+          const gateway = source.straight ? straight : whole;
+          const what = { ...sendable(source, setup), as };
+          const sent = await send(gateway, protocol, what, signal).catch(unlessAborted(signal));
+          if (sent === undefined) break;
+          const run = { source: source.name, setting: setup.name, number: i + 1, sent, before };
+          runs.push(run);
+          options.onRun?.(run, runs.length, total);
+        }
+      }
+    }
+  } finally {
+    await Promise.all(kinds.flatMap(({ whole, straight }) => [whole.close(), straight.close()]));
+  }
+  const names = setups.map(({ name }) => name);
+  return { runs, comparison: compareRuns(names, runs) };
+}
+
+function recordedOf(protocol: Protocol, { body, took }: Source, answer: Answered): Recorded {
+  return {
+    ...outcomeOf(protocol, answer),
+    answer: answerText(protocol, body, answer),
+    total: took,
+  };
+}
+
+const unlessAborted = (signal: AbortSignal | undefined) => (thrown: unknown) => {
+  if (signal?.aborted === true) return undefined;
+  throw thrown;
+};
+
+function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly Setup[] {
+  if (to !== undefined) checkTarget(to, config);
+  const base: Setup = { name: '', config, repair, to, edit: KEEP };
+  return compare.length === 0 ? [base] : compare.map((one) => withSetting(base, one));
+}
+
+/** The recorded bytes, as long as neither the target nor the body is changed. */
+function sendable(source: Source, setup: Pick<Setup, 'to' | 'edit'>): Sendable {
+  const to = setup.to ?? (source.straight ? source.target : undefined);
+  const value = setup.edit === KEEP ? undefined : bodyOf(source);
+  const edited = value === undefined ? undefined : setup.edit(value);
+  const body =
+    edited === undefined || edited === value ? source.body : Buffer.from(JSON.stringify(edited));
+  const { protocol, headers, search } = source;
+  return { protocol, headers, search, body: to === undefined ? body : withModel(body, to) };
+}
+
+/** Leaves the body as it is, unparsed. */
+const KEEP = (body: JsonObject) => body;

@@ -1,0 +1,120 @@
+/** The results of a replay: failure rates, and whether their difference is more than chance. */
+
+import { fisherExact, type Trials, wilson } from '../../lib/text/fisher-exact-test.ts';
+import type { Outcome } from './outcome.ts';
+import type { Sent } from './send.ts';
+
+/** What came of the request when it was recorded. */
+export interface Recorded extends Outcome {
+  readonly answer: string | undefined;
+  /** Milliseconds that the whole answer took; undefined when that is not known. */
+  readonly total: number | undefined;
+}
+
+export interface Run {
+  readonly source: string;
+  /** '' when no settings are compared. */
+  readonly setting: string;
+  readonly number: number;
+  readonly sent: Sent;
+  /** What was recorded. */
+  readonly before: Recorded | undefined;
+}
+
+export interface SettingResult extends Trials {
+  readonly setting: string;
+  readonly rate: number;
+  /** 95 % interval of the rate. */
+  readonly interval: readonly [low: number, high: number];
+  /** Means over answers that had them. */
+  readonly promptTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly ms: number;
+}
+
+export interface Comparison {
+  readonly settings: readonly SettingResult[];
+  /** Of the first two settings; undefined when there is nothing to compare. */
+  readonly p: number | undefined;
+}
+
+/** Below this a difference counts as more than chance. */
+export const SIGNIFICANT = 0.05;
+
+export function compareRuns(names: readonly string[], runs: readonly Run[]): Comparison {
+  const settings = names.map((setting) =>
+    resultOf(
+      setting,
+      runs.filter((run) => run.setting === setting),
+    ),
+  );
+  const [a, b] = settings;
+  return { settings, p: a === undefined || b === undefined ? undefined : fisherExact(a, b) };
+}
+
+function resultOf(setting: string, runs: readonly Run[]): SettingResult {
+  const failed = runs.filter(({ sent }) => sent.failure !== undefined).length;
+  const trials = { failed, passed: runs.length - failed };
+  return {
+    setting,
+    ...trials,
+    rate: runs.length === 0 ? 0 : failed / runs.length,
+    interval: wilson(trials),
+    promptTokens: mean(runs.map(({ sent }) => sent.promptTokens)),
+    outputTokens: mean(runs.map(({ sent }) => sent.outputTokens)),
+    ms: mean(runs.map(({ sent }) => sent.total)) ?? 0,
+  };
+}
+
+function mean(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0
+    ? undefined
+    : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
+
+/** A run as `--json` and the browser show it. */
+export function runAsJson({ source, setting, number, sent, before }: Run) {
+  return {
+    sample: source,
+    ...(setting !== '' && { setting }),
+    run: number,
+    status: sent.status,
+    error: sent.failure ?? null,
+    prompt_tokens: sent.promptTokens ?? null,
+    output_tokens: sent.outputTokens ?? null,
+    first_byte_ms: sent.firstByte === undefined ? null : Math.round(sent.firstByte),
+    ms: Math.round(sent.total),
+    answer: sent.answer ?? null,
+    target: sent.target,
+    notes: sent.notes,
+    request_id: sent.id,
+    ...(before !== undefined && {
+      recorded: {
+        status: before.status,
+        error: before.failure ?? null,
+        prompt_tokens: before.promptTokens ?? null,
+        output_tokens: before.outputTokens ?? null,
+        ms: before.total === undefined ? null : Math.round(before.total),
+        answer: before.answer ?? null,
+      },
+    }),
+  };
+}
+
+export function runsAsJson(runs: readonly Run[], { settings, p }: Comparison) {
+  return {
+    runs: runs.map(runAsJson),
+    settings: settings.map((one) => ({
+      setting: one.setting,
+      runs: one.failed + one.passed,
+      failed: one.failed,
+      failure_rate: one.rate,
+      interval: one.interval,
+      prompt_tokens: one.promptTokens ?? null,
+      output_tokens: one.outputTokens ?? null,
+      ms: Math.round(one.ms),
+    })),
+    ...(p !== undefined && { p, more_than_chance: p < SIGNIFICANT }),
+  };
+}

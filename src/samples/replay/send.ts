@@ -1,0 +1,85 @@
+/** Sends a body through a gateway in this process and waits for the whole answer. */
+
+import type { Protocol } from '../../codecs/codec.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { fromHeader } from '../../lib/text/shown-text.ts';
+import { answerText } from './answer-text.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
+import type { Caller } from './settings.ts';
+import type { InProcessGateway } from './tools.ts';
+
+export interface Sendable {
+  readonly protocol: ProtocolName;
+  readonly body: Uint8Array;
+  readonly headers: Headers;
+  readonly search: string;
+  /** In whose name; left out: nobody's, which a gateway without keys takes. */
+  readonly as?: Caller;
+}
+
+/** Times in milliseconds. */
+export interface Sent extends Outcome {
+  readonly id: string;
+  readonly target: string;
+  readonly notes: string;
+  readonly firstByte: number | undefined;
+  readonly total: number;
+  /** What the answer says, as text; undefined for an error. */
+  readonly answer: string | undefined;
+  /** Seconds that the vendor asks to wait. */
+  readonly retryAfter: number | undefined;
+}
+
+/** Where each protocol is asked. */
+export const PATHS: Readonly<Record<ProtocolName, string>> = {
+  'openai-chat': '/v1/chat/completions',
+  'openai-responses': '/v1/responses',
+  'anthropic-messages': '/v1/messages',
+};
+
+/** Never rejects but when `signal` fires. */
+export async function send(
+  gateway: InProcessGateway,
+  protocol: Protocol,
+  { body, headers, search, as }: Sendable,
+  signal?: AbortSignal,
+): Promise<Sent> {
+  const started = performance.now();
+  const asked = new Headers(headers);
+  asked.set('content-type', 'application/json');
+  asked.set('host', 'localhost');
+  if (as !== undefined) asked.set('authorization', `Bearer ${as.password}`);
+  const request = new Request(`http://localhost${PATHS[protocol.name]}${search}`, {
+    method: 'POST',
+    headers: asked,
+    body: body as Uint8Array<ArrayBuffer>,
+    ...(signal !== undefined && { signal }),
+  });
+  const response = await gateway.handle(request);
+  const chunks: Uint8Array[] = [];
+  let firstByte: number | undefined;
+  let reset = false;
+  try {
+    for await (const chunk of response.body ?? []) {
+      firstByte ??= performance.now() - started;
+      // Streams made in this process may hold text.
+      chunks.push(typeof chunk === 'string' ? Buffer.from(chunk as string) : chunk);
+    }
+  } catch (thrown) {
+    if (signal?.aborted === true) throw thrown;
+    reset = true;
+  }
+  const { status } = response;
+  const answered = { status, headers: response.headers, body: Buffer.concat(chunks), reset };
+  const after = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return {
+    ...outcomeOf(protocol, answered),
+    id: response.headers.get('x-hopgate-request-id') ?? '',
+    target: fromHeader(response.headers.get('x-hopgate-target') ?? ''),
+    notes: response.headers.get('x-hopgate-notes') ?? '',
+    firstByte,
+    total: performance.now() - started,
+    answer: answerText(protocol, body, answered),
+    retryAfter: Number.isNaN(after) ? undefined : after,
+  };
+}

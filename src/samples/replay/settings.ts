@@ -1,0 +1,124 @@
+/** Settings that are compared: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
+
+import type { Config, ProviderConfig } from '../../config/config.ts';
+import { Secret } from '../../config/secret.ts';
+import { invalid } from '../../conversation/errors.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { checkTarget } from './known-target.ts';
+
+/** What a run sends, and through what. */
+export interface Setup {
+  /** As it is written on the command line; '' for the settings as they are. */
+  readonly name: string;
+  readonly config: Config;
+  readonly repair: boolean;
+  /** `provider/model`. */
+  readonly to: string | undefined;
+  /** Changes of the request. */
+  readonly edit: (body: JsonObject) => JsonObject;
+}
+
+/**
+ * The setup with one setting changed. Keys: `to`, `repair` (on, off), `body.<member>` of the request,
+ * `profile` (a name) and `profile.<fact>` of all providers, else a member of the configuration.
+ * Values are JSON where they can be read as such.
+ * @throws GatewayError invalid_request
+ */
+export function withSetting(base: Setup, written: string): Setup {
+  const equals = written.indexOf('=');
+  if (equals < 1) throw invalid(`"${written}" is no setting: write KEY=VALUE.`);
+  const key = written.slice(0, equals).trim();
+  const text = written.slice(equals + 1);
+  const value: Json = tryParse(text) ?? text;
+  const name = base.name === '' ? written : `${base.name} ${written}`;
+  const [first, ...rest] = key.split('.');
+  if (key === 'to') {
+    checkTarget(text, base.config);
+    return { ...base, name, to: text };
+  }
+  if (key === 'repair') return { ...base, name, repair: onOff(text) };
+  if (first === 'body' && rest.length > 0) {
+    return { ...base, name, edit: (body) => setIn(base.edit(body), rest, value) as JsonObject };
+  }
+  if (key === 'profile') {
+    const profile = base.config.profiles[text];
+    if (profile === undefined) throw invalid(`There is no profile "${text}".`);
+    return { ...base, name, config: eachProvider(base.config, (one) => ({ ...one, profile })) };
+  }
+  if (first === 'profile') {
+    const config = eachProvider(base.config, (one) => ({
+      ...one,
+      profile: setIn(one.profile as unknown as Json, rest, value) as unknown as typeof one.profile,
+    }));
+    return { ...base, name, config };
+  }
+  const path = key.split('.').map(camel);
+  if (!(path[0]! in base.config)) {
+    throw invalid(
+      `There is no setting "${key}": profile.…, body.…, to, repair, or a key of the configuration.`,
+    );
+  }
+  const config = setIn(base.config as unknown as Json, path, value) as unknown as Config;
+  return { ...base, name, config };
+}
+
+const onOff = (text: string) => !/^(off|false|no|0)$/i.test(text);
+
+const camel = (key: string) =>
+  key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+export function eachProvider(
+  config: Config,
+  change: (provider: ProviderConfig) => ProviderConfig,
+): Config {
+  const entries = Object.entries(config.providers).map(([name, one]) => [name, change(one)]);
+  return { ...config, providers: Object.fromEntries(entries) };
+}
+
+/** The value with another one at a path; null takes a member out. */
+function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
+  if (key === undefined) return to;
+  if (Array.isArray(value)) {
+    const list = value as readonly Json[];
+    return list.map((item, i) => (String(i) === key ? setIn(item, rest, to) : item));
+  }
+  const object = isObject(value) ? value : {};
+  if (rest.length === 0 && to === null) {
+    const { [key]: _, ...others } = object;
+    return others;
+  }
+  return { ...object, [key]: setIn(object[key] ?? {}, rest, to) };
+}
+
+/** The gateway key in whose name something is sent; what it may do stays as its entry says. */
+export interface Caller {
+  readonly name: string;
+  /** Known to nobody else, made for one gateway of this process. */
+  readonly password: string;
+}
+
+/**
+ * A configuration for a gateway that only this process asks: no keys but that of a caller, every
+ * request sent once, nothing recorded but what `samples` says.
+ */
+export function probing(
+  config: Config,
+  samples: Config['samples'] | undefined,
+  as?: Caller,
+): Config {
+  const once = <T extends { readonly retry: Config['retry'] }>(one: T): T => ({
+    ...one,
+    retry: { ...one.retry, attempts: 1 },
+  });
+  return {
+    ...once(eachProvider(config, once)),
+    auth: {
+      keys: config.auth.keys
+        .filter(({ name }) => name === as?.name)
+        .map((entry) => ({ ...entry, key: new Secret(as!.password) })),
+    },
+    listen: { host: '127.0.0.1', port: 0 },
+    samples: samples ?? { ...config.samples, mode: 'off' },
+    routes: config.routes.map(({ samples: _, ...route }) => route),
+  };
+}

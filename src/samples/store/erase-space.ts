@@ -1,0 +1,56 @@
+/** Removes what was recorded of a memory space, and what other processes still write of it later. */
+
+import type { SampleRow } from '../sample.ts';
+import type { SampleIndex } from './index-store.ts';
+import { removeFiles } from './retention.ts';
+import type { Steps } from './steps.ts';
+
+/** Samples whose files go between two looks at the clock. */
+const PAGE = 10;
+
+/** Removes all samples of a space that the index knows; returns their ids. */
+export function* eraseSpace(
+  index: SampleIndex,
+  root: string,
+  space: string,
+  now: number,
+): Steps<readonly string[]> {
+  index.noteErasure(space, now);
+  const ids: string[] = [];
+  for (;;) {
+    const rows = index.ofSpace(space, PAGE);
+    if (rows.length === 0) break;
+    ids.push(...removeAll(index, root, rows));
+    yield;
+  }
+  index.scrub();
+  return ids;
+}
+
+/**
+ * Puts samples into the index that were just written, but for those whose space was erased while they
+ * were recorded (by another process, which could not know of them): they are removed. Their ids.
+ */
+export function putUnerased(
+  index: SampleIndex,
+  root: string,
+  rows: readonly SampleRow[],
+): readonly string[] {
+  const erased = index.erased(rows);
+  const gone = new Set(erased);
+  index.put(rows.filter((row) => !gone.has(row)));
+  return removeAll(index, root, erased);
+}
+
+function removeAll(
+  index: SampleIndex,
+  root: string,
+  rows: readonly SampleRow[],
+): readonly string[] {
+  const ids = rows.map((row) => {
+    removeFiles(root, row);
+    return row.id;
+  });
+  index.remove(ids);
+  return ids;
+}

@@ -1,0 +1,320 @@
+/** The index of samples: what can be asked without opening thousands of files; made anew from them when lost. */
+
+import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
+import { hiddenSpace } from '../mask/meta-mask.ts';
+import type { SampleBook, SampleFilter, SampleRow, SampleStatistics } from '../sample.ts';
+import { conditionsOf } from './index-query.ts';
+import { statisticsOf } from './index-statistics.ts';
+
+const VERSION = 4;
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS samples (
+  id TEXT PRIMARY KEY, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
+  model TEXT NOT NULL, target TEXT NOT NULL, status INTEGER NOT NULL, error TEXT NOT NULL,
+  failed INTEGER NOT NULL, stream INTEGER NOT NULL, tries INTEGER NOT NULL, hops INTEGER NOT NULL,
+  notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, cached_tokens REAL,
+  cache_write_tokens REAL, cache_write_1h_tokens REAL, reasoning_tokens REAL, first_byte_ms REAL,
+  total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, bytes INTEGER NOT NULL,
+  memory_space TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
+CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
+CREATE INDEX IF NOT EXISTS samples_session ON samples (session, time);
+CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_space != '';
+CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS totals (failed INTEGER PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT OR IGNORE INTO totals VALUES (0, 0, 0), (1, 0, 0);
+CREATE TRIGGER IF NOT EXISTS sample_counted AFTER INSERT ON samples BEGIN
+  UPDATE totals SET count = count + 1, bytes = bytes + new.bytes WHERE failed = new.failed;
+END;
+CREATE TRIGGER IF NOT EXISTS sample_uncounted AFTER DELETE ON samples BEGIN
+  UPDATE totals SET count = count - 1, bytes = bytes - old.bytes WHERE failed = old.failed;
+END;
+PRAGMA user_version = ${VERSION};
+`;
+const COLUMNS = [
+  'id',
+  'entry',
+  'state',
+  'time',
+  'model',
+  'target',
+  'status',
+  'error',
+  'failed',
+  'stream',
+  'tries',
+  'hops',
+  'notes',
+  'input_tokens',
+  'output_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'reasoning_tokens',
+  'first_byte_ms',
+  'total_ms',
+  'session',
+  'owner',
+  'bytes',
+  'memory_space',
+] as const;
+
+export interface Totals {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+export interface SampleIndex {
+  /** All of them in one transaction; known ids are replaced. */
+  put(rows: readonly SampleRow[]): void;
+  remove(ids: readonly string[]): void;
+  /** Newest first. */
+  list(filter: SampleFilter): readonly SampleRow[];
+  /** Those in whose ids this text stands, newest first. */
+  matching(part: string, limit: number): readonly SampleRow[];
+  statistics: SampleBook['statistics'];
+  /** Ids of an entry behind this one with their state, in order: a page of what may be thousands. */
+  idsAfter(
+    entry: ProtocolName,
+    id: string,
+    limit: number,
+  ): readonly { readonly id: string; readonly state: string }[];
+  /** Kept by the file itself: asking costs the same however many there are. */
+  totals(failed: boolean): Totals;
+  /** The oldest ones, oldest first. */
+  oldest(failed: boolean, limit: number): readonly SampleRow[];
+  /** Samples of a memory space. */
+  ofSpace(space: string, limit: number): readonly SampleRow[];
+  /** The space was erased at this time, in ms since 1970; its name is kept as a hash. */
+  noteErasure(space: string, at: number): void;
+  /** Those whose space was erased after they began. */
+  erased(rows: readonly SampleRow[]): readonly SampleRow[];
+  /** Leaves nothing of removed rows in the file and its log, as far as nobody reads them now. */
+  scrub(): void;
+  close(): void;
+}
+
+/** An index on disk, and how often its file was made anew since it was opened. */
+export interface SampleIndexFile extends SampleIndex {
+  readonly renewals: number;
+}
+
+const renewed = new Map<string, Set<(cause: unknown) => void>>();
+
+/**
+ * Told when an index of this process was found damaged or gone and is empty now: whoever keeps it in line
+ * with the files fills it again. Call what comes back to be left alone.
+ */
+export function onRenewedIndex(root: string, keeper: (cause: unknown) => void): () => void {
+  const keepers = renewed.get(root) ?? new Set();
+  renewed.set(root, keepers.add(keeper));
+  return () => {
+    keepers.delete(keeper);
+    if (keepers.size === 0) renewed.delete(root);
+  };
+}
+
+const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
+
+/**
+ * Opens `<root>/index.db`, made (0600 in a folder 0700) when it is not there. A file that is no index
+ * of this version, or turns out to be damaged later, is thrown away: it holds nothing that the samples
+ * do not. The question that found it damaged is asked again of the new one.
+ * @param fill fills one that was made anew; by default the keepers of {@link onRenewedIndex} do
+ * @throws SQLiteError when neither works
+ */
+export function openIndex(root: string, fill?: (index: SampleIndex) => void): SampleIndexFile {
+  const path = join(root, 'index.db');
+  let renewals = 0;
+  const tell = (cause: unknown) => {
+    for (const keeper of renewed.get(root) ?? []) keeper(cause);
+  };
+  let index = openFile(root, tell);
+  let file = fileAt(path);
+  const renew = (cause: unknown) => {
+    index.close();
+    // Unless another connection was first.
+    if (fileAt(path) === file) removeFile(path);
+    index = openFile(root, tell);
+    file = fileAt(path);
+    renewals++;
+    if (fill !== undefined) fill(index);
+    else tell(cause);
+  };
+  const ask = <T>(question: (of: SampleIndex) => T): T => {
+    if (fileAt(path) !== file) renew(new Error('the file is gone'));
+    try {
+      return question(index);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      renew(error);
+      return question(index);
+    }
+  };
+  return {
+    get renewals() {
+      return renewals;
+    },
+    put: (rows) => ask((of) => of.put(rows)),
+    remove: (ids) => ask((of) => of.remove(ids)),
+    list: (filter) => ask((of) => of.list(filter)),
+    matching: (part, limit) => ask((of) => of.matching(part, limit)),
+    statistics: (filter, bucketMs) => {
+      const now = <T>(question: (of: SampleStatistics) => T) =>
+        ask((of) => question(of.statistics(filter, bucketMs)));
+      return {
+        sums: () => now((of) => of.sums()),
+        counts: (what) => now((of) => of.counts(what)),
+        percentiles: (what, by) => now((of) => of.percentiles(what, by)),
+      };
+    },
+    idsAfter: (entry, id, limit) => ask((of) => of.idsAfter(entry, id, limit)),
+    totals: (failed) => ask((of) => of.totals(failed)),
+    oldest: (failed, limit) => ask((of) => of.oldest(failed, limit)),
+    ofSpace: (space, limit) => ask((of) => of.ofSpace(space, limit)),
+    noteErasure: (space, at) => ask((of) => of.noteErasure(space, at)),
+    erased: (rows) => ask((of) => of.erased(rows)),
+    scrub: () => ask((of) => of.scrub()),
+    close: () => index.close(),
+  };
+}
+
+/** @param onDamage told of a file that was thrown away because it is damaged */
+function openFile(root: string, onDamage: (cause: unknown) => void): SampleIndex {
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const path = join(root, 'index.db');
+  try {
+    return indexOf(open(path));
+  } catch (error) {
+    if (/BUSY|LOCKED|READONLY|CANTOPEN/.test(codeOf(error))) throw error;
+    removeFile(path);
+    if (isDamage(error)) onDamage(error);
+    return indexOf(open(path));
+  }
+}
+
+function removeFile(path: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+}
+
+/** An index that is forgotten again, for folders that cannot be written. */
+export function memoryIndex(): SampleIndex {
+  const db = new Database(':memory:', { strict: true });
+  db.run('PRAGMA recursive_triggers = ON');
+  db.run(SCHEMA);
+  return indexOf(db);
+}
+
+function open(path: string): Database {
+  const db = openPrivate(path, 300);
+  try {
+    // Nothing waits for the disk: an index that a power failure spoils is made anew from the files.
+    db.run('PRAGMA synchronous = OFF');
+    const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
+    if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
+    db.run('PRAGMA journal_mode = WAL');
+    db.run('PRAGMA secure_delete = ON');
+    db.run('PRAGMA journal_size_limit = 8388608');
+    // A row that is replaced is counted as one that goes and one that comes.
+    db.run('PRAGMA recursive_triggers = ON');
+    db.transaction(() => db.run(SCHEMA)).immediate();
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+type StoredRow = Omit<SampleRow, 'failed' | 'stream'> & { failed: number; stream: number };
+
+const rowOf = (row: StoredRow): SampleRow => ({
+  ...row,
+  failed: row.failed !== 0,
+  stream: row.stream !== 0,
+});
+
+/** Longer than an exchange lasts that began before. */
+const ERASURES_KEPT = 86_400_000;
+const hashOf = (space: string) => hiddenSpace(space).slice('sha256:'.length);
+/** The same of a row, whose space may be named by its hash already. */
+const hashIn = (space: string) =>
+  space.startsWith('sha256:') ? space.slice('sha256:'.length) : hashOf(space);
+
+function indexOf(db: Database): SampleIndex {
+  const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
+    db.query(sql) as unknown as Statement<Row, Args>;
+  const insert = of<unknown, SQLQueryBindings[]>(
+    `INSERT OR REPLACE INTO samples (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
+  );
+  const remove = of<unknown, [string]>('DELETE FROM samples WHERE id = ?');
+  const idsAfter = of<{ id: string; state: string }, [string, string, number]>(
+    'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
+  );
+  const matching = of<StoredRow, [string, number]>(
+    'SELECT * FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?',
+  );
+  const totals = of<Totals, [number]>('SELECT count, bytes FROM totals WHERE failed = ?');
+  const oldest = of<StoredRow, [number, number]>(
+    `SELECT * FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
+  );
+  const ofSpace = of<StoredRow, [string, string, number]>(
+    `SELECT * FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) LIMIT ?`,
+  );
+  const noteErasure = of<unknown, [string, number]>(
+    'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
+  );
+  const forgetErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
+  const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
+  const putAll = db.transaction((rows: readonly SampleRow[]) => {
+    for (const row of rows)
+      insert.run(
+        ...COLUMNS.map((column) => row[column] ?? (column === 'memory_space' ? '' : null)),
+      );
+  });
+  const removeAll = db.transaction((gone: readonly string[]) => {
+    for (const id of gone) remove.run(id);
+  });
+  return {
+    put: (rows) => {
+      if (rows.length > 0) putAll.immediate(rows);
+    },
+    remove: (gone) => {
+      if (gone.length > 0) removeAll.immediate(gone);
+    },
+    list: (filter) => {
+      const { where, values } = conditionsOf(filter);
+      const sql = `SELECT * FROM samples ${where} ORDER BY time DESC, id DESC LIMIT ?`;
+      return of<StoredRow, SQLQueryBindings[]>(sql)
+        .all(...values, filter.limit ?? -1)
+        .map(rowOf);
+    },
+    statistics: (filter, bucketMs) =>
+      statisticsOf(
+        (sql, values) => of<never, SQLQueryBindings[]>(sql).all(...values),
+        filter,
+        bucketMs,
+      ),
+    matching: (part, limit) => matching.all(part, limit).map(rowOf),
+    idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
+    totals: (failed) => totals.get(failed ? 1 : 0)!,
+    oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
+    ofSpace: (space, limit) =>
+      space === '' ? [] : ofSpace.all(space, hiddenSpace(space), limit).map(rowOf),
+    noteErasure: (space, at) => {
+      forgetErasures.run(at - ERASURES_KEPT);
+      noteErasure.run(hashOf(space), at);
+    },
+    erased: (rows) =>
+      rows.filter(({ memory_space: space = '', time }) => {
+        const gone = space === '' ? null : erasure.get(hashIn(space));
+        return gone !== null && time <= gone.at;
+      }),
+    scrub: () => void of<unknown, []>('PRAGMA wal_checkpoint(TRUNCATE)').get(),
+    close: () => db.close(),
+  };
+}

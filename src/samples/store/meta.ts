@@ -1,0 +1,142 @@
+/** The meta file of a recorded exchange: everything that stands beside the bodies. */
+
+import type { GatewayError } from '../../conversation/errors.ts';
+import { summarize } from '../../conversation/notes.ts';
+import { targetName } from '../../conversation/target.ts';
+import { totalInput, totalOutput } from '../../conversation/usage.ts';
+import { cutWords } from '../../lib/text/shown-text.ts';
+import { MetaMask } from '../mask/meta-mask.ts';
+import type { Capture } from '../record/capture.ts';
+import type { Edge } from '../record/edge.ts';
+import type {
+  SampleEdge,
+  SampleError,
+  SampleMeta,
+  SampleRow,
+  SampleState,
+  SampleToolRun,
+} from '../sample.ts';
+
+export const round = (ms: number) => Math.round(ms * 100) / 100;
+
+// The whole of it is in the body that said it.
+const MOST_OF_ERROR = 16_384;
+
+export function sampleError(error: GatewayError): SampleError {
+  const { kind, status, code } = error;
+  const message = cutWords(error.message, MOST_OF_ERROR);
+  return {
+    kind,
+    message,
+    status,
+    ...(code !== undefined && { code: cutWords(code, MOST_OF_ERROR) }),
+  };
+}
+
+function edgeOf(id: string, edge: Edge): SampleEdge {
+  return {
+    stage: edge.stage,
+    file: edge.name(id),
+    bytes: edge.finished ? edge.written : edge.bytes,
+    ...(edge.masked > 0 && { masked: edge.masked }),
+    ...edge.facts,
+  };
+}
+
+/** A tool's texts are content like those of the bodies. */
+function shown(run: SampleToolRun, { blanked }: Capture): SampleToolRun {
+  if (!blanked.includes('texts')) return run;
+  const blank = (text: string) => text.replace(/\p{L}/gu, 'x').replace(/\d/g, '1');
+  return {
+    ...run,
+    ...(run.arguments !== undefined && { arguments: blank(run.arguments) }),
+    ...(run.result !== undefined && { result: blank(run.result) }),
+  };
+}
+
+/** The meta of a capture as far as it got. Its texts are not masked yet: see {@link metaText}. */
+export function metaOf(capture: Capture, state: SampleState, run: string): SampleMeta {
+  const { told } = capture;
+  const edges = capture.edges.map((edge) => edgeOf(capture.id, edge));
+  const counted = capture.edges.findLast(
+    ({ stage, facts }) => facts.target !== undefined && !/try\d+-/.test(stage),
+  );
+  const target = told?.target ?? undefined;
+  const meta: SampleMeta = {
+    id: capture.id,
+    entry: capture.entry,
+    state,
+    ...(state === 'open' && { run }),
+    time: capture.time,
+    model: capture.model,
+    target: target === undefined ? counted?.facts.target : targetName(target),
+    provider_protocol: target?.protocol ?? counted?.facts.protocol,
+    route: told?.route,
+    status: told?.status,
+    stream: told?.stream,
+    error: told?.error === undefined ? undefined : sampleError(told.error),
+    tries: told?.tries,
+    hops: told?.hops,
+    first_byte_ms: told?.firstByte === undefined ? undefined : round(told.firstByte),
+    total_ms: told === undefined ? undefined : round(told.total),
+    usage: told?.usage,
+    notes: told?.notes ?? [],
+    session: capture.session === '' ? undefined : capture.session,
+    memory_space: capture.memorySpace,
+    owner: capture.owner === '' ? undefined : capture.owner,
+    search: capture.search === '' ? undefined : capture.search,
+    masked: capture.masked + edges.reduce((sum, edge) => sum + (edge.masked ?? 0), 0),
+    edges,
+    ...(capture.tools.length > 0 && { tools: capture.tools.map((run) => shown(run, capture)) }),
+    ...(capture.blanked.length > 0 && { redacted: capture.blanked }),
+  };
+  return meta;
+}
+
+/**
+ * The meta as the text of its file, credentials masked and counted, and as a value again. Each text is
+ * masked by itself: no mask reaches from one into the next, whatever a client or vendor wrote in them.
+ */
+export function metaText(
+  meta: SampleMeta,
+  literals: readonly string[],
+): { readonly text: string; readonly meta: SampleMeta } {
+  const mask = new MetaMask(literals);
+  const shown = mask.whole(meta);
+  const whole = mask.count === 0 ? shown : { ...shown, masked: meta.masked + mask.count };
+  return { text: JSON.stringify(whole, null, 1), meta: whole };
+}
+
+/** What a list shows of it. @param bytes of all files; the bodies' sum when left out */
+export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
+  const error = meta.error?.kind ?? '';
+  const status = meta.status ?? 0;
+  const tried = meta.edges.some(({ stage }) => /(?:^|-)try\d+-/.test(stage));
+  return {
+    id: meta.id,
+    entry: meta.entry,
+    state: meta.state,
+    time: meta.time,
+    model: meta.model ?? '',
+    target: meta.target ?? '',
+    status,
+    error,
+    failed: error !== '' || status >= 400 || tried || meta.state === 'cut',
+    stream: meta.stream ?? false,
+    tries: meta.tries ?? 0,
+    hops: meta.hops ?? 0,
+    notes: summarize(meta.notes),
+    input_tokens: meta.usage === undefined ? null : totalInput(meta.usage),
+    output_tokens: meta.usage === undefined ? null : totalOutput(meta.usage),
+    cached_tokens: meta.usage?.cacheRead ?? null,
+    cache_write_tokens: meta.usage?.cacheWrite ?? null,
+    cache_write_1h_tokens: meta.usage?.cacheWrite1h ?? null,
+    reasoning_tokens: meta.usage?.reasoning ?? null,
+    first_byte_ms: meta.first_byte_ms ?? null,
+    total_ms: meta.total_ms ?? null,
+    session: meta.session ?? '',
+    owner: meta.owner ?? '',
+    ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
+    bytes: bytes ?? meta.edges.reduce((sum, edge) => sum + edge.bytes, 0),
+  };
+}

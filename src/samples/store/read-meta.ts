@@ -1,0 +1,144 @@
+/** Reads the meta of a sample, or makes one up from the files where it is missing, old or made by hand. */
+
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Note } from '../../conversation/notes.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
+import type { SampleEdge, SampleMeta, SampleState } from '../sample.ts';
+import { isRunning } from './run-name.ts';
+import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
+
+/**
+ * The meta of a sample whose files are known. Files count for more than what the meta says of them.
+ * @param own the name of this process's recorder: its open exchanges are no cut ones
+ */
+export function readMeta(
+  root: string,
+  entry: ProtocolName,
+  id: string,
+  files: readonly SampleFile[],
+  own?: string,
+): SampleMeta {
+  const folder = join(root, entry);
+  const told = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  const state = meta === undefined ? stateWithout(folder, files) : stateOf(meta, own);
+  const known = new Map((meta?.edges ?? []).map((edge) => [edge.file, edge]));
+  // The order of the meta, then whatever else is there.
+  const bodies = files.filter(({ stage }) => stage !== 'meta');
+  const order = new Map([...known.keys()].map((name, at) => [name, at]));
+  const rank = ({ name, stage }: SampleFile) => order.get(name) ?? order.size + stageRank(stage);
+  const edges = bodies
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map(({ stage, name }): SampleEdge => {
+      const edge = known.get(name);
+      if (edge !== undefined && state === 'done') return edge;
+      const bytes = sizeOf(join(folder, name));
+      return { ...edge, stage, file: name, bytes, ...(state === 'cut' && { cut: true }) };
+    });
+  return {
+    ...meta,
+    id,
+    entry,
+    state,
+    time: meta?.time ?? timeOf(id),
+    model: meta?.model ?? modelOf(folder, bodies),
+    status: meta?.status ?? edges.find(({ stage }) => stage === 'client-response')?.status,
+    stream: meta?.stream ?? bodies.some(({ name }) => name.endsWith('.sse')),
+    notes: notesOf(meta?.notes),
+    masked: meta?.masked ?? 0,
+    edges,
+  };
+}
+
+/**
+ * The meta of a sample that is complete and lies there as its meta says, without looking through the
+ * folder of thousands; undefined for any other.
+ */
+export function readWhole(root: string, entry: ProtocolName, id: string): SampleMeta | undefined {
+  const folder = join(root, entry);
+  const told = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  if (meta?.state !== 'done' || meta.id !== id || !Array.isArray(meta.edges)) return undefined;
+  const there = meta.edges.every(
+    ({ file, stage }) =>
+      parseName(String(file))?.id === id &&
+      parseName(String(file))?.stage === stage &&
+      existsSync(join(folder, file)),
+  );
+  if (!there || meta.edges.length === 0) return undefined;
+  return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };
+}
+
+/** Bodies are written before the meta file of a short exchange: what has just come is still being written. */
+const WRITTEN_WITHIN_MS = 10_000;
+
+function stateWithout(folder: string, files: readonly SampleFile[]): SampleState {
+  const since = Date.now() - WRITTEN_WITHIN_MS;
+  return files.some(({ name }) => changedAt(join(folder, name)) > since) ? 'open' : 'cut';
+}
+
+function stateOf(meta: Partial<SampleMeta>, own: string | undefined): SampleState {
+  if (meta.state !== 'open') return meta.state ?? 'done';
+  return isRunning(meta.run ?? '', own) ? 'open' : 'cut';
+}
+
+const STAGES = [
+  'client-request',
+  'provider-request',
+  'provider-error',
+  'provider-response',
+  'client-response',
+];
+
+function stageRank(stage: string): number {
+  if (stage === 'client-request') return 0;
+  if (stage === 'client-response') return 10_000;
+  const hop = Number(/^hop(\d+)-/.exec(stage)?.[1] ?? 1);
+  const attempt = Number(/try(\d+)-/.exec(stage)?.[1] ?? 99);
+  const base = STAGES.findIndex((name) => stage.endsWith(name));
+  return hop * 1000 + attempt * 5 + base;
+}
+
+/** Made by hand, notes may be names alone. */
+function notesOf(notes: unknown): readonly Note[] {
+  if (!Array.isArray(notes)) return [];
+  return notes.map((note) => (typeof note === 'string' ? { name: note } : (note as Note)));
+}
+
+function modelOf(folder: string, files: readonly SampleFile[]): string | undefined {
+  const request = files.find(({ stage }) => stage === 'client-request') ?? files[0];
+  if (request === undefined) return undefined;
+  const bytes = head(join(folder, request.name));
+  const member = topLevel(bytes, new Set(['model']))?.get('model');
+  if (member === undefined) return undefined;
+  const value = tryParse(
+    Buffer.from(bytes.subarray(member.valueStart, member.valueEnd)).toString(),
+  );
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The first 8 MB of a file. */
+function head(path: string): Uint8Array {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(Math.min(sizeOf(path), 8 * 2 ** 20));
+      return bytes.subarray(0, readSync(file, bytes));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return new Uint8Array(0);
+  }
+}
+
+/** A JSON file; undefined when there is none or it is broken. */
+export function readJson(path: string): Json | JsonObject | undefined {
+  try {
+    return tryParse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+/** Brings the index in line with the files: they are the truth, it only answers faster. */
+
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProtocolName } from '../../conversation/types.ts';
+import type { SampleMeta, SampleRow } from '../sample.ts';
+import { putUnerased } from './erase-space.ts';
+import type { SampleIndex } from './index-store.ts';
+import { rowOf } from './meta.ts';
+import { readMeta } from './read-meta.ts';
+import {
+  changedAt,
+  ENTRIES,
+  leftBeside,
+  metaPath,
+  namesOf,
+  parseName,
+  replaceFile,
+  type SampleFile,
+} from './sample-files.ts';
+import type { Steps } from './steps.ts';
+
+export interface ReconcileOptions {
+  /** The name of this process's recorder. */
+  readonly own?: string;
+  /** Write into the meta files that an exchange was cut. */
+  readonly mark?: boolean;
+  /** Names of all files by entry, where they were listed already. */
+  readonly names?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Names of files, and rows of the index, between two looks at the clock. */
+const PAGE = 200;
+/** Meta files that are read between two of them. */
+const FEW = 10;
+/** What was written beside a file and not moved into place for so long was left by a process that died. */
+const LEFT_MS = 60_000;
+
+/** Adds what the index does not know (or knows as open), removes what is gone. Returns how many it changed. */
+export function* reconcile(
+  index: SampleIndex,
+  root: string,
+  options: ReconcileOptions = {},
+): Steps<number> {
+  let changed = 0;
+  for (const entry of ENTRIES) {
+    const names = options.names?.get(entry) ?? namesOf(root, entry);
+    yield;
+    const files = yield* group(names, join(root, entry));
+    const gone = yield* compare(index, entry, files);
+    // What was recorded or removed meanwhile is told by the disk.
+    for (let at = 0; at < gone.length; at += FEW) {
+      const lost = gone.slice(at, at + FEW).filter((id) => !existsSync(metaPath(root, entry, id)));
+      index.remove(lost);
+      changed += lost.length;
+      yield;
+    }
+    let rows: SampleRow[] = [];
+    for (const [id, own] of files) {
+      if (!own.some(({ name }) => existsSync(join(root, entry, name)))) continue;
+      const meta = readMeta(root, entry, id, own, options.own);
+      if (meta.state === 'cut' && options.mark === true) markCut(root, meta);
+      rows.push(rowOf(meta));
+      if (rows.length < FEW) continue;
+      putUnerased(index, root, rows);
+      changed += rows.length;
+      rows = [];
+      yield;
+    }
+    putUnerased(index, root, rows);
+    changed += rows.length;
+  }
+  return changed;
+}
+
+/** Every sample of an entry with its files; what a process left beside them is removed. */
+function* group(names: readonly string[], folder: string): Steps<Map<string, SampleFile[]>> {
+  const found = new Map<string, SampleFile[]>();
+  let seen = 0;
+  for (const name of names) {
+    if (++seen % PAGE === 0) yield;
+    const parsed = parseName(name);
+    if (parsed === undefined) {
+      const path = join(folder, name);
+      if (leftBeside(name) !== undefined && changedAt(path) < Date.now() - LEFT_MS) {
+        rmSync(path, { force: true });
+      }
+      continue;
+    }
+    const { id, stage } = parsed;
+    const own = found.get(id);
+    if (own === undefined) found.set(id, [{ stage, name }]);
+    else own.push({ stage, name });
+  }
+  return found;
+}
+
+/** Takes out of `files` what the index knows; the ids that it alone knows. */
+function* compare(
+  index: SampleIndex,
+  entry: ProtocolName,
+  files: Map<string, SampleFile[]>,
+): Steps<string[]> {
+  const gone: string[] = [];
+  for (let after = ''; ; ) {
+    const known = index.idsAfter(entry, after, PAGE);
+    for (const { id, state } of known) {
+      if (!files.has(id)) gone.push(id);
+      else if (state === 'done' || state === 'cut') files.delete(id);
+    }
+    if (known.length < PAGE) return gone;
+    after = known.at(-1)!.id;
+    yield;
+  }
+}
+
+/** Writes down that an exchange was left open by a process that is gone. */
+export function markCut(root: string, { run: _, ...meta }: SampleMeta): void {
+  const edges = meta.edges.map((edge) => ({ ...edge, cut: true }));
+  const text = JSON.stringify({ ...meta, state: 'cut', edges }, null, 1);
+  replaceFile(metaPath(root, meta.entry, meta.id), text);
+}

@@ -1,0 +1,141 @@
+/** Which samples go when there are too many or they are too old: the failed ones last. */
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject } from '../../lib/json/json.ts';
+import type { SampleRow } from '../sample.ts';
+import type { SampleIndex } from './index-store.ts';
+import { readJson } from './read-meta.ts';
+import { besideOf, fileName, filesOf, parseName } from './sample-files.ts';
+
+/** 0 = no limit, everywhere. */
+export interface Retention {
+  /** Days. */
+  readonly keepDays: number;
+  /** Days for exchanges in which something failed. */
+  readonly keepFailedDays: number;
+  /** Bytes of all samples together. */
+  readonly maxBytes: number;
+  /** How many samples that did not fail; of the failed ones as many again. */
+  readonly maxCount: number;
+}
+
+export const DEFAULT_RETENTION: Retention = {
+  keepDays: 14,
+  keepFailedDays: 90,
+  maxBytes: 2 ** 31,
+  maxCount: 20_000,
+};
+
+const DAY = 86_400_000;
+const STEP = 200;
+
+/**
+ * What has to go, oldest first, at most `limit` samples: fine ones that are too old, too many or too
+ * much; failed ones for their own age and number, and for space only once no fine one is left.
+ */
+export function overdue(
+  index: SampleIndex,
+  retention: Retention,
+  now: number,
+  limit = STEP,
+): readonly SampleRow[] {
+  const { keepDays, keepFailedDays, maxBytes, maxCount } = retention;
+  const out: SampleRow[] = [];
+  let bytes = index.totals(false).bytes + index.totals(true).bytes;
+  for (const failed of [false, true]) {
+    let { count } = index.totals(failed);
+    const days = failed ? keepFailedDays : keepDays;
+    for (const row of index.oldest(failed, limit - out.length)) {
+      const old = days > 0 && row.time < now - days * DAY;
+      const many = maxCount > 0 && count > maxCount;
+      const much = maxBytes > 0 && bytes > maxBytes;
+      if (!old && !many && !much) break;
+      out.push(row);
+      count--;
+      bytes -= row.bytes;
+    }
+  }
+  return out;
+}
+
+/** How much goes in one step. */
+export interface RetentionStep {
+  /** Samples. */
+  readonly limit: number;
+  /** Milliseconds; one sample at least goes. */
+  readonly ms: number;
+}
+
+/** Removes a step's worth of what has to go; the ids of what went. */
+export function retain(
+  index: SampleIndex,
+  root: string,
+  retention: Retention,
+  now: number,
+  step: RetentionStep = { limit: STEP, ms: Number.POSITIVE_INFINITY },
+): readonly string[] {
+  const until = performance.now() + step.ms;
+  const ids: string[] = [];
+  for (const row of overdue(index, retention, now, step.limit)) {
+    removeFiles(root, row);
+    ids.push(row.id);
+    if (performance.now() > until) break;
+  }
+  index.remove(ids);
+  return ids;
+}
+
+/** Limits may be passed by so much before the recorder waits for what has to go. */
+const SLACK = 0.1;
+const SLACK_COUNT = 100;
+
+/** There is so much more than the limits say that nothing may be added. */
+export function isFull(index: SampleIndex, { maxBytes, maxCount }: Retention): boolean {
+  const [fine, failed] = [index.totals(false), index.totals(true)];
+  const most = maxCount * (1 + SLACK) + SLACK_COUNT;
+  return (
+    (maxBytes > 0 && fine.bytes + failed.bytes > maxBytes * (1 + SLACK)) ||
+    (maxCount > 0 && (fine.count > most || failed.count > most))
+  );
+}
+
+const STAGES = [
+  'client-request',
+  'provider-request',
+  'provider-response',
+  'provider-error',
+  'client-response',
+];
+
+/**
+ * Removes the files of a sample, the meta file last: a removal that is cut short can be seen and ended.
+ * Their names are known from it; the folder is listed only where it cannot be read, and hops or tries
+ * stand between.
+ */
+export function removeFiles(root: string, { id, entry, tries, hops }: SampleRow): void {
+  const folder = join(root, entry);
+  const meta = fileName(id, 'meta', false);
+  const names = new Set<string>();
+  for (const stage of STAGES) {
+    names.add(fileName(id, stage, false));
+    names.add(fileName(id, stage, true));
+  }
+  const told = readJson(join(folder, meta));
+  const edges = isObject(told) && Array.isArray(told.edges) ? told.edges : undefined;
+  for (const edge of edges ?? []) {
+    const name = isObject(edge) ? String(edge.file) : '';
+    if (parseName(name)?.id === id) names.add(name);
+  }
+  if (edges === undefined && (hops > 1 || tries > 1)) {
+    for (const { name } of filesOf(root, entry, id)) names.add(name);
+  }
+  for (const name of names) {
+    if (name === meta) continue;
+    rmSync(join(folder, name), { force: true });
+    // Beside it, where a process died as it was put in place.
+    if (edges === undefined) rmSync(join(folder, besideOf(name)), { force: true });
+  }
+  rmSync(join(folder, besideOf(meta)), { force: true });
+  rmSync(join(folder, meta), { force: true });
+}

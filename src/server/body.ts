@@ -1,0 +1,199 @@
+/** Reads a request's body whole: bounded, and with its content encoding undone. */
+
+import type { Transform } from 'node:stream';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { HeaderFields } from '../lib/http/headers.ts';
+import { memberOf } from '../lib/json/json-members.ts';
+import { lineText } from '../lib/text/shown-text.ts';
+import { type Connections, PROGRESS_BYTES } from './connections.ts';
+
+interface Decoder {
+  /** In one go, no further than to a number of bytes. */
+  readonly now: (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array;
+  /** Piece by piece, beside the event loop. */
+  readonly stream: () => Transform;
+}
+
+// Loaded with the first encoded body: the start need not wait for it.
+function decoders(): Readonly<Record<string, Decoder>> {
+  const zlib = process.getBuiltinModule('node:zlib');
+  const gzip: Decoder = { now: zlib.gunzipSync, stream: () => zlib.createGunzip(PIECES) };
+  return {
+    gzip,
+    'x-gzip': gzip,
+    deflate: { now: zlib.inflateSync, stream: () => zlib.createInflate(PIECES) },
+    br: {
+      now: zlib.brotliDecompressSync,
+      stream: () => zlib.createBrotliDecompress(PIECES),
+    },
+    zstd: {
+      now: zlib.zstdDecompressSync as Decoder['now'],
+      stream: () => zlib.createZstdDecompress(PIECES),
+    },
+  };
+}
+
+const PIECES = { chunkSize: 256 * 1024 };
+
+// To receive so much takes as long as to look through it, which need not be done in one go.
+const LARGE_BYTES = 256 * 1024;
+
+// No more than a connection costs anyway.
+const UNCOUNTED_BYTES = 16 * 1024;
+
+// What is larger is read piece by piece: a slow line may take as long as it goes on.
+const WATCHED_BYTES = 4 * 1024 * 1024;
+
+// What unfolds to no more is done before anybody could notice; a piece of a larger one, too.
+const AT_ONCE_BYTES = 1024 * 1024;
+
+// More of them are only made to keep somebody busy.
+const MOST_ENCODINGS = 4;
+
+const tooLarge = (limit: number) =>
+  new GatewayError(
+    'too_large',
+    `The request body is larger than the ${limit} bytes that this gateway takes (limits.body_bytes).`,
+  );
+
+/**
+ * The body's bytes, as they came to hand. `content-length` is checked before anything is read, and the
+ * limit holds for the decoded size too, so that a small body cannot unfold into a large one.
+ * @throws GatewayError too_large (413), overloaded (503) while others fill the memory, or invalid_request for
+ * an unknown or broken encoding
+ */
+export function readBody(
+  request: Request,
+  headers: HeaderFields,
+  limit: number,
+  connections: Connections,
+): Promise<ArrayBuffer | Uint8Array> {
+  const length = headers.get('content-length');
+  const bytes = Number(length);
+  // No more than its length comes of it.
+  const plain = length !== null && bytes <= limit && bytes <= WATCHED_BYTES;
+  if (!plain || headers.has('content-encoding')) {
+    return readChecked(request, headers, limit, connections);
+  }
+  connections.reading(request, bytes);
+  if (bytes <= UNCOUNTED_BYTES) return request.arrayBuffer();
+  const read = readHeld(request, bytes, connections);
+  return bytes < LARGE_BYTES ? read : read.then(afterOthers);
+}
+
+async function readHeld(
+  request: Request,
+  bytes: number,
+  connections: Connections,
+): Promise<ArrayBuffer> {
+  connections.hold(bytes);
+  try {
+    return await request.arrayBuffer();
+  } finally {
+    connections.release(bytes);
+  }
+}
+
+/** The same, once everybody who waits meanwhile has had a turn. */
+const afterOthers = (buffer: ArrayBuffer): Promise<ArrayBuffer> =>
+  new Promise((resolve) => setImmediate(resolve, buffer));
+
+async function readChecked(
+  request: Request,
+  headers: HeaderFields,
+  limit: number,
+  connections: Connections,
+): Promise<Uint8Array> {
+  const length = headers.get('content-length');
+  if (Number(length ?? 0) > limit) throw tooLarge(limit);
+  const encoding = headers.get('content-encoding');
+  const names = encoding === null ? [] : encodingsOf(encoding);
+  const bytes = await readPieces(request, limit, connections);
+  return names.length === 0 ? bytes : undo(bytes, names, limit);
+}
+
+/** As long as it goes on, and no further than to the limit. */
+async function readPieces(
+  request: Request,
+  limit: number,
+  connections: Connections,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let told = 0;
+  connections.reading(request, 0);
+  try {
+    for await (const chunk of request.body ?? []) {
+      if (size + chunk.length > limit) throw tooLarge(limit);
+      connections.hold(chunk.length);
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size - told >= PROGRESS_BYTES) {
+        told = size;
+        connections.reading(request, 0);
+      }
+    }
+  } finally {
+    connections.release(size);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The encodings in the order in which they are undone, the reverse of that of the header (RFC 9110 §8.4). */
+function encodingsOf(header: string): readonly string[] {
+  const names = header
+    .split(',', MOST_ENCODINGS + 1)
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity');
+  const known = decoders();
+  const wrong = names.find((name) => memberOf(known, name) === undefined);
+  if (wrong === undefined && names.length <= MOST_ENCODINGS) return names.reverse();
+  const words =
+    wrong === undefined
+      ? `More than ${MOST_ENCODINGS} content encodings.`
+      : `Unknown content-encoding '${lineText(wrong, 60)}'.`;
+  throw new GatewayError('invalid_request', words, { status: 415, param: 'content-encoding' });
+}
+
+async function undo(
+  bytes: Uint8Array,
+  encodings: readonly string[],
+  limit: number,
+): Promise<Uint8Array> {
+  const known = decoders();
+  let plain = bytes;
+  for (const name of encodings) {
+    try {
+      plain = await decoded(known[name]!, plain, limit);
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      throw invalid(`The request body is not valid ${name}.`, 'content-encoding');
+    }
+  }
+  return plain;
+}
+
+/** Small ones at once, others beside the event loop. @throws GatewayError too_large, or what the decoder throws */
+async function decoded(decoder: Decoder, bytes: Uint8Array, limit: number): Promise<Uint8Array> {
+  if (bytes.length <= AT_ONCE_BYTES) {
+    try {
+      return decoder.now(bytes, { maxOutputLength: Math.min(limit, AT_ONCE_BYTES) });
+    } catch (thrown) {
+      if ((thrown as { code?: unknown }).code !== 'ERR_BUFFER_TOO_LARGE') throw thrown;
+      if (limit <= AT_ONCE_BYTES) throw tooLarge(limit);
+    }
+  }
+  const stream = decoder.stream();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  stream.end(bytes);
+  for await (const piece of stream as AsyncIterable<Uint8Array>) {
+    size += piece.length;
+    if (size > limit) {
+      stream.destroy();
+      throw tooLarge(limit);
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,110 @@
+/** Keeps some file descriptors for the work that is under way, however many clients connect. */
+
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { event, type Log } from '../telemetry/log.ts';
+import { accepting } from './process/accepting.ts';
+
+export interface DescriptorsOptions {
+  readonly log: Log;
+  /** True: many connections are open, and each answer should be the last of its own. */
+  readonly onCrowded: (crowded: boolean) => void;
+}
+
+export interface Descriptors {
+  close(): void;
+}
+
+const LOOK_MS = 250;
+// Whoever waits in the queue comes in at once when there is room again.
+const LOOK_SOON_MS = 10;
+// A crowd that has gone may come back.
+const CROWDED_MS = 10_000;
+const TELL_MS = 60_000;
+
+/** How many the system gives this process, by its own words; the runtime has raised it as far as it may. */
+function mostDescriptors(): number | undefined {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'latin1');
+    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+    return soft === undefined ? undefined : Number(soft);
+  } catch {
+    // No Linux.
+    return undefined;
+  }
+}
+
+/**
+ * Watches over the descriptors of a process that listens by now. A part of them is held in reserve. When all others
+ * are used, the reserve is set free for vendors and files, and new connections wait in the kernel's queue until there
+ * is room again. From half of them on, answers close their connections. Does nothing where it cannot be told how many there are.
+ */
+export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descriptors {
+  const most = mostDescriptors();
+  const door = most === undefined ? undefined : accepting();
+  if (most === undefined || door === undefined) return { close() {} };
+  // Each connection may need another one to a vendor.
+  const wanted = Math.min(256, Math.max(8, Math.floor(most / 4)));
+  const room = Math.ceil(wanted / 4);
+  let reserve = take(wanted) ?? [];
+  let full = false;
+  let crowdedUntil = 0;
+  let crowded = false;
+  let told = Number.NEGATIVE_INFINITY;
+
+  const look = () => {
+    const now = performance.now();
+    timer = setTimeout(look, !full && now < crowdedUntil ? LOOK_SOON_MS : LOOK_MS);
+    timer.unref();
+    if (full) {
+      const more = take(wanted + room);
+      if (more === undefined) return;
+      drop(more.splice(wanted));
+      reserve = more;
+      full = false;
+      door.set(true);
+      return;
+    }
+    // The lowest number that is free: so many are used at least.
+    const [free] = take(1) ?? [];
+    if (free !== undefined) drop([free]);
+    if (free === undefined || free >= (most + wanted) / 2) crowdedUntil = now + CROWDED_MS;
+    if (crowded !== now < crowdedUntil) {
+      crowded = !crowded;
+      onCrowded(crowded);
+    }
+    if (free !== undefined) return;
+    door.set(false);
+    full = true;
+    drop(reserve);
+    reserve = [];
+    if (now - told < TELL_MS) return;
+    told = now;
+    event(log, 'connections.full', { limit: 'RLIMIT_NOFILE', descriptors: most }, 'warn');
+  };
+  let timer = setTimeout(look, LOOK_MS);
+  timer.unref();
+  return {
+    close() {
+      clearTimeout(timer);
+      drop(reserve);
+      reserve = [];
+      if (full) door.set(true);
+    },
+  };
+}
+
+/** So many descriptors, or none. */
+function take(count: number): number[] | undefined {
+  const taken: number[] = [];
+  try {
+    for (let i = 0; i < count; i++) taken.push(openSync('/dev/null', 'r'));
+    return taken;
+  } catch {
+    drop(taken);
+    return undefined;
+  }
+}
+
+function drop(descriptors: readonly number[]): void {
+  for (const one of descriptors) closeSync(one);
+}

@@ -1,0 +1,120 @@
+/** From an HTTP request to an exchange, with everything that can be wrong about it said in its own protocol. */
+
+import type { Protocol, Serve } from '../codecs/codec.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { gone } from '../gateway/attempt.ts';
+import { errorResponse } from '../gateway/error-response.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { HeaderList } from '../lib/http/headers.ts';
+import { turnEnd } from '../lib/loop/batch.ts';
+import { requestId } from '../lib/text/ids.ts';
+import type { Access } from './auth.ts';
+import { readBody } from './body.ts';
+import type { Connections } from './connections.ts';
+
+export interface ExchangesOptions {
+  readonly access: () => Access;
+  readonly bodyBytes: () => number;
+  readonly connections: Connections;
+  /** Told of requests that never became an exchange; `owner` as of an exchange, '' where nobody knows. */
+  readonly onRefused: (
+    request: Request,
+    protocol: Protocol,
+    id: string,
+    error: GatewayError,
+    owner: string,
+  ) => void;
+}
+
+/** A handler that opens an exchange and hands it on. Never rejects. */
+export function serveWith(
+  options: ExchangesOptions,
+  handle: Gateway,
+  /** The exchange goes on behind the response; {@link rested} tells of its end. */
+  { goesOn = false } = {},
+): Serve {
+  const { connections } = options;
+  return async (request, protocol) => {
+    const started = performance.now();
+    const id = requestId();
+    let reading = false;
+    let owner = '';
+    try {
+      const headers = HeaderList.from(request.headers);
+      owner = options.access()(headers);
+      reading = true;
+      const read = await readBody(request, headers, options.bodyBytes(), connections);
+      reading = false;
+      connections.working(request);
+      // What came in the same turn goes on together.
+      await turnEnd();
+      // Nobody would get the answer, and the vendor would be paid for it.
+      if (connections.closed(request)) throw gone();
+      const body = read instanceof Uint8Array ? read : Buffer.from(read);
+      const response = await handle(
+        new Incoming(request, protocol, { id, headers, body, owner, started }),
+      );
+      if (!goesOn) connections.resting(request);
+      return response;
+    } catch (thrown) {
+      connections.resting(request);
+      const error = errorOf(thrown, request.signal.aborted, reading);
+      options.onRefused(request, protocol, id, error, owner);
+      return errorResponse(protocol, error, {
+        requestId: id,
+        target: undefined,
+        notes: undefined,
+      });
+    }
+  };
+}
+
+/** An exchange that went on behind its response is over: its connection waits for the next request. */
+export function rested(connections: Connections, exchange: Exchange): void {
+  if (exchange instanceof Incoming) connections.resting(exchange.request);
+}
+
+/** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
+function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  // A body whose framing is broken looks the same: the runtime has answered it and closed the connection.
+  if (left) return gone();
+  if (!reading) return asGatewayError(thrown);
+  const words = 'The request body could not be read to its end.';
+  return new GatewayError('invalid_request', words, { cause: thrown });
+}
+
+type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: HeaderList };
+
+class Incoming implements Exchange {
+  readonly id: string;
+  readonly protocol: Protocol;
+  readonly body: Uint8Array;
+  readonly headers: HeaderList;
+  readonly search: string;
+  readonly owner: string;
+  readonly started: number;
+  readonly request: Request;
+
+  constructor(request: Request, protocol: Protocol, read: Read) {
+    this.id = read.id;
+    this.protocol = protocol;
+    this.body = read.body;
+    this.headers = read.headers;
+    this.search = search(request.url);
+    this.owner = read.owner;
+    this.started = read.started;
+    this.request = request;
+  }
+
+  // Made when it is first read, and aborted even then when the client has gone before.
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+}
+
+function search(url: string): string {
+  const at = url.indexOf('?');
+  return at < 0 ? '' : url.slice(at);
+}

@@ -1,0 +1,149 @@
+/** Listens, tells the world that it does, and stops in good order. */
+
+import type { Routes } from '../codecs/codec.ts';
+import { memberOf } from '../lib/json/json-members.ts';
+import { type Connections, timerSeconds } from './connections.ts';
+import { pathOf } from './request-path.ts';
+
+/** What a server serves. */
+export interface App {
+  /** Matched by the server itself. */
+  readonly routes: Routes;
+  /** Every other path or method. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Told of the server that serves this. */
+  readonly connections?: Pick<Connections, 'attach'>;
+}
+
+/** One request without a server between; paths with named parts are known to a server alone. */
+export async function dispatch(app: App, request: Request): Promise<Response> {
+  const answers = memberOf(app.routes, pathOf(request.url));
+  const answer = answers?.[request.method as keyof typeof answers];
+  return answer === undefined ? app.fetch(request) : answer(Object.assign(request, { params: {} }));
+}
+
+export interface ServerOptions {
+  readonly app: App;
+  readonly host: string;
+  readonly port: number;
+  /** Several processes share the port. */
+  readonly reusePort: boolean;
+  /** It joins those of this program that listen there already; another one's port is taken. */
+  readonly joins: boolean;
+  /** A connection without a request is closed after so long, at most 255 s; 0 = never. */
+  readonly idleMs: number;
+  readonly drainMs: number;
+}
+
+export interface RunningServer {
+  /** `http://127.0.0.1:5520` */
+  readonly url: string;
+  readonly port: number;
+  /** From now on each answer is the last of its connection, so that clients turn to another process. */
+  sendAway(): void;
+  /** The same for as long as many connections are open. */
+  crowded(is: boolean): void;
+  /**
+   * Takes no new connections and waits for open streams, at most the drain time; a second call ends
+   * at once.
+   */
+  stop(): Promise<void>;
+}
+
+/** @throws with a sentence for a person when the address cannot be had */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { host, port } = options;
+  let server: ReturnType<typeof listen>;
+  try {
+    // Whoever shares a port would share it with anybody who does so too, a forgotten gateway for one.
+    if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
+    server = listen(options);
+    options.app.connections?.attach(server);
+  } catch (thrown) {
+    const code = (thrown as { code?: unknown }).code;
+    throw new Error(
+      code === 'EADDRINUSE'
+        ? `Port ${port} on ${host} is taken; is hopgate already running? Choose another with --port.`
+        : `Cannot listen on ${host}:${port}: ${thrown instanceof Error ? thrown.message : thrown}`,
+      { cause: thrown },
+    );
+  }
+  const bound = server.port ?? port;
+  let stopping = false;
+  let away = false;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    sendAway() {
+      away = true;
+      server.reload(handlers(lastAnswers(options.app)));
+    },
+    crowded(is) {
+      if (!away) server.reload(handlers(is ? lastAnswers(options.app) : options.app));
+    },
+    async stop() {
+      if (stopping) {
+        await server.stop(true);
+        return;
+      }
+      stopping = true;
+      const late = Bun.sleep(options.drainMs).then(() => server.stop(true));
+      await Promise.race([server.stop(false), late]);
+    },
+  };
+}
+
+/** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
+function bindAlone(hostname: string, port: number): void {
+  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
+}
+
+// The runtime takes no more.
+const MOST_IDLE_S = 255;
+
+/**
+ * Bodies are bounded by whoever reads. The server itself closes connections that do nothing, and those whose
+ * first head has not come whole after twelve seconds; `Connections` says when a request may take longer.
+ */
+function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
+  return Bun.serve({
+    hostname: host,
+    port,
+    reusePort,
+    idleTimeout: Math.min(MOST_IDLE_S, timerSeconds(idleMs)),
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    ...handlers(app),
+  });
+}
+
+function handlers(app: App) {
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    routes[path] = app.routes[path]!;
+    routes[`${path}/`] = app.routes[path]!;
+  }
+  return {
+    routes: routes as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
+    fetch: app.fetch,
+  };
+}
+
+/** The same application, whose answers each close the connection behind them. */
+function lastAnswers(app: App): App {
+  const last =
+    <R extends Request>(answer: (request: R) => Response | Promise<Response>) =>
+    async (request: R) => {
+      const response = await answer(request);
+      response.headers.set('connection', 'close');
+      return response;
+    };
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    const answers = app.routes[path]!;
+    routes[path] = Object.fromEntries(
+      Object.entries(answers).map(([method, answer]) => [method, last(answer)]),
+    );
+  }
+  return { routes, fetch: last(app.fetch) };
+}

@@ -1,0 +1,64 @@
+/** The body of an edge: its bytes, how it speaks, and what it answers. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { bytesOf } from '../../samples/replay/compare-edges.ts';
+import type { SampleBook, SampleEdge, SampleMeta } from '../../samples/sample.ts';
+import { plain } from './answers.ts';
+import { EDGE_BYTES_HEADER } from './api.ts';
+import { numberOf } from './list.ts';
+
+/** Bytes of a body that are sent at a time. */
+const SLICE = 4 * 2 ** 20;
+/** Bytes of a body that is still taken apart, in one go; a larger one is shown as it is. */
+const READABLE = 8 * 2 ** 20;
+
+export interface Body {
+  readonly edge: SampleEdge;
+  readonly bytes: Uint8Array;
+  readonly protocol: ProtocolName;
+  readonly sse: boolean;
+}
+
+/** @throws GatewayError not_found when there is no such edge */
+export function edgeOf(meta: SampleMeta, stage: string): SampleEdge {
+  const edge = meta.edges.find((one) => one.stage === stage);
+  if (edge !== undefined) return edge;
+  throw new GatewayError('not_found', `${meta.id} has no edge "${stage.slice(0, 100)}".`);
+}
+
+/** A body to be taken apart. @throws GatewayError not_found, too_large */
+export function readableBody(book: SampleBook, meta: SampleMeta, stage: string): Body {
+  const edge = edgeOf(meta, stage);
+  if (edge.bytes > READABLE) {
+    throw new GatewayError(
+      'too_large',
+      `This body of ${edge.bytes} bytes is shown only as it is: it is too large to be taken apart.`,
+    );
+  }
+  const atClient = stage.startsWith('client-');
+  const spoken = atClient ? meta.entry : (edge.protocol ?? meta.provider_protocol ?? meta.entry);
+  return {
+    edge,
+    bytes: bytesOf(book, meta, stage),
+    protocol: spoken,
+    sse: edge.file.endsWith('.sse'),
+  };
+}
+
+/** `…/edges/:stage`: the body as it is, or a part of it. */
+export function rawBody(
+  book: SampleBook,
+  meta: SampleMeta,
+  stage: string,
+  query: URLSearchParams,
+): Response {
+  const edge = edgeOf(meta, stage);
+  const bytes = bytesOf(book, meta, edge.stage);
+  const from = numberOf(query, 'from', 0, [0, Number.MAX_SAFE_INTEGER]);
+  const count = numberOf(query, 'bytes', SLICE, [1, SLICE]);
+  return plain(bytes.subarray(from, from + count), {
+    [EDGE_BYTES_HEADER]: String(bytes.length),
+    'content-disposition': `inline; filename="${edge.file}.txt"`,
+  });
+}

@@ -1,0 +1,171 @@
+/** `…/conversation` and `…/events`: a body as turns, and a stream frame by frame. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import type { SampleBook, SampleMeta } from '../../samples/sample.ts';
+import type { ConversationView, EventsView, EventView, SaidView } from './api.ts';
+import { readableBody } from './bodies.ts';
+import {
+  blockViews,
+  placesIn,
+  settingsView,
+  textView,
+  toolViews,
+  turnViews,
+} from './conversation-view.ts';
+import { numberOf } from './list.ts';
+import {
+  contextOf,
+  eventsOf,
+  framesOf,
+  type ReadingParts,
+  readReply,
+  readRequest,
+} from './reading.ts';
+
+/** Characters of a frame's data, and of what it says, that are shown. */
+const RAW = 20_000;
+const SAID = 2000;
+
+export function conversationOf(
+  book: SampleBook,
+  meta: SampleMeta,
+  stage: string,
+  query: URLSearchParams,
+  parts: ReadingParts,
+): ConversationView {
+  const body = readableBody(book, meta, stage);
+  const most = numberOf(query, 'text', 20_000, [1, 10_000_000]);
+  const { protocol } = body;
+  const common = { protocol, finish: null, usage: null, complete: body.edge.cut !== true };
+  if (stage.endsWith('request')) {
+    const { conversation, value, problem } = readRequest(body, parts);
+    const options = { most, places: value === undefined ? new Map() : placesIn(value) };
+    return {
+      ...common,
+      kind: 'request',
+      model: conversation.model,
+      system: blockViews(conversation.system, options),
+      turns: turnViews(conversation.turns, options),
+      tools: toolViews(conversation.tools),
+      settings: settingsView(conversation),
+      problem: problem ?? null,
+    };
+  }
+  const { reply, complete, problem } = readReply(body, contextOf(book, meta, body, parts), parts);
+  const blocks = blockViews(reply.blocks, { most, places: new Map() });
+  return {
+    ...common,
+    kind: 'reply',
+    model: reply.model,
+    system: [],
+    turns: blocks.length === 0 ? [] : [{ role: 'assistant', blocks }],
+    tools: [],
+    settings: {},
+    // Without its own end nobody knows how it would have ended.
+    finish: complete ? reply.finish : null,
+    usage: reply.usage ?? null,
+    complete,
+    problem: problem ?? null,
+  };
+}
+
+export function eventsView(
+  book: SampleBook,
+  meta: SampleMeta,
+  stage: string,
+  query: URLSearchParams,
+  parts: ReadingParts,
+): EventsView {
+  const body = readableBody(book, meta, stage);
+  const { protocol } = body;
+  const none = { protocol, stream: false, total: 0, events: [] };
+  if (!body.sse) return none;
+  const from = numberOf(query, 'from', 0, [0, Number.MAX_SAFE_INTEGER]);
+  const limit = numberOf(query, 'limit', 500, [1, 2000]);
+  const decoder = parts.protocols[protocol].decodeStream(contextOf(book, meta, body, parts));
+  const frames = framesOf(body.bytes);
+  const at = clockOf(body.edge.pace ?? '');
+  const events: EventView[] = [];
+  const open: Open = {};
+  let end = 0;
+  // A decoder remembers: it must see everything that stands before what is shown.
+  for (const [n, frame] of frames.slice(0, from + limit).entries()) {
+    const said = eventsOf(decoder, frame);
+    const says =
+      said instanceof GatewayError ? [broken(said)] : said.map((one) => saidView(one, open));
+    end += frame.to - frame.from;
+    if (n < from) continue;
+    const time = at(end - 1);
+    events.push({
+      n,
+      name: frame.event,
+      raw: textView(
+        frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
+        RAW,
+      ),
+      ...(time !== undefined && { at: time }),
+      says,
+    });
+  }
+  return { protocol, stream: true, total: frames.length, events };
+}
+
+/** When the byte at an offset came, by the notes of the recorder; undefined where there are none. */
+function clockOf(pace: string): (offset: number) => number | undefined {
+  const marks = pace
+    .split(' ')
+    .filter((mark) => mark !== '')
+    .map((mark) => mark.split(':').map(Number) as [ms: number, byte: number]);
+  // Asked with rising offsets only.
+  let i = 0;
+  return (offset) => {
+    while (i + 1 < marks.length && marks[i + 1]![1] <= offset) i++;
+    return marks[i]?.[0];
+  };
+}
+
+const broken = ({ message }: GatewayError): SaidView => ({ type: 'broken', ...short(message) });
+
+const short = (text: string) => ({ text: textView(text, SAID).text });
+
+/** The block that is open. */
+interface Open {
+  of?: string;
+}
+
+function saidView(event: StreamEvent, open: Open): SaidView {
+  switch (event.type) {
+    case 'start':
+      return { type: 'start', ...short(event.model), ...(event.usage && { usage: event.usage }) };
+    case 'block-start': {
+      const { head, index } = event;
+      open.of = head.type === 'whole' ? head.block.type : head.type;
+      const name = head.type === 'tool-call' ? short(head.name) : {};
+      return { type: 'block-start', block: index, of: open.of, ...name };
+    }
+    case 'delta':
+      return { type: 'delta', block: event.index, of: open.of, ...short(event.text) };
+    case 'sealed':
+      return { type: 'sealed', block: event.index, of: open.of, ...short(event.sealed.kind) };
+    case 'citation': {
+      const { url, title } = event.citation;
+      return { type: 'citation', block: event.index, ...short(title ?? url ?? '') };
+    }
+    case 'logprobs':
+      return { type: 'logprobs', block: event.index };
+    case 'block-stop':
+      return { type: 'block-stop', block: event.index, of: open.of };
+    case 'usage':
+      return { type: 'usage', usage: event.usage };
+    case 'finish':
+      return { type: 'finish', ...short(event.reason) };
+    case 'end':
+      return { type: 'end' };
+    case 'error':
+      return { type: 'error', ...short(event.error.message) };
+    case 'opaque':
+    case 'tool-event':
+      return { type: 'opaque', ...short(event.name) };
+  }
+}

@@ -1,0 +1,43 @@
+/** `…/diff`: what changed between two edges, long values cut. */
+
+import type { Json } from '../../lib/json/json.ts';
+import { compareEdges, edgesToCompare } from '../../samples/replay/compare-edges.ts';
+import type { ExplainedChange, SampleBook, SampleMeta } from '../../samples/sample.ts';
+import type { ChangeView, DiffView } from './api.ts';
+import { readableBody } from './bodies.ts';
+import { textView } from './conversation-view.ts';
+
+const MOST_CHANGES = 2000;
+const MOST_CHARS = 10_000;
+
+export function diffOf(book: SampleBook, meta: SampleMeta, query: URLSearchParams): DiffView {
+  const stage = (name: string) => query.get(name) || undefined;
+  const [first, second] = edgesToCompare(meta, stage('a'), stage('b'));
+  // Refuses what is not there, and what is too large to be compared.
+  for (const one of [first, second]) readableBody(book, meta, one);
+  const found = compareEdges(book, meta, first, second, MOST_CHANGES);
+  const { a, b, identical, changes, total } = found;
+  return {
+    a,
+    b,
+    identical,
+    changes: changes.map(changeView),
+    total,
+    notes: meta.notes,
+  };
+}
+
+function changeView({ before, after, ...change }: ExplainedChange): ChangeView {
+  const [was, is] = [cut(before), cut(after)];
+  return {
+    ...change,
+    ...(was && { before: was.value, ...(was.chars && { before_chars: was.chars }) }),
+    ...(is && { after: is.value, ...(is.chars && { after_chars: is.chars }) }),
+  };
+}
+
+function cut(value: Json | undefined): { value: Json; chars?: number } | undefined {
+  if (value === undefined) return undefined;
+  const { text, chars } = textView(JSON.stringify(value), MOST_CHARS);
+  return chars === undefined ? { value } : { value: text, chars };
+}

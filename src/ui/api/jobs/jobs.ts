@@ -1,0 +1,168 @@
+/** Replays and bisections that run beside the server's own work: begun, followed, cancelled, a few at a time. */
+
+import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
+import { randomBase36 } from '../../../lib/text/ids.ts';
+import type { JobEvent, JobResult, JobStarted, JobsList, JobView } from '../api.ts';
+import { type EventStream, eventStream } from '../event-stream.ts';
+import type { Viewer } from '../guard.ts';
+import { LIMITS } from '../info.ts';
+
+/** What a job has of the registry. */
+export interface JobHandle {
+  readonly signal: AbortSignal;
+  /** One more request was answered. */
+  progress(event: Omit<Extract<JobEvent, { type: 'run' }>, 'job'>): void;
+  progress(event: Omit<Extract<JobEvent, { type: 'probe' }>, 'job'>): void;
+  note(text: string): void;
+}
+
+export interface JobSpec extends Pick<JobView, 'kind' | 'sample' | 'stage' | 'total'> {
+  /** What it does; rejects with GatewayError. Ends soon after `signal` fires, with what is known. */
+  readonly run: (handle: JobHandle) => Promise<JobResult>;
+}
+
+export interface Jobs {
+  /** @throws GatewayError rate_limit when too many run, conflict when the same bisection does */
+  start(spec: JobSpec, viewer: Viewer): JobStarted;
+  list(viewer: Viewer): JobsList;
+  /** Everything from its beginning on. @throws GatewayError not_found */
+  follow(id: string, request: Request, viewer: Viewer): Response;
+  /** @throws GatewayError not_found */
+  cancel(id: string, viewer: Viewer): void;
+  /** Cancels all; resolves when they have ended. */
+  close(): Promise<void>;
+}
+
+interface Job {
+  readonly key: string;
+  readonly abort: AbortController;
+  readonly events: JobEvent[];
+  readonly followers: Set<EventStream<JobEvent>>;
+  readonly over: Promise<void>;
+  view: JobView;
+}
+
+/** Jobs that are over and still told of. */
+const REMEMBERED = 30;
+
+export function createJobs(): Jobs {
+  const jobs = new Map<string, Job>();
+  let closed = false;
+
+  const running = () => [...jobs.values()].filter(({ view }) => view.state === 'running');
+  const seen = ({ key }: Job, { owner }: Viewer) => owner === undefined || owner === key;
+  const find = (id: string, viewer: Viewer): Job => {
+    const job = jobs.get(id);
+    if (job !== undefined && seen(job, viewer)) return job;
+    const what = 'There is no such job (any more). A job ends with the process that runs it;';
+    throw new GatewayError('not_found', `${what} a bisection that is begun again goes on.`);
+  };
+  const forget = () => {
+    const over = [...jobs.values()].filter(({ view }) => view.state !== 'running');
+    for (const { view } of over.slice(0, Math.max(0, over.length - REMEMBERED))) {
+      jobs.delete(view.id);
+    }
+  };
+
+  return {
+    start(spec, { key }) {
+      if (closed) throw new GatewayError('overloaded', 'The gateway is about to stop.');
+      const { kind, sample, stage, total, run } = spec;
+      const now = running();
+      if (now.length >= LIMITS.jobs) {
+        throw new GatewayError(
+          'rate_limit',
+          `${LIMITS.jobs} jobs run already; wait for one to end.`,
+        );
+      }
+      // Two of the same would write to the same place.
+      const same = ({ view }: Job) =>
+        view.kind === 'bisect' && view.sample === sample && view.stage === stage;
+      if (kind === 'bisect' && now.some(same)) {
+        throw new GatewayError('conflict', 'This request is being bisected already.');
+      }
+      const id = `job_${Date.now()}_${randomBase36(8)}`;
+      const started = Date.now();
+      const view = {
+        id,
+        kind,
+        state: 'running',
+        sample,
+        stage,
+        started,
+        ended: null,
+        done: 0,
+        total,
+      };
+      const job: Job = {
+        key,
+        abort: new AbortController(),
+        events: [],
+        followers: new Set(),
+        over: Promise.resolve().then(() => perform(job, run)),
+        view: view as JobView,
+      };
+      jobs.set(id, job);
+      tell(job, { type: 'job', job: job.view });
+      void job.over.then(forget);
+      return { job: id };
+    },
+    list: (viewer) => ({
+      jobs: [...jobs.values()]
+        .filter((job) => seen(job, viewer))
+        .map(({ view }) => view)
+        .reverse(),
+    }),
+    follow(id, request, viewer) {
+      const job = find(id, viewer);
+      const stream = eventStream<JobEvent>({
+        signal: request.signal,
+        onClose: () => job.followers.delete(stream),
+      });
+      for (const event of job.events) stream.send(event);
+      if (job.view.state === 'running') job.followers.add(stream);
+      else stream.end();
+      return stream.response;
+    },
+    cancel(id, viewer) {
+      find(id, viewer).abort.abort();
+    },
+    async close() {
+      closed = true;
+      const open = running();
+      for (const { abort } of open) abort.abort();
+      await Promise.all(open.map(({ over }) => over));
+    },
+  };
+}
+
+function tell(job: Job, event: JobEvent): void {
+  job.events.push(event);
+  for (const follower of job.followers) follower.send(event);
+}
+
+/** Runs a job to its end. Never rejects. */
+async function perform(job: Job, run: JobSpec['run']): Promise<void> {
+  const { signal } = job.abort;
+  const step = (event: { readonly type: 'run' | 'probe' }) => {
+    job.view = { ...job.view, done: job.view.done + 1 };
+    tell(job, { ...event, job: job.view } as JobEvent);
+  };
+  const note = (text: string) => tell(job, { type: 'note', text });
+  const end = (
+    state: JobView['state'],
+    rest: Pick<Extract<JobEvent, { type: 'end' }>, 'result' | 'error'>,
+  ) => {
+    job.view = { ...job.view, state, ended: Date.now() };
+    tell(job, { type: 'end', job: job.view, ...rest });
+    for (const follower of [...job.followers]) follower.end();
+  };
+  try {
+    const result = await run({ signal, progress: step, note });
+    end(signal.aborted ? 'cancelled' : 'done', { result, error: null });
+  } catch (thrown) {
+    const { kind, message } = asGatewayError(thrown);
+    if (signal.aborted) end('cancelled', { result: null, error: null });
+    else end('failed', { result: null, error: { kind, message } });
+  }
+}

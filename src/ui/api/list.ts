@@ -1,0 +1,138 @@
+/** The list of exchanges: filters of the query, a page of rows, and whether a single row fits. */
+
+import { invalid } from '../../conversation/errors.ts';
+import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
+import { CONDITIONS, filterFrom } from '../../samples/replay/filter.ts';
+import type { SampleBook, SampleFilter, SampleRow } from '../../samples/sample.ts';
+import type { SamplesPage, UiRow } from './api.ts';
+import type { Viewer } from './guard.ts';
+
+/** A number of the query within bounds. @throws GatewayError invalid_request */
+export function numberOf(
+  query: URLSearchParams,
+  name: string,
+  otherwise: number,
+  [least, most]: readonly [number, number],
+): number {
+  const written = query.get(name);
+  if (written === null || written === '') return otherwise;
+  const value = Number(written);
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw invalid(`"${name}" must be a whole number from ${least} to ${most}.`, name);
+  }
+  return value;
+}
+
+const EPOCH = /^\d{10,14}$/;
+
+/** The filter of a query, for what this viewer may see. @throws GatewayError invalid_request */
+export function filterOfQuery(query: URLSearchParams, { owner }: Viewer): SampleFilter {
+  const now = Date.now();
+  const given: Record<string, string> = {};
+  const times: { since?: number; until?: number } = {};
+  for (const name of CONDITIONS) {
+    const value = query.get(name);
+    if (value === null || value === '') continue;
+    const time = name === 'since' || name === 'until';
+    if (time && EPOCH.test(value)) times[name] = Number(value);
+    else given[name] = value;
+  }
+  const q = query.get('q')?.trim() ?? '';
+  return {
+    ...filterFrom(given, now),
+    ...times,
+    ...(owner !== undefined && { owner }),
+    ...(q !== '' && { q }),
+  };
+}
+
+const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
+
+/** @throws GatewayError invalid_request */
+export function samplesPage(
+  book: SampleBook,
+  query: URLSearchParams,
+  viewer: Viewer,
+  prices: Prices,
+): SamplesPage {
+  const filter = filterOfQuery(query, viewer);
+  const limit = numberOf(query, 'limit', 100, [1, 500]);
+  const cursor = query.get('cursor') ?? '';
+  const [, time, id] = CURSOR.exec(cursor) ?? [];
+  if (cursor !== '' && id === undefined) throw invalid('This is no cursor of a list.', 'cursor');
+  const before = id === undefined ? undefined : { time: Number(time), id };
+  // One more than asked for tells whether there are more.
+  const rows = book.list({ ...filter, ...(before && { before }), limit: limit + 1 });
+  const shown = rows.slice(0, limit).map((row) => priced(row, prices));
+  const last = shown.at(-1);
+  if (rows.length <= limit || last === undefined) return { rows: shown };
+  return { rows: shown, cursor: `${last.time}-${last.id}` };
+}
+
+export function priced(row: SampleRow, prices: Prices): UiRow {
+  return { ...row, cost: costAt(prices, row.target, tokensCounted(row)) };
+}
+
+function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: string): boolean {
+  return wanted.split(',').some((part) => {
+    const word = part.trim().toLowerCase();
+    if (word === 'ok') return status >= 200 && status < 400 && error === '' && state === 'done';
+    if (word === 'failed') return failed;
+    if (word === 'open') return state === 'open';
+    if (word === 'unfinished') return state === 'cut';
+    if (word === 'cut') return state === 'cut' || (stream && status < 400 && error !== '');
+    if (word.endsWith('xx')) return Math.floor(status / 100) === Number(word[0]);
+    return status === Number(word);
+  });
+}
+
+/** The glob of a filter as the index reads it: a plain word may stand anywhere. */
+function likes(words: string, text: string): boolean {
+  const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
+  if (!/[*?]/.test(glob)) return lower.includes(glob);
+  return matches([...glob], [...lower]);
+}
+
+/** A glob of `*` and `?` over a whole text, both by characters. Only the last star is ever tried again: no pattern takes long. */
+function matches(glob: readonly string[], text: readonly string[]): boolean {
+  let g = 0;
+  let star = -1;
+  let from = 0;
+  for (let t = 0; t < text.length; ) {
+    if (glob[g] === '*') {
+      star = g++;
+      from = t;
+    } else if (g < glob.length && (glob[g] === '?' || glob[g] === text[t])) {
+      g++;
+      t++;
+    } else if (star >= 0) {
+      g = star + 1;
+      t = ++from;
+    } else return false;
+  }
+  while (glob[g] === '*') g++;
+  return g === glob.length;
+}
+
+/** The same filter for a single row that is not in the index (yet). */
+export function fits(row: SampleRow, filter: SampleFilter): boolean {
+  const { since, until, entry, session, error, owner, note, model, status, q } = filter;
+  const names = row.notes.split(',').map((one) => one.split('=')[0]);
+  const words = [row.id, row.model, row.target, row.session, row.error, row.notes];
+  return (
+    (since === undefined || row.time >= since) &&
+    (until === undefined || row.time < until) &&
+    (entry === undefined || row.entry === entry) &&
+    (session === undefined || row.session.startsWith(session)) &&
+    (error === undefined || row.error === error) &&
+    (owner === undefined || row.owner === owner) &&
+    (note === undefined || names.some((name) => name !== '' && likesWhole(note, name!))) &&
+    (model === undefined || likes(model, row.model) || likes(model, row.target)) &&
+    (status === undefined || hasStatus(row, status)) &&
+    (q === undefined || words.some((text) => text.toLowerCase().includes(q.toLowerCase())))
+  );
+}
+
+/** A note's whole name, in which `*` and `?` stand for anything. */
+const likesWhole = (note: string, name: string) =>
+  /[*?]/.test(note) ? likes(note, name) : note.toLowerCase() === name;

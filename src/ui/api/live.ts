@@ -1,0 +1,106 @@
+/** `GET /ui/api/live`: rows as they come, change and go, for as long as a page looks at them. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { Prices } from '../../samples/replay/cost.ts';
+import type { SampleBook, SampleRow } from '../../samples/sample.ts';
+import type { LiveEvent } from './api.ts';
+import { eventStream } from './event-stream.ts';
+import type { Viewer } from './guard.ts';
+import { filterOfQuery, fits, priced } from './list.ts';
+import type { UiParts } from './parts.ts';
+
+export interface Live {
+  /** @throws GatewayError invalid_request for a filter, overloaded when too many look on */
+  open(request: Request, query: URLSearchParams, viewer: Viewer): Response;
+  /** A row that nothing in this process recorded. */
+  tell(row: SampleRow): void;
+  /** Ends all of them. */
+  close(): void;
+}
+
+/** Pages that may look on at the same time. */
+const MOST = 64;
+/** Rows of which a page hears when they go. */
+const SEEN = 2000;
+/** Milliseconds between two looks for what other processes recorded, and how many of the newest. */
+const LOOK_EVERY = 1000;
+const LOOK_AT = 200;
+
+export function createLive(
+  parts: Pick<UiParts, 'watch' | 'config'>,
+  book: () => SampleBook,
+  prices: () => Prices,
+): Live {
+  const streams = new Set<() => void>();
+  const rows = new Set<(row: SampleRow) => void>();
+  return {
+    open(request, query, viewer) {
+      if (streams.size >= MOST) {
+        throw new GatewayError('overloaded', 'Too many pages are looking on.', { retryAfter: 10 });
+      }
+      const filter = filterOfQuery(query, viewer);
+      // What the page may have in its list, so that it hears of what goes; and of nothing else.
+      const shown = new Set(
+        book()
+          .list({ ...filter, limit: SEEN })
+          .map(({ id }) => id),
+      );
+      let unwatch = () => {};
+      let look: ReturnType<typeof setInterval> | undefined;
+      const stream = eventStream<LiveEvent>({
+        signal: request.signal,
+        onClose: () => {
+          unwatch();
+          clearInterval(look);
+          streams.delete(stream.end);
+          rows.delete(row);
+        },
+      });
+      streams.add(stream.end);
+      const gone = (ids: readonly string[]) => {
+        const known = ids.filter((id) => shown.delete(id));
+        if (known.length > 0) stream.send({ type: 'gone', ids: known });
+      };
+      const row = (one: SampleRow) => {
+        if (!fits(one, filter)) return gone([one.id]);
+        shown.add(one.id);
+        stream.send({ type: 'row', row: priced(one, prices()) });
+      };
+      stream.send({ type: 'hello', now: Date.now() });
+      unwatch = parts.watch({ row, gone });
+      rows.add(row);
+      if (parts.config().workers > 1) look = setInterval(others(book, filter, row), LOOK_EVERY);
+      look?.unref();
+      return stream.response;
+    },
+    tell(row) {
+      for (const show of rows) show(row);
+    },
+    close() {
+      for (const end of [...streams]) end();
+    },
+  };
+}
+
+/** Looks for rows that another process wrote since the last look. */
+function others(
+  book: () => SampleBook,
+  filter: Parameters<SampleBook['list']>[0],
+  row: (row: SampleRow) => void,
+): () => void {
+  const newest = () => {
+    try {
+      return book().list({ ...filter, limit: LOOK_AT });
+    } catch {
+      // Busy: the next look finds the same.
+      return [];
+    }
+  };
+  const mark = ({ id, state, bytes }: SampleRow) => `${id} ${state} ${bytes}`;
+  let known = new Set(newest().map(mark));
+  return () => {
+    const rows = newest();
+    for (const one of rows.toReversed()) if (!known.has(mark(one))) row(one);
+    if (rows.length > 0) known = new Set(rows.map(mark));
+  };
+}

@@ -1,0 +1,86 @@
+/** One exchange: its meta, its hops with times, tokens and costs, and what can be done with it. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import { edgesToCompare } from '../../samples/replay/compare-edges.ts';
+import type { Prices } from '../../samples/replay/cost.ts';
+import { costOfExchange, type Hop, hopsOf, type Try } from '../../samples/replay/hops.ts';
+import { sendableStages } from '../../samples/replay/source.ts';
+import type { Tools } from '../../samples/replay/tools.ts';
+import type { SampleBook, SampleEdge, SampleMeta } from '../../samples/sample.ts';
+import type { HopView, SampleDetail, TryView } from './api.ts';
+import type { Viewer } from './guard.ts';
+import { priced } from './list.ts';
+
+const ID = /^req_\d+_[0-9A-Za-z]+$/;
+
+/**
+ * The sample of an id, if this viewer may see it; of one that they may not, they learn nothing.
+ * @throws GatewayError not_found
+ */
+export function sampleFor(book: SampleBook, id: string, { owner }: Viewer): SampleMeta {
+  const meta = ID.test(id) ? book.find(id) : undefined;
+  if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
+    throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);
+  }
+  return meta;
+}
+
+export function detailOf(
+  book: SampleBook,
+  meta: SampleMeta,
+  prices: Prices,
+  tools: Pick<Tools, 'protocols'>,
+): SampleDetail {
+  const hops = hopsOf(book, meta, prices, tools);
+  const cost = costOfExchange(meta, hops, prices);
+  const [a, b] = edgesToCompare(meta);
+  const has = (stage: string) => meta.edges.some((edge) => edge.stage === stage);
+  const edge = (stage: string) => meta.edges.find((one) => one.stage === stage);
+  return {
+    row: { ...priced(book.row(meta), prices), cost },
+    meta,
+    hops: hops.map(hopView),
+    tools: meta.tools ?? [],
+    client: { request: edge('client-request'), response: edge('client-response') },
+    usage: meta.usage ?? null,
+    cost,
+    diff: has(a) && has(b) ? { a, b } : null,
+    sendable: sendableStages(meta),
+  };
+}
+
+function hopView({ number, tries, target, usage, finish, cost }: Hop): HopView {
+  return {
+    hop: number,
+    tries: tries.map((one) => tryView(one, target ?? '')),
+    usage: usage ?? null,
+    cost,
+    finish: finish ?? null,
+  };
+}
+
+function tryView({ number, counted, request, response }: Try, target: string): TryView {
+  const facts: Partial<SampleEdge> = response ?? request ?? {};
+  const made = response?.made === true;
+  return {
+    try: number,
+    counted,
+    target: request?.target ?? facts.target ?? target,
+    protocol: request?.protocol ?? facts.protocol ?? null,
+    url: request?.url ?? null,
+    status: response?.status ?? null,
+    error: response?.error ?? null,
+    request: request?.stage ?? null,
+    response: response?.stage ?? null,
+    request_bytes: request?.bytes ?? 0,
+    response_bytes: response?.bytes ?? 0,
+    sent_at: request?.at ?? null,
+    connected_at: request?.connected ?? null,
+    // Where nothing was answered, what stands there is this gateway's own.
+    head_at: made ? null : (response?.at ?? null),
+    first_at: made ? null : (response?.first ?? null),
+    end_at: response?.until ?? null,
+    stream: response?.file.endsWith('.sse') === true,
+    cut: response?.cut === true,
+  };
+}

@@ -1,0 +1,157 @@
+/** `GET /ui/api/stats`: figures over time and by target, put together from a few answers of the index. */
+
+import { invalid } from '../../conversation/errors.ts';
+import { costOf, type Prices } from '../../samples/replay/cost.ts';
+import type { SampleBook, SamplePercentiles, SampleSums } from '../../samples/sample.ts';
+import type { Stats, StatsFigures } from './api.ts';
+import type { Viewer } from './guard.ts';
+import { filterOfQuery, numberOf } from './list.ts';
+
+const DAY = 86_400_000;
+
+/** Between two questions everybody else has their turn. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** @throws GatewayError invalid_request */
+export async function statsFor(
+  book: SampleBook,
+  query: URLSearchParams,
+  viewer: Viewer,
+  prices: Prices,
+): Promise<Stats> {
+  const now = Date.now();
+  const asked = filterOfQuery(query, viewer);
+  const until = Math.ceil(asked.until ?? now + 1);
+  const since = Math.floor(asked.since ?? until - DAY);
+  if (since >= until) throw invalid('"since" must be before "until".', 'since');
+  const wanted = numberOf(query, 'buckets', 60, [1, 500]);
+  // Whole milliseconds: a sample's bucket is the same here and in the index.
+  const bucketMs = Math.ceil((until - since) / wanted);
+  const index = book.statistics({ ...asked, since, until }, bucketMs);
+
+  const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
+    emptySum(prices),
+  );
+  const targets = new Map<string, Sum>();
+  const all = emptySum(prices);
+  const groups = (bucket: number, target: string): readonly Sum[] => {
+    let own = targets.get(target);
+    if (own === undefined) {
+      own = emptySum(prices);
+      targets.set(target, own);
+    }
+    return [buckets[bucket]!, own, all];
+  };
+
+  for (const sums of index.sums()) {
+    for (const group of groups(sums.bucket, sums.target)) group.add(sums);
+  }
+  for (const of of ['status', 'error', 'notes'] as const) {
+    await turn();
+    for (const { bucket, target, name, count } of index.counts(of)) {
+      for (const group of groups(bucket, target)) group.count(of, name, count);
+    }
+  }
+  for (const of of ['first_byte_ms', 'total_ms'] as const) {
+    await turn();
+    for (const [bucket, ranks] of index.percentiles(of, 'bucket'))
+      buckets[Number(bucket)]![of] = ranks;
+    await turn();
+    for (const [target, ranks] of index.percentiles(of, 'target')) {
+      targets.get(String(target))![of] = ranks;
+    }
+    await turn();
+    all[of] = index.percentiles(of, 'all').get('') ?? null;
+  }
+
+  return {
+    since,
+    until,
+    bucket_ms: bucketMs,
+    buckets: buckets.map((sum, i) => ({ time: since + i * bucketMs, ...sum.figures() })),
+    all: all.figures(),
+    targets: [...targets]
+      .map(([target, sum]) => ({ target, ...sum.figures() }))
+      .sort((a, b) => b.requests - a.requests || (a.target < b.target ? -1 : 1)),
+  };
+}
+
+type Counted = 'status' | 'error' | 'notes';
+
+/** One group while it is summed up. */
+interface Sum {
+  /** Set once they are known. */
+  first_byte_ms: SamplePercentiles | null;
+  total_ms: SamplePercentiles | null;
+  add(sums: SampleSums): void;
+  count(of: Counted, name: string, count: number): void;
+  figures(): StatsFigures;
+}
+
+const NAMED = { status: 'statuses', error: 'errors', notes: 'notes' } as const;
+
+function emptySum(prices: Prices): Sum {
+  let total = NOTHING;
+  let cacheable = 0;
+  const counts = { statuses: {}, errors: {}, notes: {} } as Record<
+    (typeof NAMED)[Counted],
+    Record<string, number>
+  >;
+  const sum: Sum = {
+    first_byte_ms: null,
+    total_ms: null,
+    add(more) {
+      const price = prices.of(more.target);
+      const cost = price === undefined || more.counted === 0 ? null : costOf(tokensIn(more), price);
+      cacheable += more.cacheable_tokens;
+      total = {
+        requests: total.requests + more.requests,
+        failed: total.failed + more.failed,
+        input_tokens: total.input_tokens + more.input_tokens,
+        cached_tokens: total.cached_tokens + more.cached_tokens,
+        cache_write_tokens: total.cache_write_tokens + more.cache_write_tokens,
+        output_tokens: total.output_tokens + more.output_tokens,
+        reasoning_tokens: total.reasoning_tokens + more.reasoning_tokens,
+        cost: cost === null ? total.cost : (total.cost ?? 0) + cost,
+        unpriced: total.unpriced + (price === undefined ? more.counted : 0),
+      };
+    },
+    count(of, name, count) {
+      const own = counts[NAMED[of]];
+      const parts = of === 'notes' ? name.split(',') : [name];
+      for (const part of parts) {
+        // A note that was made several times is `name=count`.
+        const [key = '', times = '1'] = of === 'notes' ? part.split('=') : [part];
+        own[key] = (Object.hasOwn(own, key) ? own[key]! : 0) + Number(times) * count;
+      }
+    },
+    figures: () => ({
+      ...total,
+      ...counts,
+      first_byte_ms: sum.first_byte_ms,
+      total_ms: sum.total_ms,
+      cache_hit_rate: cacheable > 0 ? total.cached_tokens / cacheable : null,
+    }),
+  };
+  return sum;
+}
+
+const NOTHING = {
+  requests: 0,
+  failed: 0,
+  input_tokens: 0,
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+  cost: null as number | null,
+  unpriced: 0,
+};
+
+const tokensIn = (sums: SampleSums) => ({
+  input: sums.input_tokens,
+  cached: sums.cached_tokens,
+  cacheWrite: sums.cache_write_tokens,
+  cacheWrite1h: sums.cache_write_1h_tokens,
+  output: sums.output_tokens,
+});

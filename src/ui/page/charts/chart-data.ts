@@ -1,0 +1,113 @@
+/** Which charts there are, and how they are made of the figures that the API gives. */
+
+import type { Stats, StatsFigures } from '../../api/api.ts';
+import { cost } from '../exchange/money.ts';
+import { count, millis, percent, short } from '../kit/format.ts';
+import type { ChartData, Series } from './chart-series.ts';
+
+type Bucket = Stats['buckets'][number];
+
+/** Names that get a colour of their own; the others are summed up. */
+const NAMED = 6;
+
+/** The charts in reading order. @param priced some model has a price */
+export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
+  const { buckets, bucket_ms: bucketMs, all } = stats;
+  const times = buckets.map(({ time }) => time);
+  const of = (name: string, tone: string, value: (bucket: Bucket) => number | null): Series => ({
+    name,
+    tone,
+    values: buckets.map(value),
+  });
+  const chart = (
+    title: string,
+    kind: ChartData['kind'],
+    series: readonly Series[],
+    format: (value: number) => string,
+    more: Partial<ChartData> = {},
+  ): ChartData => ({ title, kind, times, bucketMs, series, format, ...more });
+  const times3 = (field: 'total_ms' | 'first_byte_ms') =>
+    (['p50', 'p95', 'p99'] as const).map((name, i) =>
+      of(name, `p-${i}`, (bucket) => bucket[field]?.[name] ?? null),
+    );
+  return [
+    chart(
+      'Requests',
+      'bars',
+      [
+        of('fine', 'fine', ({ requests, failed }) => requests - failed),
+        of('failed or retried', 'failed', ({ failed }) => failed),
+      ],
+      short,
+      { total: count(all.requests), whole: true },
+    ),
+    chart('Errors by kind', 'bars', byName(buckets, all, 'errors', 'err'), short, {
+      total: count(sum(all.errors)),
+      whole: true,
+    }),
+    chart('Time until the first byte', 'lines', times3('first_byte_ms'), millis, {
+      total: all.first_byte_ms === null ? '' : `p50 ${millis(all.first_byte_ms.p50)}`,
+    }),
+    chart('Time until the end', 'lines', times3('total_ms'), millis, {
+      total: all.total_ms === null ? '' : `p50 ${millis(all.total_ms.p50)}`,
+    }),
+    chart(
+      'Prompt tokens from the cache',
+      'lines',
+      [of('cached', 'cacheRead', (bucket) => bucket.cache_hit_rate)],
+      percent,
+      { top: 1, total: all.cache_hit_rate === null ? '' : percent(all.cache_hit_rate) },
+    ),
+    chart('Notes by rule', 'bars', byName(buckets, all, 'notes', 'hue'), short, {
+      total: count(sum(all.notes)),
+      whole: true,
+    }),
+    chart(
+      'Tokens',
+      'bars',
+      [
+        of('input', 'input', (b) => b.input_tokens - b.cached_tokens - b.cache_write_tokens),
+        of('cached', 'cacheRead', (b) => b.cached_tokens),
+        of('cache write', 'cacheWrite', (b) => b.cache_write_tokens),
+        of('output', 'output', (b) => b.output_tokens - b.reasoning_tokens),
+        of('reasoning', 'reasoning', (b) => b.reasoning_tokens),
+      ],
+      short,
+      { total: `${short(all.input_tokens)} in, ${short(all.output_tokens)} out` },
+    ),
+    ...(priced
+      ? [
+          chart('Cost', 'bars', [of('USD', 'money', (bucket) => bucket.cost)], cost, {
+            total: cost(all.cost),
+          }),
+        ]
+      : []),
+  ];
+}
+
+const sum = (counts: Readonly<Record<string, number>>) =>
+  Object.values(counts).reduce((total, value) => total + value, 0);
+
+/** A series for each of the most frequent names, and one for the rest. */
+function byName(
+  buckets: readonly Bucket[],
+  all: StatsFigures,
+  field: 'errors' | 'notes',
+  tone: string,
+): readonly Series[] {
+  const names = Object.entries(all[field])
+    .sort((a, b) => b[1] - a[1])
+    .map(([name]) => name);
+  const named = names.slice(0, names.length <= NAMED + 1 ? NAMED + 1 : NAMED);
+  const rest = names.slice(named.length);
+  const series: Series[] = named.map((name, i) => ({
+    name,
+    tone: `${tone}-${i}`,
+    values: buckets.map((bucket) => bucket[field][name] ?? 0),
+  }));
+  if (rest.length === 0) return series;
+  const values = buckets.map((bucket) =>
+    rest.reduce((total, name) => total + (bucket[field][name] ?? 0), 0),
+  );
+  return [...series, { name: `${rest.length} others`, tone: 'others', values }];
+}

@@ -1,0 +1,236 @@
+/** What changed between any two bodies of an exchange, and which rule did it. */
+
+import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
+import { parsedBody } from '../exchange/bodies.ts';
+import { edgeOf, edgeSelect, edgeTitle, inOrder, isStream } from '../exchange/edges.ts';
+import { getDiff } from '../kit/api-calls.ts';
+import { button, h, replace } from '../kit/dom.ts';
+import { failureText } from '../kit/fetching.ts';
+import { count, several } from '../kit/format.ts';
+import { meaningOf, noteLink } from '../kit/notes-manual.ts';
+import { currentRoute, go, withQuery } from '../kit/route.ts';
+import type { ExchangeRoute, View } from '../kit/view.ts';
+import { diffRows } from './diff-rows.ts';
+import { changeList, diffLines } from './diff-view.ts';
+
+/** Rules without a name: what codecs do when the two sides speak different protocols, or nobody noted it. */
+const UNNAMED = '';
+
+export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
+  const { meta, row } = detail;
+  const stages = inOrder(meta).map(({ stage }) => stage);
+  const bar = h('div', { class: 'bar' });
+  const rules = h('div', { class: 'rulebar' });
+  const content = h('div', { class: 'content' });
+  const node = h('div', { class: 'diff-tab' }, bar, rules, content);
+  let shown = '';
+  let current = -1;
+  let stop = new AbortController();
+
+  const known = (stage: string | undefined, fallback: string | undefined) =>
+    stages.find((one) => one === stage) ?? fallback ?? stages[0] ?? '';
+  const pairOf = ({ query }: ExchangeRoute) => ({
+    a: known(query.a, detail.diff?.a),
+    b: known(query.b, detail.diff?.b ?? stages.at(-1)),
+  });
+
+  async function load(a: string, b: string, list: boolean): Promise<void> {
+    stop.abort();
+    stop = new AbortController();
+    const { signal } = stop;
+    content.setAttribute('aria-busy', 'true');
+    try {
+      const diff = await getDiff(row.id, a, b, signal);
+      const side = (stage: string) => {
+        const edge = edgeOf(meta, stage);
+        return parsedBody(row.id, stage, edge !== undefined && isStream(edge), signal);
+      };
+      const values =
+        list || diff.changes.length < diff.total
+          ? undefined
+          : (await Promise.all([side(a), side(b)])).map(({ value }) => value);
+      if (signal.aborted) return;
+      draw(
+        diff,
+        values?.[0] !== undefined && values[1] !== undefined
+          ? diffLines(diffRows(values[0], values[1], diff.changes))
+          : changeList(diff.changes),
+      );
+    } catch (thrown) {
+      const words = failureText(thrown);
+      if (words !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, words));
+    }
+    content.removeAttribute('aria-busy');
+  }
+
+  function draw(diff: DiffView, picture: HTMLElement): void {
+    current = -1;
+    const byRule = tally(diff.changes);
+    replace(
+      rules,
+      h('span', { class: 'counts', role: 'status' }, summary(diff)),
+      [...byRule].map(([rule, times]) => ruleButton(rule, times)),
+    );
+    const only = diff.identical || diff.changes.length === 0;
+    replace(
+      content,
+      only &&
+        h(
+          'p',
+          { class: 'same-words' },
+          diff.identical ? 'Byte for byte the same.' : 'The same values, written differently.',
+        ),
+      diff.changes.length < diff.total &&
+        h(
+          'p',
+          { class: 'soft' },
+          `The first ${count(diff.changes.length)} of ${count(diff.total)} changes.`,
+        ),
+      !only && picture,
+    );
+    const route = currentRoute();
+    if (route.name === 'exchange') mark(route.query.rule);
+  }
+
+  function ruleButton(rule: string, times: number): HTMLElement {
+    const name = rule === UNNAMED ? 'no rule noted' : rule;
+    const node = button(
+      [name, h('b', null, ` ${times}`)],
+      () => {
+        const route = currentRoute();
+        if (route.name !== 'exchange') return;
+        go(withQuery(route, { rule: route.query.rule === rule ? '' : rule }), true);
+      },
+      { class: 'rule', 'data-rule': rule, 'aria-pressed': 'false' },
+    );
+    if (rule === UNNAMED) {
+      node.disabled = true;
+      return node;
+    }
+    void meaningOf(rule).then((words) => {
+      if (words !== undefined) node.title = words;
+    });
+    return h(
+      'span',
+      { class: 'ruleset' },
+      node,
+      h(
+        'a',
+        {
+          href: noteLink(rule),
+          target: '_blank',
+          rel: 'noopener',
+          'aria-label': `${rule} in the manual`,
+        },
+        '?',
+      ),
+    );
+  }
+
+  /** Brings the changes of one rule out and the first of them into view. */
+  function mark(rule: string | undefined): void {
+    for (const one of rules.querySelectorAll<HTMLElement>('.rule')) {
+      if (one.dataset.rule !== '')
+        one.setAttribute('aria-pressed', String(one.dataset.rule === rule));
+    }
+    const marked = rule === undefined ? [] : changesOf(rule);
+    for (const one of content.querySelectorAll('.picked')) one.classList.remove('picked');
+    for (const one of marked) one.classList.add('picked');
+    marked[0]?.scrollIntoView({ block: 'center' });
+  }
+
+  const changesOf = (rule?: string): HTMLElement[] =>
+    [...content.querySelectorAll<HTMLElement>('[data-change],.changelist > li')].filter(
+      (one) => rule === undefined || (one.dataset.rules ?? '').split(' ').includes(rule),
+    );
+
+  function step(by: 1 | -1): void {
+    const { query } = currentRoute();
+    const all = changesOf(query.rule);
+    if (all.length === 0) return;
+    current = Math.max(0, Math.min(all.length - 1, current + by));
+    const target = all[current]!;
+    for (const one of content.querySelectorAll('.here')) one.classList.remove('here');
+    target.classList.add('here');
+    target.scrollIntoView({ block: 'center' });
+  }
+
+  return {
+    node,
+    show(route) {
+      const { a, b } = pairOf(route);
+      const list = route.query.as === 'list';
+      const next = JSON.stringify([a, b, list]);
+      if (next === shown) {
+        mark(route.query.rule);
+        return;
+      }
+      shown = next;
+      const choose = (name: 'a' | 'b') => (stage: string) =>
+        go(withQuery(route, { a, b, rule: '', [name]: stage }), true);
+      replace(
+        bar,
+        h(
+          'span',
+          { class: 'pickers' },
+          edgeSelect('From', stages, a, choose('a')),
+          h('span', { 'aria-hidden': 'true' }, '→'),
+          edgeSelect('To', stages, b, choose('b')),
+          button('⇄', () => go(withQuery(route, { a: b, b: a, rule: '' }), true), {
+            class: 'tiny',
+            'aria-label': 'Swap the two',
+          }),
+        ),
+        h('h2', { class: 'sr' }, `${edgeTitle(a)} against ${edgeTitle(b)}`),
+        h(
+          'span',
+          { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },
+          [
+            ['', 'Side by side'],
+            ['list', 'List'],
+          ].map(([value, text]) =>
+            button(text, () => go(withQuery(route, { as: value! }), true), {
+              'aria-pressed': String((value === 'list') === list),
+            }),
+          ),
+        ),
+        h(
+          'span',
+          { class: 'stepper' },
+          button('↑', () => step(-1), { 'aria-label': 'Change before (p)', class: 'tiny' }),
+          button('↓', () => step(1), { 'aria-label': 'Next change (n)', class: 'tiny' }),
+        ),
+      );
+      void load(a, b, list);
+    },
+    press(event) {
+      if (event.key !== 'n' && event.key !== 'p') return false;
+      step(event.key === 'n' ? 1 : -1);
+      return true;
+    },
+    close: () => stop.abort(),
+  };
+}
+
+function tally(changes: readonly ChangeView[]): ReadonlyMap<string, number> {
+  const all = new Map<string, number>();
+  for (const { rules } of changes) {
+    for (const rule of rules.length === 0 ? [UNNAMED] : rules)
+      all.set(rule, (all.get(rule) ?? 0) + 1);
+  }
+  return new Map([...all].sort((x, y) => y[1] - x[1]));
+}
+
+function summary({ changes, total, identical }: DiffView): string {
+  if (identical) return 'no change';
+  const of = (kind: ChangeView['kind']) => changes.filter((change) => change.kind === kind).length;
+  const parts = [
+    ['added', of('added')],
+    ['removed', of('removed')],
+    ['changed', of('changed')],
+  ] as const;
+  const words = parts
+    .filter(([, times]) => times > 0)
+    .map(([word, times]) => `${count(times)} ${word}`);
+  return words.length === 0 ? several(total, 'change') : words.join(', ');
+}

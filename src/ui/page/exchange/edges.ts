@@ -1,0 +1,100 @@
+/** The bodies of an exchange by the names they have on disk, in words, and as a menu. */
+
+import type { SampleEdge, SampleMeta } from '../../../samples/sample.ts';
+import type { SampleDetail } from '../../api/api.ts';
+import { h } from '../kit/dom.ts';
+import { bytes } from '../kit/format.ts';
+
+const KINDS: Readonly<Record<string, string>> = {
+  'client-request': 'Client request',
+  'client-response': 'Client response',
+  'provider-request': 'Request',
+  'provider-response': 'Response',
+  'provider-error': 'Error',
+};
+
+/** Where a body belongs: `Client`, `Hop 2`; and what it is there. */
+export function edgeWords(stage: string): { readonly group: string; readonly name: string } {
+  const match = /^(?:hop(\d+)-)?(?:try(\d+)-)?(.+)$/.exec(stage);
+  const kind = match?.[3] ?? stage;
+  const name = KINDS[kind] ?? kind;
+  if (kind.startsWith('client-')) return { group: 'Client', name: name.replace('Client r', 'R') };
+  const attempt = match?.[2] === undefined ? '' : `, try ${match[2]}`;
+  return { group: `Hop ${match?.[1] ?? 1}${attempt}`, name };
+}
+
+/** `Client request`, `Hop 2 response`. */
+export function edgeTitle(stage: string): string {
+  const { group, name } = edgeWords(stage);
+  return `${group} ${name.toLowerCase()}`;
+}
+
+/** A body is a stream of events. */
+export const isStream = (edge: SampleEdge): boolean => edge.file.endsWith('.sse');
+
+export const edgeOf = (meta: SampleMeta, stage: string): SampleEdge | undefined =>
+  meta.edges.find((edge) => edge.stage === stage);
+
+/** In the order in which things happened: the client's request first, its response last. */
+export function inOrder(meta: SampleMeta): readonly SampleEdge[] {
+  const rank = ({ stage }: SampleEdge) =>
+    stage === 'client-request' ? 0 : stage === 'client-response' ? 2 : 1;
+  return [...meta.edges].sort((a, b) => rank(a) - rank(b));
+}
+
+/** The edges one below the other, grouped by hop. */
+export function edgeList(
+  { meta }: SampleDetail,
+  current: string,
+  href: (stage: string) => string,
+): HTMLElement {
+  const groups = Map.groupBy(inOrder(meta), ({ stage }) =>
+    stage === 'client-response' ? 'Client ' : edgeWords(stage).group,
+  );
+  return h(
+    'nav',
+    { class: 'edges', 'aria-label': 'Bodies' },
+    [...groups].map(([group, edges]) =>
+      h(
+        'div',
+        { class: 'edge-group' },
+        h('h3', null, group.trim()),
+        edges.map((edge) =>
+          h(
+            'a',
+            {
+              href: href(edge.stage),
+              'aria-current': edge.stage === current ? 'true' : null,
+              'data-tone': edge.error !== undefined || (edge.status ?? 0) >= 400 ? 'bad' : 'ok',
+            },
+            h('span', null, edgeWords(edge.stage).name),
+            h(
+              'small',
+              null,
+              edge.status === undefined ? '' : `${edge.status} · `,
+              bytes(edge.bytes),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** A menu of edges. */
+export function edgeSelect(
+  label: string,
+  stages: readonly string[],
+  current: string,
+  choose: (stage: string) => void,
+): HTMLSelectElement {
+  const select = h(
+    'select',
+    { 'aria-label': label, on: { change: () => choose(select.value) } },
+    stages.map((stage) =>
+      h('option', { value: stage, selected: stage === current }, edgeTitle(stage)),
+    ),
+  );
+  select.value = current;
+  return select;
+}

@@ -1,0 +1,103 @@
+/** A stream as the scrubber sees it: events in order, and what had been said at each of them. */
+
+import type { EventView, SaidView } from '../../api/api.ts';
+
+/** One side of the scrubber: all frames that came in, or all that went out. */
+export interface Tape {
+  readonly events: readonly TapeEvent[];
+}
+
+export interface TapeEvent extends EventView {
+  /** The edge it belongs to. */
+  readonly stage: string;
+  /** Characters of the answer (texts only) that were said when it was over. */
+  readonly said: number;
+}
+
+/** A piece of what was said, in its own voice. */
+export interface Spoken {
+  readonly of: string;
+  readonly text: string;
+  readonly name?: string;
+}
+
+/** Frames of several edges, one behind the other. */
+export function tapeOf(
+  parts: readonly { readonly stage: string; readonly events: readonly EventView[] }[],
+): Tape {
+  let said = 0;
+  const events = parts.flatMap(({ stage, events: frames }) =>
+    frames.map((frame) => {
+      for (const one of frame.says) if (isAnswerText(one)) said += one.text?.length ?? 0;
+      return { ...frame, stage, said };
+    }),
+  );
+  return { events };
+}
+
+const isAnswerText = ({ type, of }: SaidView): boolean =>
+  type === 'delta' && (of === undefined || of === 'text' || of === 'refusal');
+
+/** A place on both tapes: how many events of each are over. */
+export interface Step {
+  readonly left: number;
+  readonly right: number;
+}
+
+/**
+ * Both tapes as one row of steps. Where times are known they order the events; else what went out
+ * comes right behind what came in as soon as the same text had been said.
+ */
+export function stepsOf(left: Tape, right: Tape): readonly Step[] {
+  const timed = [...left.events, ...right.events].every(({ at }) => at !== undefined);
+  const steps: Step[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < left.events.length || j < right.events.length) {
+    const a = left.events[i];
+    const b = right.events[j];
+    const outFirst =
+      b !== undefined &&
+      (a === undefined ||
+        (timed ? b.at! < a.at! : b.said <= (left.events[i - 1]?.said ?? -1) && startedBy(left, i)));
+    if (outFirst) j++;
+    else i++;
+    steps.push({ left: i, right: j });
+  }
+  return steps;
+}
+
+/** Has anything come in? Before that nothing can have gone out. */
+const startedBy = (tape: Tape, i: number): boolean => i > 0 || tape.events.length === 0;
+
+/** What was said by the first `upto` events, a part for each block. */
+export function spoken({ events }: Tape, upto: number): readonly Spoken[] {
+  const parts: { of: string; text: string; name?: string; block: string }[] = [];
+  for (let i = 0; i < upto; i++) {
+    const event = events[i]!;
+    for (const { type, block, of, text } of event.says) {
+      const id = `${event.stage} ${block}`;
+      if (type === 'block-start' && (of === 'tool-call' || of === 'tool-result')) {
+        parts.push({ of, text: '', block: id, ...(text !== undefined && { name: text }) });
+      } else if (type === 'delta') {
+        const last = parts.findLast((part) => part.block === id);
+        if (last === undefined) parts.push({ of: of ?? 'text', text: text ?? '', block: id });
+        else last.text += text ?? '';
+      } else if (type === 'error') parts.push({ of: 'error', text: text ?? '', block: id });
+    }
+  }
+  return parts;
+}
+
+/** An event in a few words, for its line on the tape. */
+export function inWords(event: EventView): string {
+  const words = event.says.map(({ type, of, text, usage }) => {
+    if (type === 'delta') return text ?? '';
+    if (type === 'usage' && usage !== undefined)
+      return `usage ${usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)} → ${usage.output + (usage.reasoning ?? 0)}`;
+    return [type, of === undefined || type === 'block-stop' ? '' : of, text ?? '']
+      .filter((part) => part !== '')
+      .join(' ');
+  });
+  return words.join(' · ');
+}

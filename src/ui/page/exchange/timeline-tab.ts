@@ -1,0 +1,123 @@
+/** The first look at an exchange: what failed, when which hop did what, tokens, tool runs, notes. */
+
+import type { Note } from '../../../conversation/notes.ts';
+import type { SampleDetail } from '../../api/api.ts';
+import { type Child, h } from '../kit/dom.ts';
+import { millis, several } from '../kit/format.ts';
+import { meaningOf, noteTag } from '../kit/notes-manual.ts';
+import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import type { ExchangeRoute, View } from '../kit/view.ts';
+import { tokenTable } from './tokens.ts';
+import { waterfall } from './waterfall.ts';
+
+export function createTimelineTab(detail: SampleDetail): View<ExchangeRoute> {
+  const { meta } = detail;
+  const node = h(
+    'div',
+    { class: 'timeline-tab' },
+    meta.error !== undefined && banner(meta.error.kind, meta.error.message, meta.error.status),
+    section('Timeline', waterfall(detail)),
+    detail.hops.some(({ usage }) => usage !== null) &&
+      section(detail.cost === null ? 'Tokens' : 'Tokens and cost', tokenTable(detail)),
+    detail.tools.length > 0 && section('Tools run by the gateway', toolRuns(detail)),
+    section(
+      meta.notes.length === 0 ? 'Notes' : `Notes (${meta.notes.length})`,
+      meta.notes.length === 0
+        ? h('p', { class: 'soft' }, 'Nothing was changed on the way.')
+        : notes(detail),
+    ),
+  );
+  return { node, show: () => {}, close: () => {} };
+}
+
+const section = (title: string, ...content: Child[]) =>
+  h('section', null, h('h2', null, title), ...content);
+
+function banner(kind: string, message: string, status: number | undefined): HTMLElement {
+  return h(
+    'div',
+    { class: 'banner', role: 'note' },
+    h('b', null, [status, kind].filter(Boolean).join(' ')),
+    h('span', { class: 'said' }, message),
+  );
+}
+
+function toolRuns({ tools }: SampleDetail): HTMLElement {
+  return h(
+    'ul',
+    { class: 'toolruns' },
+    tools.map(({ name, hop, arguments: input, result, error, ms }) =>
+      h(
+        'li',
+        null,
+        h(
+          'details',
+          { open: error !== undefined },
+          h(
+            'summary',
+            null,
+            h('b', null, name),
+            h('span', { class: 'soft' }, [
+              hop === undefined ? '' : ` after hop ${hop}`,
+              ms === undefined ? '' : `, ${millis(ms)}`,
+            ]),
+            input !== undefined && h('code', { class: 'peek' }, input),
+          ),
+          error !== undefined && h('p', { class: 'problem' }, error),
+          input !== undefined && [h('h3', null, 'Asked'), h('pre', null, input)],
+          result !== undefined && [h('h3', null, 'Answered'), h('pre', null, result)],
+        ),
+      ),
+    ),
+  );
+}
+
+/** The notes by name, the manual's words for each, and the places. */
+function notes({ meta, row }: SampleDetail): HTMLElement {
+  const byName = Map.groupBy(meta.notes, ({ name }) => name);
+  return h(
+    'ul',
+    { class: 'notelist' },
+    [...byName].map(([name, all]) => {
+      const words = h('p', { class: 'meaning' });
+      void meaningOf(name).then((text) => words.append(text ?? ''));
+      return h(
+        'li',
+        null,
+        h(
+          'div',
+          { class: 'notename' },
+          noteTag(name),
+          all.length > 1 && h('span', { class: 'soft' }, ` ${several(all.length, 'time')}`),
+        ),
+        words,
+        placeList(row.id, all),
+      );
+    }),
+  );
+}
+
+/** Where notes of one name apply; the same place in each hop is one line. */
+function placeList(id: string, notes: readonly Note[]): Child {
+  const told = notes.filter(({ where, what }) => where !== undefined || what !== undefined);
+  const places = Map.groupBy(told, ({ where, what }) => JSON.stringify([where, what]));
+  if (places.size === 0) return null;
+  const query = filtersOf(currentRoute().query);
+  const line = ([first, ...again]: readonly Note[]): Child => {
+    const { name, where, what } = first!;
+    const href = hashOf({ name: 'exchange', id, tab: 'diff', query: { ...query, rule: name } });
+    return h(
+      'li',
+      null,
+      where !== undefined && h('a', { href }, h('code', null, where)),
+      what !== undefined && h('span', null, where === undefined ? what : ` ${what}`),
+      again.length > 0 && h('span', { class: 'soft' }, ` ×${again.length + 1}`),
+    );
+  };
+  return h(
+    'ul',
+    { class: 'places' },
+    [...places.values()].slice(0, 20).map(line),
+    places.size > 20 && h('li', { class: 'soft' }, `and ${places.size - 20} more`),
+  );
+}

@@ -1,0 +1,87 @@
+/** Tokens and cost of each hop: numbers in a table, and their shares as bars. */
+
+import type { Usage } from '../../../conversation/usage.ts';
+import type { SampleDetail } from '../../api/api.ts';
+import { h } from '../kit/dom.ts';
+import { count, percent } from '../kit/format.ts';
+import { cost } from './money.ts';
+import { totalInput, totalOutput } from './usage.ts';
+
+const PARTS = [
+  ['input', 'Input'],
+  ['cacheRead', 'Cached'],
+  ['cacheWrite', 'Cache write'],
+  ['output', 'Output'],
+  ['reasoning', 'Reasoning'],
+] as const;
+
+const all = (usage: Usage) => totalInput(usage) + totalOutput(usage);
+
+export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElement {
+  const most = Math.max(1, ...hops.map((hop) => (hop.usage === null ? 0 : all(hop.usage))));
+  const priced = hops.some((hop) => hop.cost !== null);
+  const told = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
+  // A column that no hop tells of is left out.
+  const parts = PARTS.filter(
+    ([name]) =>
+      name === 'input' || name === 'output' || told.some((one) => one[name] !== undefined),
+  );
+  const line = (name: string, one: Usage | null, price: number | null, cls?: string) =>
+    h(
+      'tr',
+      { class: cls },
+      h('th', { scope: 'row' }, name),
+      h('td', { class: 'barcell' }, one !== null && cls === undefined && bar(one, most)),
+      parts.map(([part]) => h('td', { class: 'num' }, one === null ? '–' : count(one[part]))),
+      h('td', { class: 'num' }, one === null ? '–' : hitRate(one)),
+      priced && h('td', { class: 'num' }, cost(price)),
+    );
+  return h(
+    'div',
+    { class: 'tablebox' },
+    h(
+      'table',
+      { class: 'tokens' },
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          h('th', { scope: 'col' }, 'Hop'),
+          h('th', { scope: 'col', class: 'barcell' }, h('span', { class: 'sr' }, 'Share')),
+          parts.map(([part, text]) =>
+            h('th', { scope: 'col', class: 'num' }, h('i', { class: `key ${part}` }), text),
+          ),
+          h('th', { scope: 'col', class: 'num' }, 'Cache hits'),
+          priced && h('th', { scope: 'col', class: 'num' }, 'Cost'),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        hops.map((hop) => line(`hop ${hop.hop}`, hop.usage, hop.cost)),
+        hops.length > 1 && line('together', usage, total, 'sum'),
+      ),
+    ),
+  );
+}
+
+const hitRate = (usage: Usage): string =>
+  usage.cacheRead === undefined || totalInput(usage) === 0
+    ? '–'
+    : percent(usage.cacheRead / totalInput(usage));
+
+function bar(usage: Usage, most: number): HTMLElement {
+  return h(
+    'span',
+    { class: 'tokenbar', 'aria-hidden': 'true' },
+    PARTS.map(([part]) => {
+      const value = usage[part] ?? 0;
+      return (
+        value > 0 &&
+        h('i', { class: part, vars: { '--part': `${((value / most) * 100).toFixed(3)}%` } })
+      );
+    }),
+  );
+}

@@ -1,0 +1,229 @@
+/** Hops and tool runs against time: one line each, drawn as SVG. */
+
+import type { SampleDetail, TryView } from '../../api/api.ts';
+import { ticks } from '../charts/scale.ts';
+import { type Child, h, s } from '../kit/dom.ts';
+import { bytes, millis } from '../kit/format.ts';
+import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: 'connect' | 'wait' | 'head' | 'stream' | 'tool' | 'client' | 'failed';
+}
+
+interface Line {
+  readonly name: string;
+  readonly what: string;
+  readonly tone: 'ok' | 'bad' | 'quiet';
+  readonly spans: readonly Span[];
+  readonly words: string;
+  /** Where a press on it leads. */
+  readonly stage: string | null;
+  readonly indent: boolean;
+}
+
+/** Nothing comes yet. */
+const THIN: ReadonlySet<Span['kind']> = new Set(['connect', 'wait']);
+
+/** Width of the drawing in its own units; it is stretched to the room there is. */
+const WIDTH = 1000;
+
+export function waterfall(detail: SampleDetail): HTMLElement {
+  const lines = linesOf(detail);
+  const end = Math.max(1, ...lines.flatMap(({ spans }) => spans.map(({ to }) => to)));
+  const steps = ticks(0, end, 6);
+  const x = (ms: number) => (Math.max(0, ms) / end) * WIDTH;
+  return h(
+    'div',
+    { class: 'waterfall' },
+    h(
+      'div',
+      { class: 'axis', 'aria-hidden': 'true' },
+      h('span'),
+      h(
+        'div',
+        { class: 'axis-track' },
+        steps.map((step) =>
+          h('span', { class: 'tick', vars: { '--x': `${(step / end) * 100}%` } }, millis(step)),
+        ),
+      ),
+      h('span'),
+    ),
+    h(
+      'ol',
+      null,
+      lines.map((line) => h('li', null, drawn(line, detail.row.id, steps, x))),
+    ),
+    legend(),
+  );
+}
+
+function drawn(
+  line: Line,
+  id: string,
+  steps: readonly number[],
+  x: (ms: number) => number,
+): HTMLElement {
+  const picture = s(
+    'svg',
+    {
+      class: 'track',
+      viewBox: `0 0 ${WIDTH} 20`,
+      preserveAspectRatio: 'none',
+      'aria-hidden': 'true',
+    },
+    steps.map((step) => s('line', { class: 'grid', x1: x(step), x2: x(step), y1: 0, y2: 20 })),
+    line.spans.map(({ from, to, kind }) =>
+      s('rect', {
+        class: `span ${kind}`,
+        x: x(from),
+        // What took no time at all is still to be seen.
+        width: Math.max(3, x(to) - x(from)),
+        y: THIN.has(kind) ? 7 : kind === 'head' ? 5 : 3,
+        height: THIN.has(kind) ? 6 : kind === 'head' ? 10 : 14,
+      }),
+    ),
+  );
+  const content: Child[] = [
+    h(
+      'span',
+      { class: 'line-name', 'data-tone': line.tone },
+      h('b', null, line.name),
+      h('span', null, line.what),
+    ),
+    picture,
+    h('span', { class: 'line-words', title: line.words }, line.words),
+  ];
+  const cls = `line${line.indent ? ' indent' : ''}`;
+  if (line.stage === null) return h('div', { class: cls }, content);
+  const query = { ...filtersOf(currentRoute().query), edge: line.stage };
+  return h(
+    'a',
+    { class: cls, href: hashOf({ name: 'exchange', id, tab: 'messages', query }) },
+    content,
+  );
+}
+
+function linesOf(detail: SampleDetail): readonly Line[] {
+  const { client, hops, tools, row } = detail;
+  // While it runs, everything that has no end yet goes on until now.
+  const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
+  const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
+  const lines: Line[] = [];
+  const several = hops.length > 1;
+  for (const { hop, tries } of hops) {
+    for (const one of tries) lines.push(tryLine(hop, one, several || tries.length > 1, last));
+    for (const tool of tools.filter((run) => run.hop === hop)) {
+      const from = tool.at ?? 0;
+      const to = from + (tool.ms ?? 0);
+      lines.push({
+        name: tool.name,
+        what: 'tool',
+        tone: tool.error === undefined ? 'ok' : 'bad',
+        spans:
+          tool.at === undefined
+            ? []
+            : [{ from, to, kind: tool.error === undefined ? 'tool' : 'failed' }],
+        words: tool.error ?? millis(tool.ms),
+        stage: null,
+        indent: true,
+      });
+    }
+  }
+  const first = client.response?.at ?? row.first_byte_ms ?? undefined;
+  const answered: Line = {
+    name: 'client',
+    what: row.status > 0 ? String(row.status) : row.state,
+    tone: row.status >= 400 || row.error !== '' ? 'bad' : 'ok',
+    spans:
+      first === undefined
+        ? []
+        : [
+            { from: 0, to: first, kind: 'wait' },
+            { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
+          ],
+    words: [
+      row.state === 'open' ? `${millis(last)} so far` : millis(row.total_ms),
+      client.response && bytes(client.response.bytes),
+    ]
+      .filter(Boolean)
+      .join(', '),
+    stage: client.response?.stage ?? client.request?.stage ?? null,
+    indent: false,
+  };
+  return [answered, ...lines];
+}
+
+/** The latest time that is known of an exchange. */
+const latest = ({ hops, client }: SampleDetail): number =>
+  Math.max(
+    client.response?.at ?? 0,
+    ...hops.flatMap(({ tries }) =>
+      tries.flatMap(({ sent_at, head_at, first_at, end_at }) => [
+        sent_at ?? 0,
+        head_at ?? 0,
+        first_at ?? 0,
+        end_at ?? 0,
+      ]),
+    ),
+  );
+
+function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Line {
+  const failed = one.error !== null || (one.status ?? 0) >= 400;
+  const end = one.end_at ?? last;
+  const spans: Span[] = [];
+  if (one.sent_at !== null) {
+    const head = one.head_at ?? one.first_at ?? end;
+    const connected = one.connected_at ?? one.sent_at;
+    if (connected > one.sent_at) spans.push({ from: one.sent_at, to: connected, kind: 'connect' });
+    spans.push({ from: connected, to: head, kind: 'wait' });
+    const first = one.first_at ?? end;
+    if (first > head) spans.push({ from: head, to: first, kind: 'head' });
+    if (one.first_at !== null || failed) {
+      spans.push({ from: Math.min(first, end), to: end, kind: failed ? 'failed' : 'stream' });
+    }
+  }
+  const asked = one.connected_at ?? one.sent_at;
+  const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
+  const waited = asked === null ? null : (one.first_at ?? end) - asked;
+  const streamed = one.first_at === null ? null : end - one.first_at;
+  const words = failed
+    ? (one.error?.message ?? `status ${one.status}`)
+    : [
+        // On the same machine it takes no time worth a word.
+        connecting < 1 ? '' : `${millis(connecting)} connect`,
+        waited === null ? '' : `${millis(waited)} wait`,
+        streamed === null ? '' : `${millis(streamed)} ${one.stream ? 'stream' : 'body'}`,
+        one.response_bytes > 0 ? bytes(one.response_bytes) : '',
+      ]
+        .filter((part) => part !== '')
+        .join(', ');
+  const attempt = one.counted ? '' : ` try ${one.try}`;
+  return {
+    name: numbered ? `hop ${hop}${attempt}` : 'vendor',
+    what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
+    tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
+    spans,
+    words: one.cut ? `${words} (cut)` : words,
+    stage: one.response ?? one.request,
+    indent: false,
+  };
+}
+
+function legend(): HTMLElement {
+  const all = [
+    ['connect', 'connecting'],
+    ['wait', 'sent, waiting'],
+    ['head', 'head was there, no body yet'],
+    ['stream', 'body'],
+    ['tool', 'tool run'],
+    ['client', 'written to the client'],
+    ['failed', 'failed'],
+  ] as const;
+  return h(
+    'p',
+    { class: 'legend' },
+    all.map(([kind, words]) => h('span', null, h('i', { class: `key ${kind}` }), words)),
+  );
+}

@@ -1,0 +1,154 @@
+/** Looks for the smallest request that still fails, and shows the search while it runs. */
+
+import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
+import { startBisect } from '../kit/api-calls.ts';
+import { copyButton } from '../kit/copy.ts';
+import { type Child, h } from '../kit/dom.ts';
+import { bytes, count, percent } from '../kit/format.ts';
+import { jsonTree } from '../kit/json-tree.ts';
+import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import type { ExchangeRoute, View } from '../kit/view.ts';
+import { bisectCurve, smallestSoFar } from './bisect-curve.ts';
+import { field } from './job-form.ts';
+import { jobTab } from './job-tab.ts';
+
+export function createBisectTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
+  const budget = h('input', {
+    type: 'number',
+    name: 'budget',
+    min: 1,
+    max: info.limits.budget,
+    value: Math.min(100, info.limits.budget),
+  });
+  return jobTab(detail, info, {
+    kind: 'bisect',
+    label: 'Bisect',
+    lead: 'Sends parts of this request until the smallest one is found that still fails in the same way. Every request goes to the vendor and costs what it costs.',
+    fields: [field('Requests at most', budget)],
+    start: (choice) => startBisect({ ...choice, budget: Number(budget.value) || undefined }),
+    progress: (view, { events, running }) => {
+      const probes = probesOf(events);
+      const least = smallestSoFar(probes).at(-1) ?? 0;
+      const last = probes.at(-1);
+      return [
+        `${count(view.done)} of at most ${count(view.total)} requests`,
+        least > 0 && `, smallest that fails ${bytes(least)}`,
+        running && last !== undefined && h('span', { class: 'soft' }, ` leaving out ${last.phase}`),
+      ];
+    },
+    found: ({ events, end }) => {
+      const probes = probesOf(events);
+      const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : []));
+      return [
+        notes.map((text) => h('p', { class: 'soft' }, text)),
+        end?.result?.kind === 'bisect' && outcome(end.result.result),
+        probes.length > 0 && [bisectCurve(probes), probeLog(probes)],
+      ];
+    },
+  });
+}
+
+const probesOf = (events: readonly JobEvent[]): readonly BisectProbe[] =>
+  events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
+
+const RESULTS = {
+  minimal: 'Nothing more can be left out',
+  partial: 'Ended before the smallest was found: run it again to go on',
+  'does-not-fail': 'It does not fail any more',
+} as const;
+
+function outcome(result: BisectResult): HTMLElement {
+  const query = filtersOf(currentRoute().query);
+  const sample = (id: string | null, text: string): Child =>
+    id !== null &&
+    h(
+      'a',
+      { class: 'button', href: hashOf({ name: 'exchange', id, tab: 'messages', query }) },
+      text,
+    );
+  const { cause, failure } = result;
+  const place = (label: string, ...content: Child[]) =>
+    h('div', null, h('dt', null, label), h('dd', null, ...content));
+  return h(
+    'div',
+    { class: 'found', 'data-result': result.result },
+    h('p', { class: 'words' }, result.words),
+    h(
+      'dl',
+      { class: 'facts' },
+      place('Result', RESULTS[result.result]),
+      failure !== null &&
+        place('Fails with', [failure.kind, failure.message].filter(Boolean).join(': ')),
+      result.failure_rate < 1 &&
+        result.failure_rate > 0 &&
+        place('How often', percent(result.failure_rate)),
+      place('Requests', count(result.probes)),
+      cause !== null && place('At', h('code', null, cause.at || '/')),
+      cause !== null && place('Enough to fail', `${bytes(cause.enough)} of ${bytes(cause.bytes)}`),
+    ),
+    h(
+      'p',
+      { class: 'buttons' },
+      sample(result.samples.minimal, 'The smallest that fails'),
+      sample(result.samples.passing, 'The nearest that passes'),
+      copyButton('Copy the smallest', () => JSON.stringify(result.minimal, null, 2), {
+        class: 'button',
+      }),
+    ),
+    h(
+      'details',
+      { open: JSON.stringify(result.minimal).length < 4000 },
+      h('summary', null, 'The smallest request that fails'),
+      jsonTree(result.minimal, {
+        depth: 3,
+        marks: new Map(cause === null ? [] : [[cause.in_minimal, 'this']]),
+      }),
+    ),
+  );
+}
+
+const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails otherwise' } as const;
+
+/** What the curve shows, for those who read. */
+function probeLog(probes: readonly BisectProbe[]): HTMLElement {
+  const least = smallestSoFar(probes);
+  return h(
+    'details',
+    { class: 'probelog' },
+    h('summary', null, 'All requests as a table'),
+    h(
+      'div',
+      { class: 'tablebox' },
+      h(
+        'table',
+        null,
+        h(
+          'thead',
+          null,
+          h(
+            'tr',
+            null,
+            ['#', 'Leaving out', 'Result', 'Size', 'Smallest so far'].map((text) =>
+              h('th', { scope: 'col' }, text),
+            ),
+          ),
+        ),
+        h(
+          'tbody',
+          null,
+          probes.map((probe, i) =>
+            h(
+              'tr',
+              null,
+              h('td', { class: 'num' }, probe.spent),
+              h('td', null, probe.phase),
+              h('td', null, VERDICTS[probe.verdict]),
+              h('td', { class: 'num' }, bytes(probe.bytes)),
+              h('td', { class: 'num' }, bytes(least[i]!)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,89 @@
+/** The calls of the API that views make, by what they are for. */
+
+import type {
+  BisectRequest,
+  ConversationView,
+  DiffView,
+  EventsView,
+  Info,
+  JobEvent,
+  JobStarted,
+  JobsList,
+  LiveEvent,
+  ReplayRequest,
+  SampleDetail,
+  SamplesPage,
+  SamplesQuery,
+  Stats,
+} from '../../api/api.ts';
+import { ask, follow, json } from './fetching.ts';
+import type { Query } from './route.ts';
+
+const sample = (id: string) => `/samples/${encodeURIComponent(id)}`;
+const edge = (id: string, stage: string) => `${sample(id)}/edges/${encodeURIComponent(stage)}`;
+
+export const getInfo = () => json<Info>('/info');
+
+export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
+  json<SamplesPage>('/samples', { query: { ...query }, signal });
+
+export const getLive = (query: Query, signal: AbortSignal) =>
+  follow<LiveEvent>('/live', { query, signal });
+
+export const getSample = (id: string, signal?: AbortSignal) =>
+  json<SampleDetail>(sample(id), { signal });
+
+export const getConversation = (id: string, stage: string, chars: number, signal?: AbortSignal) =>
+  json<ConversationView>(`${edge(id, stage)}/conversation`, { query: { text: chars }, signal });
+
+export const getEvents = (id: string, stage: string, from: number, signal?: AbortSignal) =>
+  json<EventsView>(`${edge(id, stage)}/events`, { query: { from, limit: 2000 }, signal });
+
+export const getDiff = (id: string, a: string, b: string, signal?: AbortSignal) =>
+  json<DiffView>(`${sample(id)}/diff`, { query: { a, b }, signal });
+
+export const getStats = (query: Query, buckets: number, signal?: AbortSignal) =>
+  json<Stats>('/stats', { query: { ...query, buckets }, signal });
+
+export interface Body {
+  readonly text: string;
+  /** Of the whole; the text may be only its beginning. */
+  readonly bytes: number;
+  readonly whole: boolean;
+}
+
+/** The beginning of a body. @param most bytes */
+export async function getBody(
+  id: string,
+  stage: string,
+  most: number,
+  signal?: AbortSignal,
+): Promise<Body> {
+  const response = await ask(edge(id, stage), { query: { bytes: most }, signal });
+  const content = await response.arrayBuffer();
+  const told = response.headers.get('x-hopgate-bytes');
+  const bytes = told === null ? content.byteLength : Number(told);
+  const text = new TextDecoder().decode(content);
+  return { text, bytes, whole: content.byteLength >= bytes };
+}
+
+export const getCurl = async (id: string, stage: string | undefined) =>
+  (await ask(`${sample(id)}/curl`, { query: { stage } })).text();
+
+export const getExport = async (id: string, redact: boolean) =>
+  (await ask(`${sample(id)}/export`, { query: { redact: redact ? 1 : undefined } })).blob();
+
+export const startReplay = (body: ReplayRequest) =>
+  json<JobStarted>('/replay', { method: 'POST', body });
+
+export const startBisect = (body: BisectRequest) =>
+  json<JobStarted>('/bisect', { method: 'POST', body });
+
+export const getJobs = (signal?: AbortSignal) => json<JobsList>('/jobs', { signal });
+
+export const followJob = (job: string, signal: AbortSignal) =>
+  follow<JobEvent>(`/jobs/${encodeURIComponent(job)}`, { signal });
+
+export const cancelJob = async (job: string) => {
+  await ask(`/jobs/${encodeURIComponent(job)}`, { method: 'DELETE' });
+};

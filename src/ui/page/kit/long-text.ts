@@ -1,0 +1,56 @@
+/** Text that is long is shown in part, until one asks for all of it. */
+
+import type { TextView } from '../../api/api.ts';
+import { button, h, replace } from './dom.ts';
+import { count } from './format.ts';
+
+/** Lines that are shown at first. */
+const LINES = 24;
+const CHARS = 2400;
+/** What one press on "more" shows. */
+const STEP = 60_000;
+
+/** @param rest fetches the whole text, where only its beginning was sent; `lines` are shown at first */
+export function longText(
+  view: TextView,
+  cls = 'text',
+  rest?: () => Promise<string>,
+  lines = LINES,
+): HTMLElement {
+  const box = h('div', { class: cls, dir: 'auto' });
+  let text = view.text;
+  const whole = () => (text === view.text ? (view.chars ?? text.length) : text.length);
+  let shown = cutAt(text, lines);
+  const draw = () => {
+    const left = whole() - shown;
+    replace(
+      box,
+      text.slice(0, shown),
+      left > 0 &&
+        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} characters more`, more, {
+          class: 'more',
+        }),
+    );
+  };
+  async function more(): Promise<void> {
+    if (shown >= text.length && view.chars !== undefined && rest !== undefined) {
+      const all = await rest().catch(() => undefined);
+      if (all !== undefined) text = all;
+    }
+    shown = Math.min(text.length, shown + STEP);
+    draw();
+  }
+  draw();
+  return box;
+}
+
+/** Where to cut at first: after some lines or characters; a little over the limit is shown whole. */
+function cutAt(text: string, lines: number): number {
+  let at = -1;
+  for (let line = 0; line < lines; line++) {
+    at = text.indexOf('\n', at + 1);
+    if (at < 0) break;
+  }
+  const end = Math.min(at < 0 ? text.length : at, CHARS);
+  return text.length - end < (lines < LINES ? 60 : 300) ? text.length : end;
+}

@@ -1,0 +1,111 @@
+/** The list with its filters; also the narrow column beside an open exchange. */
+
+import type { Info } from '../../api/api.ts';
+import { button, h, replace } from '../kit/dom.ts';
+import { currentRoute, filtersOf, go, type Query, type Route } from '../kit/route.ts';
+import type { View } from '../kit/view.ts';
+import { createFilters } from './list-filters.ts';
+import { createListView } from './list-view.ts';
+import { openRows, type Rows } from './rows.ts';
+import { firstRequest, recordingOff } from './welcome.ts';
+
+/** @param feedState told whether the live feed is up */
+export function createListPage(info: Info, feedState: (state: Rows['feed']) => void): View {
+  let rows: Rows | undefined;
+  let filters = '';
+  const view = createListView((id, moved) => {
+    const route = currentRoute();
+    if (route.name === 'list' && moved) return;
+    const tab = route.name === 'exchange' ? route.tab : 'timeline';
+    const query = filtersOf(route.query);
+    go({ name: 'exchange', id, tab, query }, moved);
+  });
+  const bar = createFilters((changes) => {
+    const route = currentRoute();
+    const query: Query = { ...route.query, ...changes };
+    go({ ...route, query: clean(query) } as Route, true);
+  });
+  const notice = h('div', { class: 'notice' });
+  const node = h(
+    'section',
+    { class: 'list-page', 'aria-label': 'Exchanges' },
+    bar.node,
+    view.node,
+    notice,
+  );
+
+  function changed(inserted: readonly string[]): void {
+    if (rows === undefined) return;
+    view.update(rows, inserted);
+    feedState(rows.feed);
+    const none = rows.all.length === 0 && !rows.loading;
+    node.dataset.none = String(none);
+    if (rows.problem !== undefined && rows.all.length === 0) {
+      replace(notice, h('p', { class: 'problem', role: 'alert' }, rows.problem));
+    } else if (none) {
+      const filtered = filters !== '{}';
+      replace(
+        notice,
+        filtered
+          ? h(
+              'div',
+              { class: 'blank' },
+              h('h2', null, 'No exchanges match these filters'),
+              button('Clear filters', () => go({ name: 'list', query: {} })),
+            )
+          : info.samples.mode === 'off' && !info.samples.by_route
+            ? recordingOff()
+            : firstRequest(info),
+      );
+    } else replace(notice);
+  }
+
+  return {
+    node,
+    show(route) {
+      const query = filtersOf(route.query);
+      bar.show(query);
+      const now = JSON.stringify(query);
+      if (now !== filters || rows === undefined) {
+        filters = now;
+        rows?.close();
+        rows = openRows(query, changed);
+        changed([]);
+      }
+      if (route.name === 'exchange') view.select(route.id);
+    },
+    press(event) {
+      const route = currentRoute();
+      if (event.key === '/') bar.search();
+      else if (event.key === 'j' || event.key === 'k') view.move(event.key === 'j' ? 1 : -1);
+      else if (document.activeElement !== view.node.querySelector('.scroller')) {
+        // The other keys belong to whatever has the focus.
+        if (route.name !== 'list' || event.key !== 'Enter' || onControl(event)) return false;
+        openSelected(route);
+      } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+        view.move(event.key === 'ArrowDown' ? 1 : -1);
+      } else if (event.key === 'PageDown' || event.key === 'PageUp') {
+        view.move(event.key === 'PageDown' ? 15 : -15);
+      } else if (event.key === 'Home' || event.key === 'End') {
+        view.move(event.key === 'Home' ? -1e9 : 1e9);
+      } else if (event.key === 'Enter') openSelected(route);
+      else return false;
+      return true;
+    },
+    close: () => {
+      rows?.close();
+      view.close();
+    },
+  };
+
+  function openSelected(route: Route): void {
+    if (view.selected === undefined) return;
+    go({ name: 'exchange', id: view.selected, tab: 'timeline', query: filtersOf(route.query) });
+  }
+}
+
+const onControl = (event: KeyboardEvent) =>
+  event.target instanceof Element && event.target.closest('button,a,input,select,summary') !== null;
+
+const clean = (query: Query): Query =>
+  Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));

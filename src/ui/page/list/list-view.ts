@@ -1,0 +1,218 @@
+/** The live list: only the lines in sight exist, and what one reads stays where it is when new ones come. */
+
+import type { UiRow } from '../../api/api.ts';
+import { attribute, button, h, replace } from '../kit/dom.ts';
+import { several } from '../kit/format.ts';
+import { rowElement } from './row-cells.ts';
+import type { Rows } from './rows.ts';
+
+export interface ListView {
+  readonly node: HTMLElement;
+  /** Rows changed; `inserted` are new. */
+  update(rows: Rows, inserted: readonly string[]): void;
+  /** Marks the row that is open beside the list. */
+  select(id: string | undefined): void;
+  /** Moves the mark by so many rows and tells of it; false at an end. */
+  move(by: number): boolean;
+  readonly selected: string | undefined;
+  focus(): void;
+  close(): void;
+}
+
+/** Milliseconds after which the elapsed time of running exchanges is shown anew. */
+const ELAPSED_EVERY = 500;
+const WIDE = 880;
+const SPARE = 8;
+
+/** @param open the row was chosen by a click or Enter */
+export function createListView(open: (id: string, moved: boolean) => void): ListView {
+  let rows: Rows | undefined;
+  let selected: string | undefined;
+  let height = 30;
+  let most = 1000;
+  let fresh = 0;
+  /** The selected row is still to be brought into view: it is not loaded yet. */
+  let sought = false;
+  const made = new Map<string, { row: UiRow; most: number; node: HTMLElement }>();
+
+  const space = h('div', { class: 'space', role: 'presentation' });
+  const scroller = h(
+    'div',
+    {
+      class: 'scroller',
+      role: 'grid',
+      tabindex: 0,
+      'aria-label': 'Exchanges, newest first',
+      on: {
+        scroll: () => {
+          if (scroller.scrollTop === 0) fresh = 0;
+          draw();
+        },
+        click: (event) => {
+          const row = (event.target as Element).closest<HTMLElement>('.row');
+          if (row?.dataset.id !== undefined) open(row.dataset.id, false);
+        },
+      },
+    },
+    space,
+  );
+  const pill = button('', () => scroller.scrollTo({ top: 0, behavior: 'auto' }), {
+    class: 'pill',
+    hidden: true,
+  });
+  const said = h('p', { class: 'sr', role: 'status' });
+  const node = h('div', { class: 'list' }, columns(), scroller, pill, said);
+
+  new ResizeObserver(([entry]) => {
+    const wide = entry!.contentRect.width >= WIDE;
+    node.dataset.form = wide ? 'table' : 'cards';
+    const before = height;
+    height = wide ? 30 : 50;
+    if (before !== height) {
+      stretch();
+      scroller.scrollTop = (scroller.scrollTop / before) * height;
+      show();
+    }
+    draw();
+  }).observe(node);
+
+  /** There is as much to scroll through as there are rows. */
+  function stretch(): void {
+    space.style.setProperty('--height', `${(rows?.all.length ?? 0) * height}px`);
+  }
+
+  function draw(): void {
+    if (rows === undefined) return;
+    const { all } = rows;
+    const top = Math.max(0, Math.floor(scroller.scrollTop / height) - SPARE);
+    const bottom = Math.min(
+      all.length,
+      Math.ceil((scroller.scrollTop + scroller.clientHeight) / height) + SPARE,
+    );
+    stretch();
+    const now = Date.now();
+    const shown = all.slice(top, bottom).map((row, i) => {
+      const old = made.get(row.id);
+      // The elapsed time of a running exchange is drawn anew.
+      const current = old?.row === row && old.most === most && row.state !== 'open';
+      const line = current ? old.node : rowElement(row, most, now);
+      if (!current) made.set(row.id, { row, most, node: line });
+      line.style.setProperty('--y', `${(top + i) * height}px`);
+      attribute(line, 'aria-rowindex', top + i + 1);
+      attribute(line, 'aria-selected', row.id === selected ? 'true' : 'false');
+      return line;
+    });
+    const ids = new Set(shown.map((line) => line.dataset.id));
+    for (const id of made.keys()) if (!ids.has(id)) made.delete(id);
+    // Lines that stay keep their place in the document: a click between press and release is not lost.
+    const there = new Set<Node>(shown);
+    for (const line of [...space.childNodes]) if (!there.has(line)) line.remove();
+    shown.forEach((line, i) => {
+      if (space.childNodes[i] !== line) space.insertBefore(line, space.childNodes[i] ?? null);
+    });
+    attribute(scroller, 'aria-rowcount', rows.more ? -1 : all.length);
+    attribute(scroller, 'aria-activedescendant', ids.has(selected) ? `row-${selected}` : null);
+    pill.hidden = fresh === 0;
+    if (fresh > 0) replace(pill, `↑ ${several(fresh, 'new exchange')}`);
+    if (rows.more && bottom > all.length - 40) rows.older();
+  }
+
+  /** Brings the selected row into view, as soon as it is there. */
+  function show(): void {
+    const index = rows?.all.findIndex((row) => row.id === selected) ?? -1;
+    sought = index < 0 && selected !== undefined;
+    if (index >= 0) intoView(index);
+  }
+
+  function intoView(index: number): void {
+    const top = index * height;
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    const end = top + height - scroller.clientHeight;
+    if (end > scroller.scrollTop) scroller.scrollTop = end;
+  }
+
+  const clock = window.setInterval(() => {
+    if (!node.isConnected) return;
+    if ([...made.values()].some(({ row }) => row.state === 'open')) draw();
+  }, ELAPSED_EVERY);
+
+  return {
+    node,
+    close: () => clearInterval(clock),
+    get selected() {
+      return selected;
+    },
+    update(next, inserted) {
+      rows = next;
+      most = scaleOf(next.all);
+      const arrived = new Set(inserted);
+      const firstShown = Math.ceil(scroller.scrollTop / height);
+      // Somebody who reads (scrolled, points at a line, or walks with the keys) is not moved.
+      const reads =
+        scroller.scrollTop > 0 || scroller.matches(':hover') || scroller === document.activeElement;
+      let above = 0;
+      for (let i = 0; i < next.all.length && i <= firstShown + above; i++) {
+        if (arrived.has(next.all[i]!.id)) above++;
+      }
+      stretch();
+      const room = next.all.length * height > scroller.clientHeight;
+      if (above > 0 && reads && room) {
+        scroller.scrollTop += above * height;
+        fresh = scroller.scrollTop > 0 ? fresh + above : 0;
+      }
+      if (sought) show();
+      draw();
+      for (const id of inserted) made.get(id)?.node.classList.add('new');
+      if (inserted.length > 0) replace(said, several(inserted.length, 'new exchange'));
+    },
+    select(id) {
+      if (id === selected) return;
+      selected = id;
+      show();
+      draw();
+    },
+    move(by) {
+      const all = rows?.all ?? [];
+      if (all.length === 0) return false;
+      const at = all.findIndex((row) => row.id === selected);
+      const to = at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by));
+      const id = all[to]!.id;
+      if (id === selected) return false;
+      selected = id;
+      intoView(to);
+      draw();
+      open(id, true);
+      return true;
+    },
+    focus: () => scroller.focus({ preventScroll: true }),
+  };
+}
+
+/** What a full bar stands for: the 95th percentile of what is loaded. */
+function scaleOf(rows: readonly UiRow[]): number {
+  const times = rows.map((row) => row.total_ms ?? 0).sort((a, b) => a - b);
+  const high = times[Math.floor(times.length * 0.95)] ?? 0;
+  // Steps, so that bars keep still while rows come in.
+  return 10 ** (Math.ceil(Math.log10(Math.max(100, high)) * 4) / 4);
+}
+
+function columns(): HTMLElement {
+  const names = [
+    ['time', 'Time'],
+    ['status', 'Status'],
+    ['entry', 'API'],
+    ['route', 'Model → target'],
+    ['hops', 'Hops'],
+    ['notes', 'Notes'],
+    ['tokens', 'Tokens in'],
+    ['tokens out', 'out'],
+    ['first', 'First byte'],
+    ['cost', 'Cost'],
+    ['total', 'Total'],
+  ] as const;
+  return h(
+    'div',
+    { class: 'columns', 'aria-hidden': 'true' },
+    names.map(([name, text]) => h('span', { class: `cell ${name}` }, text)),
+  );
+}

@@ -1,0 +1,133 @@
+/** One exchange as a line of the list. */
+
+import type { UiRow } from '../../api/api.ts';
+import { cost } from '../exchange/money.ts';
+import { type Child, h } from '../kit/dom.ts';
+import { clock, count, day, millis, short } from '../kit/format.ts';
+
+/** How an exchange fared, for its colour: `warn` is a failure that was made up for. */
+export type Tone = 'ok' | 'warn' | 'bad' | 'open';
+
+export function toneOf(row: UiRow): Tone {
+  if (row.state === 'open') return 'open';
+  if (row.state === 'cut' || row.status >= 400 || row.error !== '') return 'bad';
+  return row.failed ? 'warn' : 'ok';
+}
+
+/** `200`, `500 overloaded`, `cut`, `running`; the second part in words. */
+export function statusWords(row: UiRow): readonly [string, string] {
+  if (row.state === 'open') return ['…', 'running'];
+  if (row.state === 'cut') return ['cut', row.error];
+  return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
+}
+
+const PROTOCOLS = {
+  'openai-chat': 'Chat',
+  'openai-responses': 'Responses',
+  'anthropic-messages': 'Messages',
+} as const;
+
+/** `Chat`, `Responses`, `Messages`. */
+export const protocolName = (name: keyof typeof PROTOCOLS): string => PROTOCOLS[name] ?? name;
+
+/** The names of a row's notes with their counts: `pairing×3`. */
+export function noteNames(notes: string): readonly string[] {
+  return notes === '' ? [] : notes.split(',').map((note) => note.replace('=', ' ×'));
+}
+
+const cell = (name: string, ...children: Child[]) =>
+  h('span', { class: `cell ${name}`, role: 'gridcell' }, ...children);
+
+/**
+ * How long it took as a bar: the light part until the first byte. A bar that is longer than the scale is
+ * cut to it, and its light part stays the share of the time that it is.
+ * @param most milliseconds of a full bar
+ */
+function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
+  const total = Math.min(1, elapsed / most);
+  const waited = row.first_byte_ms ?? (row.state === 'open' ? elapsed : 0);
+  const first = elapsed > 0 ? total * Math.min(1, waited / elapsed) : 0;
+  return h('span', {
+    class: 'minibar',
+    'aria-hidden': 'true',
+    vars: {
+      '--total': total.toFixed(4),
+      '--first': first.toFixed(4),
+    },
+  });
+}
+
+/** What is said of it to somebody who does not see the line. */
+function label(row: UiRow): string {
+  const [status, words] = statusWords(row);
+  const parts = [
+    clock(row.time),
+    `status ${status} ${words}`.trim(),
+    row.model,
+    row.target === '' ? '' : `to ${row.target}`,
+    row.hops > 1 ? `${row.hops} hops` : '',
+    row.total_ms === null ? '' : millis(row.total_ms),
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+const route = (row: UiRow): Child[] => {
+  const [provider, ...model] = row.target.split('/');
+  const same = row.target === row.model || model.join('/') === row.model;
+  return [
+    (row.model !== '' || row.target === '') &&
+      h('span', { class: 'model' }, row.model || '(no model)'),
+    row.model !== '' &&
+      row.target !== '' &&
+      h('span', { class: 'arrow', 'aria-hidden': 'true' }, ' → '),
+    row.target !== '' && h('span', { class: 'target' }, same ? provider! : row.target),
+  ];
+};
+
+/** The line of a row. @param most milliseconds of a full bar */
+export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
+  const [status, words] = statusWords(row);
+  const today = day(row.time) === day(now);
+  const notes = noteNames(row.notes);
+  const elapsed = row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
+  return h(
+    'div',
+    {
+      class: 'row',
+      role: 'row',
+      id: `row-${row.id}`,
+      'data-id': row.id,
+      'data-tone': toneOf(row),
+      'aria-label': label(row),
+    },
+    cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
+    cell('status', h('i', { class: 'dot' }), h('b', null, status), words !== '' && ` ${words}`),
+    cell('entry', protocolName(row.entry)),
+    cell('route', ...route(row)),
+    cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
+    cell(
+      'notes',
+      notes.slice(0, 1).map((note) => h('span', { class: 'tag' }, note)),
+      notes.length > 1 && h('span', { class: 'others' }, `+${notes.length - 1}`),
+    ),
+    cell('tokens', row.input_tokens === null ? '' : [short(row.input_tokens), h('i', null, ' in')]),
+    cell(
+      'tokens out',
+      row.output_tokens === null ? '' : [short(row.output_tokens), h('i', null, ' out')],
+    ),
+    cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
+    cell('cost', row.cost === null ? '' : cost(row.cost)),
+    cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
+  );
+}
+
+function hopDots(row: UiRow): HTMLElement {
+  const again = row.tries - row.hops;
+  const words = `${count(row.hops)} ${row.hops === 1 ? 'hop' : 'hops'}${again > 0 ? `, ${again} tried again` : ''}`;
+  return h(
+    'span',
+    { class: 'hopdots', title: words },
+    `${row.hops}`,
+    again > 0 && h('span', { class: 'again' }, `+${again}`),
+  );
+}

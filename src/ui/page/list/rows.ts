@@ -1,0 +1,129 @@
+/** The rows of the list: pages from the API, kept up to date by its live feed. */
+
+import type { UiRow } from '../../api/api.ts';
+import { getLive, getSamples } from '../kit/api-calls.ts';
+import { failureText } from '../kit/fetching.ts';
+import type { Query } from '../kit/route.ts';
+
+export type Feed = 'connecting' | 'live' | 'lost';
+
+export interface Rows {
+  /** Newest first. */
+  readonly all: readonly UiRow[];
+  /** There are older ones. */
+  readonly more: boolean;
+  readonly loading: boolean;
+  readonly feed: Feed;
+  readonly problem: string | undefined;
+  /** Asks for older ones; does nothing while that is under way. */
+  older(): void;
+  close(): void;
+}
+
+/** What happened: `inserted` holds the ids of rows that came in live. */
+export type Changed = (inserted: readonly string[]) => void;
+
+const newestFirst = (a: UiRow, b: UiRow) => b.time - a.time || (a.id < b.id ? 1 : -1);
+
+const PAUSES = [500, 1000, 2000, 5000];
+
+/** Opens the list for one set of filters. */
+export function openRows(query: Query, changed: Changed): Rows {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const known = new Map<string, UiRow>();
+  let all: readonly UiRow[] = [];
+  let cursor: string | undefined;
+  let loading = true;
+  let feed: Feed = 'connecting';
+  let problem: string | undefined;
+  let waiting: string[] = [];
+  let timer = 0;
+
+  const sorted = () => {
+    all = [...known.values()].sort(newestFirst);
+  };
+  // Many rows may come in one moment: they are shown together.
+  const soon = () => {
+    if (timer !== 0) return;
+    timer = window.setTimeout(() => {
+      timer = 0;
+      sorted();
+      const inserted = waiting;
+      waiting = [];
+      if (!signal.aborted) changed(inserted);
+    }, 60);
+  };
+
+  async function load(from: string | undefined): Promise<void> {
+    loading = true;
+    try {
+      const page = await getSamples({ ...query, cursor: from, limit: '200' }, signal);
+      for (const row of page.rows) known.set(row.id, row);
+      // A first page that is asked for again after a lost feed does not move the end.
+      if (from !== undefined || all.length === 0) cursor = page.cursor;
+      problem = undefined;
+      sorted();
+    } catch (thrown) {
+      problem = failureText(thrown) ?? problem;
+    }
+    loading = false;
+    if (!signal.aborted) changed([]);
+  }
+
+  async function listen(): Promise<void> {
+    for (let lost = 0; !signal.aborted; lost++) {
+      try {
+        for await (const event of getLive(query, signal)) {
+          if (event.type === 'hello') {
+            feed = 'live';
+            lost = 0;
+            await load(undefined);
+          } else if (event.type === 'row') {
+            if (!known.has(event.row.id)) waiting.push(event.row.id);
+            known.set(event.row.id, event.row);
+            soon();
+          } else {
+            for (const id of event.ids) known.delete(id);
+            soon();
+          }
+        }
+      } catch (thrown) {
+        problem = failureText(thrown);
+      }
+      if (signal.aborted) return;
+      feed = 'lost';
+      loading = false;
+      changed([]);
+      const pause = PAUSES[Math.min(lost, PAUSES.length - 1)]!;
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+  void listen();
+
+  return {
+    get all() {
+      return all;
+    },
+    get more() {
+      return cursor !== undefined;
+    },
+    get loading() {
+      return loading;
+    },
+    get feed() {
+      return feed;
+    },
+    get problem() {
+      return problem;
+    },
+    older: () => {
+      if (loading || cursor === undefined) return;
+      void load(cursor);
+    },
+    close: () => {
+      stop.abort();
+      clearTimeout(timer);
+    },
+  };
+}

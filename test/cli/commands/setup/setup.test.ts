@@ -1,0 +1,376 @@
+/** `hopgate setup`: merges, shows, asks, repeats without harm, and goes back byte for byte. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { createWorld, GLM_CONFIG, type World } from '../../world.ts';
+
+let world: World;
+let config: string;
+beforeEach(() => {
+  world = createWorld();
+  config = world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG);
+});
+afterEach(() => world.remove());
+
+const read = (path: string) => readFileSync(join(world.home, path), 'utf8');
+const json = (path: string) => JSON.parse(read(path));
+const setup = (words: string, input?: string) => world.run(['setup', ...words.split(' ')], input);
+
+const CLAUDE = '.claude/settings.json';
+const CODEX = '.codex/config.toml';
+const OPENCODE = '.config/opencode/opencode.json';
+
+/** What users have: odd layout, comments, keys of their own. */
+const USERS: Readonly<Record<string, readonly (readonly [file: string, text: string])[]>> = {
+  claude: [
+    [CLAUDE, '{\n    "permissions": {"allow": ["Bash(ls:*)"]},\n    "model": "opus"\n}'],
+    [CLAUDE, '{"env":{"FOO":"1","ANTHROPIC_BASE_URL":"https://other"},"hooks":{}}\n\n'],
+    [CLAUDE, '{}'],
+    [CLAUDE, ''],
+    [CLAUDE, '\uFEFF{\r\n\t"env": {}\r\n}\r\n'],
+  ],
+  codex: [
+    [CODEX, 'model = "gpt-5"\napproval_policy = "never"\n\n[mcp_servers.a]\ncommand = "x"'],
+    [CODEX, '# mine\r\n[tui]\r\nmodel = "x"\r\n'],
+    [CODEX, ''],
+  ],
+  opencode: [
+    [OPENCODE, '{"$schema":"https://opencode.ai/config.json","provider":{"x":{"npm":"y"}}}'],
+    [
+      '.config/opencode/opencode.jsonc',
+      '{\n  // my model\n  "model": "x/y", /* two */\n  "permission": {"*": "ask",},\n}\n',
+    ],
+  ],
+};
+
+for (const [client, cases] of Object.entries(USERS)) {
+  const missing = { claude: CLAUDE, codex: CODEX, opencode: OPENCODE }[client]!;
+
+  describe(client, () => {
+    test('no file before: written for its owner alone, and gone after --revert', async () => {
+      expect((await setup(`${client} --yes`)).code).toBe(0);
+      expect(statSync(join(world.home, missing)).mode & 0o777).toBe(0o600);
+      expect((await setup(`${client} --revert --yes`)).code).toBe(0);
+      expect(existsSync(join(world.home, missing))).toBe(false);
+    });
+
+    for (const [i, [file, text]] of cases.entries()) {
+      test(`file ${i + 1}: everything else stays; --revert is byte-exact`, async () => {
+        world.write(file, text);
+        const { code, out } = await setup(`${client} --yes`);
+        expect(code).toBe(0);
+        expect(out).toContain(join(world.home, file));
+        expect(read(file)).not.toBe(text);
+        const { code: back, out: words } = await setup(`${client} --revert --yes`);
+        expect(back).toBe(0);
+        expect(words).toContain('byte for byte');
+        expect(read(file)).toBe(text);
+      });
+
+      test(`file ${i + 1}: a second time changes nothing, another model can be chosen`, async () => {
+        world.write(file, text);
+        await setup(`${client} --yes --model glm-4.7`);
+        const once = read(file);
+        expect((await setup(`${client} --yes --model glm-4.7`)).out).toContain('set up already');
+        expect(read(file)).toBe(once);
+        await setup(`${client} --yes --model glm-4.6`);
+        expect(read(file)).toContain('glm-4.6');
+        await setup(`${client} --revert --yes`);
+        expect(read(file)).toBe(text);
+      });
+    }
+
+    test('--show, --dry-run, a "no" and nobody to ask write nothing', async () => {
+      for (const words of ['--show', '--dry-run', '--show --json']) {
+        const { code, out } = await setup(`${client} ${words}`);
+        expect(code).toBe(0);
+        expect(out).toContain('127.0.0.1:5520');
+      }
+      expect((await setup(client, 'n\n')).code).toBe(1);
+      expect((await setup(client, '')).err).toContain('Cancelled');
+      expect((await setup(client)).err).toContain('--yes');
+      expect(existsSync(join(world.home, missing))).toBe(false);
+      expect(existsSync(join(world.home, '.hopgate'))).toBe(false);
+    });
+
+    test('Enter, "y" and "yes" agree', async () => {
+      for (const answer of ['\n', 'y\n', 'what?\nyes\n']) {
+        expect((await setup(client, answer)).code).toBe(0);
+        expect(existsSync(join(world.home, missing))).toBe(true);
+        expect((await setup(`${client} --revert`, answer)).code).toBe(0);
+        expect(existsSync(join(world.home, missing))).toBe(false);
+      }
+    });
+
+    test('--revert without a setup leaves everything as it is', async () => {
+      const [file, text] = cases[0]!;
+      world.write(file, text);
+      expect((await setup(`${client} --revert --yes`)).code).toBe(0);
+      expect(read(file)).toBe(text);
+    });
+
+    test('a file that cannot be read is left alone, with the reason', async () => {
+      const broken = client === 'codex' ? 'model = \n' : '{"env": {\n';
+      world.write(missing, broken);
+      const { code, err } = await setup(`${client} --yes`);
+      expect(code).toBe(1);
+      expect(err).toContain('was left as it is');
+      expect(read(missing)).toBe(broken);
+    });
+
+    test('a link to what is not there yet stays a link, and leads nowhere again after --revert', async () => {
+      const link = join(world.home, missing);
+      world.write(missing.replace(/[^/]+$/, 'other'), '');
+      // The link's own folder is reached through a link, and its target is named from there.
+      const folder = join(link, '..');
+      const real = join(world.home, 'deep/er/dotfiles');
+      mkdirSync(real, { recursive: true });
+      symlinkSync(real, join(folder, 'through'));
+      symlinkSync('../file', join(real, 'second'));
+      symlinkSync('through/second', link);
+      expect((await setup(`${client} --yes`)).code).toBe(0);
+      expect(readlinkSync(link)).toBe('through/second');
+      expect(readFileSync(join(world.home, 'deep/er/file'), 'utf8')).toContain('hopgate');
+      expect(readFileSync(link, 'utf8')).toContain('hopgate');
+      expect((await setup(`${client} --revert --yes`)).code).toBe(0);
+      expect(readlinkSync(link)).toBe('through/second');
+      expect(existsSync(join(world.home, 'deep/er/file'))).toBe(false);
+    });
+
+    test('a link to itself is refused in words, and stays', async () => {
+      const link = join(world.home, missing);
+      world.write(missing.replace(/[^/]+$/, 'other'), '');
+      symlinkSync(link, link);
+      const { code, err } = await setup(`${client} --yes`);
+      expect(code).toBe(1);
+      expect(err).toContain('was left as it is');
+      expect(err).toContain('leads in a circle');
+      expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    });
+
+    test('a link stays a link, permissions stay', async () => {
+      const [, text] = cases[0]!;
+      const real = world.write('dotfiles/file', text);
+      chmodSync(real, 0o640);
+      world.write(missing.replace(/[^/]+$/, 'other'), '');
+      symlinkSync(real, join(world.home, missing));
+      await setup(`${client} --yes`);
+      expect(readFileSync(real, 'utf8')).not.toBe(text);
+      expect(statSync(real).mode & 0o777).toBe(0o640);
+      await setup(`${client} --revert --yes`);
+      expect(readFileSync(real, 'utf8')).toBe(text);
+    });
+  });
+}
+
+describe('edited since', () => {
+  test('claude: our members go, old values come back, later changes stay', async () => {
+    world.write(CLAUDE, '{\n  "env": {\n    "ANTHROPIC_BASE_URL": "https://mine"\n  }\n}\n');
+    await setup('claude --yes --model glm-4.7');
+    const edited = json(CLAUDE);
+    edited.env.EXTRA = '1';
+    edited.env.ANTHROPIC_MODEL = 'chosen-by-hand';
+    world.write(CLAUDE, JSON.stringify(edited));
+    const { out } = await setup('claude --revert --yes');
+    expect(out).toContain('later changes stay');
+    expect(json(CLAUDE)).toEqual({
+      env: { ANTHROPIC_BASE_URL: 'https://mine', ANTHROPIC_MODEL: 'chosen-by-hand', EXTRA: '1' },
+    });
+  });
+
+  test('claude: set up again after an edit, then reverted, keeps the edit', async () => {
+    await setup('claude --yes --model glm-4.7');
+    world.write(CLAUDE, JSON.stringify({ ...json(CLAUDE), model: 'opus' }));
+    await setup('claude --yes --model glm-4.6');
+    await setup('claude --revert --yes');
+    expect(json(CLAUDE)).toEqual({ model: 'opus' });
+  });
+
+  test('codex: the blocks go, lines that made way come back', async () => {
+    world.write(CODEX, 'model = "gpt-5"\n[tui]\nx = 1\n');
+    await setup('codex --yes');
+    world.write(CODEX, `${read(CODEX)}[later]\ny = 2\n`);
+    await setup('codex --revert --yes');
+    expect(read(CODEX)).toBe('model = "gpt-5"\n[tui]\nx = 1\n[later]\ny = 2\n');
+  });
+
+  test('a file that was removed: nothing to take back', async () => {
+    await setup('claude --yes');
+    Bun.spawnSync(['rm', join(world.home, CLAUDE)]);
+    expect((await setup('claude --revert --yes')).out).toContain('is gone');
+    expect(existsSync(join(world.home, CLAUDE))).toBe(false);
+  });
+});
+
+describe('what is written', () => {
+  test('claude: routes take claude-*, so no model is named', async () => {
+    await setup('claude --yes');
+    expect(json(CLAUDE)).toEqual({
+      env: {
+        ANTHROPIC_BASE_URL: 'http://127.0.0.1:5520',
+        ANTHROPIC_AUTH_TOKEN: 'hopgate',
+        CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+      },
+    });
+  });
+
+  test('claude: a window that is not known, a key beside the token, and no gateway: all are said', async () => {
+    world.write(
+      '.config/hopgate/hopgate.yaml',
+      GLM_CONFIG.replaceAll('glm-4.7', 'a-model-of-their-own'),
+    );
+    world.write('.claude/settings.json', '{"env": {"ANTHROPIC_API_KEY": "sk-ant-old"}}');
+    const { err } = await setup('claude --yes');
+    expect(err).toContain('"a-model-of-their-own", which answers, is not known here');
+    expect(err).toContain('holds an ANTHROPIC_API_KEY as well');
+    expect(err).not.toContain('sk-ant-old');
+    expect(err).toContain('No gateway answers at http://127.0.0.1:5520 yet');
+    expect(json(CLAUDE).env.CLAUDE_CODE_MAX_CONTEXT_TOKENS).toBeUndefined();
+  });
+
+  test('opencode: a model that a route and a target name is there once', async () => {
+    const both = GLM_CONFIG.replace('models: [glm-4.7, glm-4.6]', 'models: ["*"]').replace(
+      'model: "claude-*"',
+      'model: glm-4.7',
+    );
+    world.write('.config/hopgate/hopgate.yaml', both);
+    await setup('opencode --yes');
+    expect(Object.keys(json(OPENCODE).provider.hopgate.models)).toEqual(['glm-4.7']);
+  });
+
+  test('claude: a model by name is used for everything, with its window', async () => {
+    await setup('claude --yes --model glm-4.7 --small-model glm-4.6');
+    expect(json(CLAUDE).env).toMatchObject({
+      ANTHROPIC_MODEL: 'glm-4.7',
+      ANTHROPIC_DEFAULT_SONNET_MODEL: 'glm-4.7',
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: 'glm-4.6',
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+    });
+  });
+
+  test('claude: a window smaller than the one it reckons with is told', async () => {
+    world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG.replaceAll('glm-4.7', 'glm-4.5'));
+    await setup('claude --yes');
+    expect(json(CLAUDE).env.CLAUDE_CODE_AUTO_COMPACT_WINDOW).toBe('131072');
+  });
+
+  test('claude: a provider that would be asked for claude-… by its wildcard is not trusted to have it', async () => {
+    const wild = GLM_CONFIG.replace('[glm-4.7, glm-4.6]', '["*"]').replace(/routes:[\s\S]*$/, '');
+    world.write('.config/hopgate/hopgate.yaml', wild);
+    const { code, err } = await setup('claude --yes');
+    expect(code).toBe(2);
+    expect(err).toContain('--model NAME');
+    expect((await setup('claude --yes --model glm-9 --context 50000')).code).toBe(0);
+    expect(json(CLAUDE).env.CLAUDE_CODE_MAX_CONTEXT_TOKENS).toBe('50000');
+  });
+
+  test('codex: a responses provider, and a key variable only where a key is needed', async () => {
+    await setup('codex --yes');
+    expect(Bun.TOML.parse(read(CODEX))).toEqual({
+      model: 'glm-4.7',
+      model_provider: 'hopgate',
+      model_context_window: 200_000,
+      model_providers: {
+        hopgate: { name: 'hopgate', base_url: 'http://127.0.0.1:5520/v1', wire_api: 'responses' },
+      },
+    });
+    world.write('.config/hopgate/hopgate.yaml', `${GLM_CONFIG}auth: { keys: [a-secret-key] }\n`);
+    const { err } = await setup('codex --yes');
+    expect(err).toContain('export HOPGATE_API_KEY');
+    expect(read(CODEX)).toContain('env_key = "HOPGATE_API_KEY"');
+    expect(read(CODEX)).not.toContain('a-secret-key');
+  });
+
+  test('opencode: a provider with all models; an own default model stays unless one is named', async () => {
+    world.write(OPENCODE, '{"model": "x/y"}');
+    await setup('opencode --yes --protocol anthropic-messages');
+    expect(json(OPENCODE)).toEqual({
+      model: 'x/y',
+      provider: {
+        hopgate: {
+          npm: '@ai-sdk/anthropic',
+          name: 'hopgate',
+          options: { baseURL: 'http://127.0.0.1:5520/v1', apiKey: 'hopgate' },
+          models: {
+            'glm-4.7': { name: 'glm-4.7', limit: { context: 200_000, output: 131_072 } },
+            'glm-4.6': { name: 'glm-4.6', limit: { context: 200_000, output: 131_072 } },
+          },
+        },
+      },
+    });
+    await setup('opencode --yes --model glm-4.6');
+    expect(json(OPENCODE).model).toBe('hopgate/glm-4.6');
+  });
+
+  test('a key that clients need is written, but never shown', async () => {
+    world.write('.config/hopgate/hopgate.yaml', `${GLM_CONFIG}auth: { keys: [a-secret-key] }\n`);
+    for (const client of ['claude', 'opencode']) {
+      const shown = [
+        await setup(`${client} --show`),
+        await setup(`${client} --show --json`),
+        await setup(`${client} --yes`),
+      ];
+      for (const { out, err } of shown) expect(out + err).not.toContain('a-secret-key');
+      expect(read(client === 'claude' ? CLAUDE : OPENCODE)).toContain('a-secret-key');
+      const { out } = await setup(`${client} --revert --show`);
+      expect(out).not.toContain('a-secret-key');
+    }
+  });
+
+  test('--url, a listener on all addresses, and a free port', async () => {
+    const listening = (at: string) =>
+      world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG.replace('127.0.0.1:5520', at));
+    listening('0.0.0.0:7000');
+    await setup('claude --yes');
+    expect(json(CLAUDE).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:7000');
+    listening('127.0.0.1:0');
+    expect((await setup('claude --yes')).code).toBe(2);
+    await setup('claude --yes --url https://gate.example.com/v1/');
+    expect(json(CLAUDE).env.ANTHROPIC_BASE_URL).toBe('https://gate.example.com');
+    expect((await setup('claude --yes --url nonsense')).code).toBe(2);
+  });
+
+  test('a model that nothing serves is refused with those that are', async () => {
+    const { code, err } = await setup('codex --yes --model nope');
+    expect(code).toBe(2);
+    expect(err).toContain('glm-4.7, glm-4.6');
+  });
+
+  test('the variables that move the clients’ files are honoured', async () => {
+    world.variables.CLAUDE_CONFIG_DIR = join(world.home, 'c1');
+    world.variables.CODEX_HOME = join(world.home, 'c2');
+    world.variables.OPENCODE_CONFIG = join(world.home, 'c3.json');
+    for (const client of ['claude', 'codex', 'opencode']) await setup(`${client} --yes`);
+    for (const file of ['c1/settings.json', 'c2/config.toml', 'c3.json']) {
+      expect(existsSync(join(world.home, file))).toBe(true);
+    }
+  });
+
+  test('--show --json is one object for scripts', async () => {
+    const { out } = await setup('claude --show --json');
+    expect(JSON.parse(out)).toMatchObject({
+      client: 'claude',
+      file: join(world.home, CLAUDE),
+      changed: true,
+      model: null,
+      url: 'http://127.0.0.1:5520',
+    });
+  });
+
+  test('a broken configuration is told and nothing is written', async () => {
+    world.write('.config/hopgate/hopgate.yaml', 'providers: 7\n');
+    const { code, err } = await setup('claude --yes');
+    expect(code).toBe(1);
+    expect(err).toContain(config);
+  });
+});

@@ -1,0 +1,137 @@
+/** Finds recorded Messages exchanges and captured requests; everything is empty where they are absent. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
+import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile, type Target } from '../../../src/conversation/target.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
+
+const shared = new URL('../../../../shared/', import.meta.url).pathname;
+export const FIXTURES = join(shared, 'fixtures');
+export const CAPTURES = join(shared, 'captures');
+
+/** For `test.skip` names: says that (and why) nothing was tested. */
+export const ABSENT = existsSync(FIXTURES)
+  ? undefined
+  : 'SKIPPED: the recorded exchanges are not beside this checkout';
+
+export interface Recorded {
+  readonly file: string;
+  readonly text: string;
+  readonly status: number;
+  readonly anomalies: readonly string[];
+  /** The request body, where the source had it. */
+  readonly request?: JsonObject;
+}
+
+interface Row {
+  readonly file: string;
+  readonly protocol: string;
+  readonly status: number;
+  readonly request?: string | null;
+  readonly anomalies: readonly string[];
+}
+
+/** Recorded Messages answers (also through Vertex). */
+export function recorded(kind: 'sse' | 'json'): readonly Recorded[] {
+  if (ABSENT !== undefined) return [];
+  const rows = JSON.parse(readFileSync(join(FIXTURES, 'index.json'), 'utf8')) as readonly Row[];
+  return rows
+    .filter((row) => row.protocol === 'messages' || row.protocol === 'messages-vertex')
+    .filter((row) => row.file.endsWith(`.${kind}`))
+    .map((row) => ({
+      file: row.file,
+      text: readFileSync(join(FIXTURES, row.file), 'utf8'),
+      status: row.status,
+      anomalies: row.anomalies,
+      ...(row.request ? { request: readObject(join(FIXTURES, row.request)) } : {}),
+    }));
+}
+
+const readObject = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as JsonObject;
+
+/** Every Messages request body at hand: recorded ones, and those that real clients sent. */
+export function requests(): readonly { readonly file: string; readonly body: JsonObject }[] {
+  if (ABSENT !== undefined) return [];
+  const out: { file: string; body: JsonObject }[] = [];
+  for (const dir of [
+    'anthropic-messages',
+    'vertex-messages-vertex',
+    'anthropic-messages-count-tokens',
+  ]) {
+    for (const name of readdirSync(join(FIXTURES, dir))) {
+      if (!name.endsWith('.req.json')) continue;
+      out.push({ file: `${dir}/${name}`, body: readObject(join(FIXTURES, dir, name)) });
+    }
+  }
+  for (const name of readdirSync(CAPTURES, { recursive: true, encoding: 'utf8' })) {
+    if (!/messages(_count_tokens)?\.json$/.test(name)) continue;
+    const body = readObject(join(CAPTURES, name)).body;
+    if (isObject(body) && Array.isArray(body.messages)) out.push({ file: name, body });
+  }
+  return out;
+}
+
+export function target(more: Partial<Target> = {}, profile: Partial<Profile> = {}): Target {
+  return {
+    provider: 'up',
+    model: 'claude-test',
+    protocol: 'anthropic-messages',
+    profile: { ...NO_PROFILE, ...profile },
+    ...more,
+  };
+}
+
+export const EMPTY: Conversation = {
+  model: 'claude-test',
+  system: [],
+  turns: [],
+  tools: [],
+  settings: { stream: false },
+};
+
+export const upstream = (sent: Conversation = EMPTY): UpstreamContext => ({
+  sent,
+  target: target(),
+  notes: new Notes(),
+});
+
+export const client = (asked: Conversation = EMPTY): ClientContext => ({
+  asked,
+  requestId: 'req_1_abcdef',
+  provider: 'up',
+  notes: new Notes(),
+});
+
+/** The conversation that a recorded request asked for; an empty one where it is not known. */
+export function asked(request: JsonObject | undefined): Conversation {
+  if (request === undefined) return EMPTY;
+  return anthropicMessages.decodeRequest({ model: 'm', max_tokens: 1, ...request });
+}
+
+/** Events of a stream that arrives in these chunks. */
+export function eventsOf(
+  chunks: readonly Uint8Array[],
+  context: UpstreamContext = upstream(),
+): readonly StreamEvent[] {
+  const parser = new SseParser();
+  const decoder = anthropicMessages.decodeStream(context);
+  const events: StreamEvent[] = [];
+  for (const chunk of chunks) {
+    for (const frame of parser.push(chunk)) events.push(...decoder.push(frame));
+  }
+  for (const frame of parser.end()) events.push(...decoder.push(frame));
+  events.push(...decoder.end());
+  return events;
+}
+
+export const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** SSE text of one event after another, each `{type, …}`. */
+export const sse = (...events: readonly JsonObject[]): string =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');

@@ -1,0 +1,293 @@
+/** Requests and answers of one protocol on the wire of another: what must survive, and what is noted instead. */
+
+import { describe, expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
+import { unfold } from '../../src/conversation/fold.ts';
+import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
+import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
+
+const PROTOCOLS = {
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+} satisfies Record<ProtocolName, Protocol>;
+
+const LEAST = {
+  'openai-chat': { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
+  'openai-responses': { model: 'm', input: 'hi' },
+  'anthropic-messages': {
+    model: 'm',
+    max_tokens: 99,
+    messages: [{ role: 'user', content: 'hi' }],
+  },
+} satisfies Record<ProtocolName, JsonObject>;
+
+/** A client's least request with more fields, as an upstream of another protocol is sent it. */
+function sent(
+  from: ProtocolName,
+  to: ProtocolName,
+  fields: JsonObject,
+  profile: Partial<Profile> = {},
+) {
+  const notes = new Notes();
+  const body = PROTOCOLS[to].encodeRequest(
+    PROTOCOLS[from].decodeRequest({ ...LEAST[from], ...fields }),
+    { provider: 'p', model: 'm', protocol: to, profile: { ...NO_PROFILE, ...profile } },
+    notes,
+  );
+  return { body: JSON.parse(JSON.stringify(body)), notes: notes.all };
+}
+
+const ANSWERS = {
+  'openai-chat': {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' },
+    ],
+  },
+  'openai-responses': {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [],
+  },
+  'anthropic-messages': {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'hello' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 2 },
+  },
+} satisfies Record<ProtocolName, JsonObject>;
+
+/** An upstream's answer with other fields, as a client of another protocol is told it, whole. */
+function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
+  const notes = new Notes();
+  const asked = PROTOCOLS[to].decodeRequest(LEAST[to]);
+  const reply = PROTOCOLS[from].decodeReply(
+    { ...ANSWERS[from], ...fields },
+    {
+      sent: asked,
+      target: { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE },
+      notes,
+    },
+  );
+  const body = PROTOCOLS[to].encodeReply(reply, {
+    asked,
+    requestId: 'req_1',
+    provider: 'p',
+    notes,
+  });
+  return { reply, body: JSON.parse(JSON.stringify(body)), notes: notes.all };
+}
+
+describe('a choice of allowed tools', () => {
+  const get = { type: 'function', name: 'get', parameters: { type: 'object', properties: {} } };
+  const asked = (name: string) => ({
+    tools: [
+      { type: 'namespace', name: 'crm', tools: [get, { ...get, name: 'put' }] },
+      { ...get, name: 'other' },
+    ],
+    tool_choice: {
+      type: 'allowed_tools',
+      mode: 'required',
+      tools: [{ type: 'function', name, namespace: 'crm' }],
+    },
+  });
+
+  test('that names one in a namespace does not end as a ban of all tools on Messages', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', asked('get'));
+    expect(body.tool_choice).toEqual({ type: 'any' });
+    expect(body.tools.map((tool: JsonObject) => tool.name)).toEqual(['crm__get']);
+  });
+
+  test('of which none is declared allows none', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', asked('gone'));
+    expect(body.tool_choice).toEqual({ type: 'none' });
+  });
+});
+
+describe('a user', () => {
+  for (const to of ['openai-chat', 'openai-responses'] as const) {
+    test(`that is longer than OpenAI takes is not sent to ${to}, and noted`, () => {
+      const of = (length: number) =>
+        sent('anthropic-messages', to, { metadata: { user_id: 'u'.repeat(length) } });
+      expect(of(64)).toMatchObject({ body: { user: 'u'.repeat(64) }, notes: [] });
+      const { body, notes } = of(65);
+      expect(body.user).toBeUndefined();
+      expect(notes).toEqual([{ name: 'parameter_dropped', where: 'user', what: 'too long' }]);
+    });
+  }
+
+  test('of a Chat client goes to a Chat upstream as it came, however long', () => {
+    const { body, notes } = sent('openai-chat', 'openai-chat', { user: 'u'.repeat(150) });
+    expect(body.user).toHaveLength(150);
+    expect(notes).toEqual([]);
+  });
+});
+
+describe('the tier that served an answer', () => {
+  const served = (tier: string) => ({
+    usage: { input_tokens: 1, output_tokens: 2, service_tier: tier },
+  });
+
+  for (const [to, none] of [
+    ['openai-chat', undefined],
+    ['openai-responses', null],
+  ] as const) {
+    test(`of Anthropic is told to ${to} in words of OpenAI or not at all`, () => {
+      const tier = (name: string) => told('anthropic-messages', to, served(name)).body.service_tier;
+      expect([tier('standard'), tier('priority'), tier('batch')]).toEqual([
+        'default',
+        'priority',
+        none,
+      ]);
+    });
+
+    test(`of Anthropic is told to ${to} in words of OpenAI in a stream too`, () => {
+      const { reply } = told('anthropic-messages', to, served('standard'));
+      const encoder = PROTOCOLS[to].encodeStream({
+        asked: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
+        requestId: 'req_1',
+        provider: 'p',
+        notes: new Notes(),
+      });
+      const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+      expect(stream).toContain('"service_tier":"default"');
+      expect(stream).not.toContain('"service_tier":"standard"');
+    });
+  }
+});
+
+describe('the grammar of a freeform tool', () => {
+  const grammar = { syntax: 'lark', definition: 'start: "a"' };
+  // Chat's form; compatible servers of Responses take it too.
+  const custom = { name: 't', format: { type: 'grammar', grammar } };
+  const fields = { tools: [{ type: 'custom', custom }] };
+
+  for (const from of ['openai-chat', 'openai-responses'] as const) {
+    test(`that ${from} nests is not lost on Messages`, () => {
+      const [tool] = sent(from, 'anthropic-messages', fields).body.tools;
+      expect(tool.description).toBe('The input follows this grammar:\nstart: "a"');
+    });
+  }
+
+  test('that a Responses client nests is not lost on Chat', () => {
+    const [tool] = sent('openai-responses', 'openai-chat', fields).body.tools;
+    expect(tool.function.description).toBe(
+      'The value of "input" must follow this lark grammar:\nstart: "a"',
+    );
+  });
+
+  test('that Chat nests goes flat to Responses', () => {
+    const [tool] = sent('openai-chat', 'openai-responses', fields).body.tools;
+    expect(tool).toEqual({ type: 'custom', name: 't', format: { type: 'grammar', ...grammar } });
+  });
+});
+
+describe('a citation of a file, which has no address', () => {
+  const file = { type: 'file_citation', file_id: 'f1', filename: 'x.pdf', index: 2 };
+  const site = {
+    type: 'url_citation',
+    url: 'https://a.b',
+    title: 'T',
+    start_index: 0,
+    end_index: 2,
+  };
+  const cited = (...annotations: JsonObject[]) => ({
+    output: [
+      {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'hello', annotations }],
+      },
+    ],
+  });
+
+  /** What a client of this protocol gets of the answer as a stream. */
+  const streamed = (to: Protocol, body: JsonObject) => {
+    const { reply } = told('openai-responses', to.name, body);
+    const notes = new Notes();
+    const asked = to.decodeRequest(LEAST[to.name]);
+    const encoder = to.encodeStream({ asked, requestId: 'req_1', provider: 'p', notes });
+    return { stream: [...unfold(reply)].map((event) => encoder.event(event)).join(''), notes };
+  };
+
+  test('becomes no web result without an address for a Messages client, but a note', () => {
+    const { body, notes } = told('openai-responses', 'anthropic-messages', cited(file));
+    expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
+    expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
+    const both = told('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
+    expect(both.citations.map((one: JsonObject) => one.url)).toEqual(['https://a.b']);
+  });
+
+  test('becomes no web result in a stream for a Messages client either', () => {
+    const { stream, notes } = streamed(anthropicMessages, cited(file));
+    expect(stream).toContain('hello');
+    expect(stream).not.toContain('citations_delta');
+    expect(notes.summary()).toBe('citation_dropped');
+  });
+
+  test('does not vanish without a note for a Chat client', () => {
+    const { body, notes } = told('openai-responses', 'openai-chat', cited(file, site));
+    const { annotations } = body.choices[0].message;
+    expect(annotations.map((one: JsonObject) => one.type)).toEqual(['url_citation']);
+    expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
+  });
+
+  test('nor in a stream for one', () => {
+    const { stream, notes } = streamed(openaiChat, cited(file, site));
+    expect(stream.match(/"type":"\w+_citation"/g)).toEqual(['"type":"url_citation"']);
+    expect(notes.summary()).toBe('citation_dropped');
+  });
+});
+
+describe("an error of Anthropic's", () => {
+  const cases: readonly (readonly [status: number, type: string, message: string, code: string])[] =
+    [
+      [401, 'authentication_error', 'invalid x-api-key', 'invalid_api_key'],
+      [404, 'not_found_error', 'model: x', 'model_not_found'],
+      [429, 'rate_limit_error', 'slow', 'rate_limit_exceeded'],
+      [
+        400,
+        'invalid_request_error',
+        'Your credit balance is too low',
+        'billing_hard_limit_reached',
+      ],
+    ];
+  const code = (to: ProtocolName, status: number, type: string, message: string) => {
+    const body = JSON.stringify({ type: 'error', error: { type, message } });
+    const error = anthropicMessages.decodeError(status, body, new Headers());
+    const { error: said } = PROTOCOLS[to].encodeError(error, 'req_1').body;
+    return (said as JsonObject).code;
+  };
+
+  for (const [status, type, message, expected] of cases) {
+    test(`with the type ${type} is not told to a Chat client under that as its code`, () => {
+      expect(code('openai-chat', status, type, message)).toBe(expected);
+    });
+  }
+
+  test('is not told to a Responses client under its type as the code', () => {
+    expect(code('openai-responses', 401, 'authentication_error', 'x')).toBe('invalid_api_key');
+    expect(code('openai-responses', 404, 'not_found_error', 'model: x')).toBe(null);
+  });
+
+  test('keeps the code of a vendor who writes it where the type stands', () => {
+    expect(code('openai-chat', 400, '1210', 'x')).toBe('1210');
+  });
+});

@@ -1,0 +1,116 @@
+/** Recorded traffic: what vendors took and sent is clean, but for deviations that are known and named here. */
+
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { lintRequest as messagesRequest } from '../../../src/codecs/anthropic-messages/lint/lint-request.ts';
+import { lintStream as messagesStream } from '../../../src/codecs/anthropic-messages/lint/lint-stream.ts';
+import { lintRequest as chatRequest } from '../../../src/codecs/openai-chat/lint/lint-request.ts';
+import { lintStream as chatStream } from '../../../src/codecs/openai-chat/lint/lint-stream.ts';
+import { lintRequest as responsesRequest } from '../../../src/codecs/openai-responses/lint/lint-request.ts';
+import { lintStream as responsesStream } from '../../../src/codecs/openai-responses/lint/lint-stream.ts';
+import { type Json, parseJson } from '../../../src/lib/json/json.ts';
+import { lintBytes, rulesOf } from './rules.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures', import.meta.url));
+const there = existsSync(`${FIXTURES}/index.json`);
+const when = there ? test : test.skip;
+const unless = there ? '' : ' (SKIPPED: the recorded exchanges are not here)';
+
+interface Row {
+  readonly file: string;
+  readonly protocol: string;
+  readonly kind: string;
+  readonly status: number | null;
+  readonly request: string | null;
+  readonly anomalies: readonly string[];
+  readonly sdk_accumulator: string | null;
+}
+const rows: readonly Row[] = there
+  ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[])
+  : [];
+
+const of = (protocol: string) =>
+  rows.filter((row) => row.protocol.replace(/-vertex$/, '') === protocol);
+const folder = (row: Row) => row.file.split('/')[0]!;
+
+const LINTERS = {
+  messages: { request: messagesRequest, stream: messagesStream },
+  chat: { request: chatRequest, stream: chatStream },
+  responses: { request: responsesRequest, stream: responsesStream },
+} as const;
+type Name = keyof typeof LINTERS;
+
+/** Streams that the index calls sound and that still break a rule. */
+const STREAMS: Readonly<Record<string, readonly string[]>> = {
+  // Made by hand: the block of a call never ends.
+  'anthropic-sdk-typescript__incomplete_partial_json_response.sse': ['block-unclosed'],
+  // Copilot has another id in every event.
+  'ai__github-copilot-id-rotation.1.sse': ['item-id-changed', 'id-changed'],
+};
+
+/** Rules of OpenAI's own that other vendors of Chat do not keep, and a reused id that Anthropic once took. */
+const DIALECTS: Readonly<Record<string, readonly string[]>> = {
+  'anthropic-messages': ['duplicate-call-id'],
+  'deepseek-responses': ['item-id-prefix'],
+  'huggingface-chat': ['tools-empty'],
+  'mistral-chat': ['tool-calls-empty', 'part-type', 'tool-type', 'content-empty', 'tool-choice'],
+  'ollama-chat': ['part-type'],
+  'openrouter-chat': ['part-type', 'tool-type'],
+};
+
+describe('recorded streams', () => {
+  for (const [name, least] of [
+    ['messages', 130],
+    ['chat', 200],
+    ['responses', 160],
+  ] as const satisfies readonly (readonly [Name, number])[]) {
+    when(`${name}: sound ones are clean, unsound ones are not${unless}`, () => {
+      let clean = 0;
+      for (const row of of(name).filter(({ kind }) => kind === 'sse')) {
+        const bytes = new Uint8Array(readFileSync(`${FIXTURES}/${row.file}`));
+        const found = rulesOf(lintBytes(LINTERS[name].stream(), bytes));
+        const known = STREAMS[row.file.split('/')[1]!];
+        const sound = row.anomalies.length === 0 && row.sdk_accumulator === 'ok';
+        if (known !== undefined) expect([row.file, found]).toEqual([row.file, [...known]]);
+        else if (sound) expect([row.file, found]).toEqual([row.file, []]);
+        if (found.length === 0) clean++;
+      }
+      expect(clean).toBeGreaterThan(least);
+    });
+  }
+
+  when(`message_start repeated or spliced in by relays is found${unless}`, () => {
+    const broken = of('messages').filter(({ anomalies }) =>
+      anomalies.some((anomaly) => anomaly.includes('message_start')),
+    );
+    expect(broken.length).toBeGreaterThan(3);
+    for (const row of broken) {
+      const bytes = new Uint8Array(readFileSync(`${FIXTURES}/${row.file}`));
+      const found = rulesOf(lintBytes(messagesStream(), bytes));
+      expect(found.some((rule) => rule === 'start-once' || rule === 'after-end')).toBe(true);
+    }
+  });
+});
+
+describe('recorded requests that were accepted', () => {
+  for (const [name, least] of [
+    ['messages', 450],
+    ['chat', 850],
+    ['responses', 500],
+  ] as const satisfies readonly (readonly [Name, number])[]) {
+    when(`${name}: clean, but for the dialects of other vendors${unless}`, () => {
+      let clean = 0;
+      for (const row of of(name)) {
+        if (row.request === null || (row.status ?? 200) !== 200) continue;
+        const body = parseJson(readFileSync(`${FIXTURES}/${row.request}`, 'utf8')) as Json;
+        const found = rulesOf(LINTERS[name].request(body));
+        const dialect = DIALECTS[folder(row)] ?? [];
+        const unknown = found.filter((rule) => !dialect.includes(rule));
+        expect([row.request, unknown]).toEqual([row.request, []]);
+        if (found.length === 0) clean++;
+      }
+      expect(clean).toBeGreaterThan(least);
+    });
+  }
+});

@@ -1,0 +1,255 @@
+/** Several sealed thoughts in one Chat message: every seal comes back with its own words, or with none. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
+import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
+import { unfold } from '../../../src/conversation/fold.ts';
+import { carrySeal, openSeal } from '../../../src/conversation/seal.ts';
+import type { Block, ReasoningBlock, Sealed } from '../../../src/conversation/types.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { client, NOTHING_SENT, upstream } from './recorded.ts';
+import { encodeAll } from './streams.ts';
+
+interface Message {
+  readonly content: string | null;
+  readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly JsonObject[];
+}
+
+const reply = (blocks: readonly Block[]): Reply => ({
+  id: 'msg_1',
+  model: 'm',
+  blocks,
+  finish: 'stop',
+});
+
+const whole = (blocks: readonly Block[]): Message => {
+  const { choices } = openaiChat.encodeReply(reply(blocks), client(NOTHING_SENT)) as unknown as {
+    choices: readonly [{ message: Message }];
+  };
+  return choices[0].message;
+};
+
+/** A stream's deltas put together as clients do it; details of one index are one detail to them. */
+function streamed(events: Iterable<StreamEvent>): Message {
+  let content = '';
+  let said = '';
+  const details: JsonObject[] = [];
+  for (const line of encodeAll([...events]).split('\n\n')) {
+    if (!line.startsWith('data: {')) continue;
+    const delta = JSON.parse(line.slice(6)).choices[0]?.delta ?? {};
+    content += delta.content ?? '';
+    said += delta.reasoning_content ?? '';
+    for (const detail of delta.reasoning_details ?? []) {
+      expect(details[detail.index]).toBeUndefined();
+      details[detail.index] = detail;
+    }
+  }
+  return {
+    content,
+    ...(said === '' ? {} : { reasoning_content: said }),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+  };
+}
+
+function givenBack(message: object): readonly ReasoningBlock[] {
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: 'y', ...message },
+  ];
+  const { turns } = openaiChat.decodeRequest({ model: 'm', messages } as Json);
+  return turns[1]!.blocks.filter((block) => block.type === 'reasoning');
+}
+
+const signed = (value: string): Sealed => ({
+  protocol: 'anthropic-messages',
+  provider: 'a',
+  kind: 'signature',
+  value,
+});
+const encrypted = (value: string): Sealed => ({
+  protocol: 'openai-responses',
+  provider: 'r',
+  kind: 'encrypted',
+  value,
+});
+const old = (sealed: Sealed) => ({
+  type: 'reasoning.encrypted',
+  data: carrySeal(sealed),
+  format: 'hopgate',
+  index: 0,
+});
+
+const sealed: fc.Arbitrary<Sealed> = fc.record({
+  protocol: fc.constantFrom('anthropic-messages' as const, 'openai-responses' as const),
+  provider: fc.constantFrom('a', 'b.c'),
+  kind: fc.constantFrom('signature' as const, 'encrypted' as const),
+  value: fc.string({ minLength: 1, unit: 'grapheme' }),
+});
+const thought: fc.Arbitrary<ReasoningBlock> = fc.oneof(
+  fc.record({
+    type: fc.constant('reasoning' as const),
+    text: fc.string({ unit: 'grapheme', maxLength: 12 }),
+    sealed,
+  }),
+  fc.record({
+    type: fc.constant('reasoning' as const),
+    text: fc.constant(''),
+    sealed: fc.record({
+      protocol: fc.constant('anthropic-messages' as const),
+      kind: fc.constant('redacted' as const),
+      value: fc.string({ minLength: 1 }),
+    }),
+  }),
+);
+const answer = fc.array(fc.oneof(thought, fc.constant<Block>({ type: 'text', text: 'words' })), {
+  maxLength: 6,
+});
+
+describe('thoughts that a client gives back unchanged', () => {
+  test('come back each with its seal and its words, from a stream as from a whole reply', () => {
+    fc.assert(
+      fc.property(answer, (blocks) => {
+        const thoughts = blocks.filter((block) => block.type === 'reasoning');
+        const message = whole(blocks);
+        expect(givenBack(message)).toEqual(thoughts);
+        const { reasoning_content, reasoning_details } = streamed(unfold(reply(blocks)));
+        expect(reasoning_content).toEqual(message.reasoning_content);
+        expect(reasoning_details).toEqual(message.reasoning_details);
+      }),
+    );
+  });
+
+  test('words that nobody sealed stay unsealed between two that are', () => {
+    const blocks: ReasoningBlock[] = [
+      { type: 'reasoning', text: 'aa', sealed: signed('A') },
+      { type: 'reasoning', text: 'plain' },
+      { type: 'reasoning', text: 'b', sealed: signed('B') },
+    ];
+    expect(givenBack(whole(blocks))).toEqual(blocks);
+  });
+
+  test('a seal that replaces an earlier one of its block is the only one given out', () => {
+    const { reasoning_details } = streamed([
+      { type: 'start', id: 'i', model: 'm' },
+      { type: 'block-start', index: 0, head: { type: 'reasoning' } },
+      { type: 'delta', index: 0, text: 'a' },
+      { type: 'sealed', index: 0, sealed: signed('early') },
+      { type: 'delta', index: 0, text: 'b' },
+      { type: 'sealed', index: 0, sealed: signed('late') },
+      { type: 'block-stop', index: 0 },
+    ]);
+    expect(reasoning_details?.map(({ data }) => openSeal(String(data))?.value)).toEqual(['late']);
+    expect(givenBack({ reasoning_content: 'ab', reasoning_details })).toEqual([
+      { type: 'reasoning', text: 'ab', sealed: signed('late') },
+    ]);
+  });
+});
+
+describe('words that do not fit the seals beside them', () => {
+  test('one carrier of an older form stands for all words', () => {
+    const message = { reasoning_content: 'hm', reasoning_details: [old(signed('A'))] };
+    expect(givenBack(message)).toEqual([{ type: 'reasoning', text: 'hm', sealed: signed('A') }]);
+  });
+
+  test('two signatures that do not tell their words seal nothing', () => {
+    const reasoning_details = [old(signed('A')), old(signed('B'))];
+    expect(givenBack({ reasoning_content: 'aabb', reasoning_details })).toEqual([
+      { type: 'reasoning', text: 'aabb' },
+    ]);
+    // Without words too there is something to be noted as lost.
+    expect(givenBack({ reasoning_details })).toEqual([{ type: 'reasoning', text: '' }]);
+  });
+
+  test('two encrypted thoughts need no words: both go back', () => {
+    const reasoning_details = [old(encrypted('E1')), old(encrypted('E2'))];
+    expect(givenBack({ reasoning_content: 'short', reasoning_details })).toEqual([
+      { type: 'reasoning', text: 'short', sealed: encrypted('E1') },
+      { type: 'reasoning', text: '', sealed: encrypted('E2') },
+    ]);
+  });
+
+  test('places that overlap, lie backwards or beyond the words are not believed', () => {
+    const places = fc.array(fc.record({ from: fc.nat({ max: 9 }), to: fc.nat({ max: 9 }) }), {
+      minLength: 2,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(places, fc.string({ maxLength: 9 }), (spans, said) => {
+        const reasoning_details = spans.map((span, i) => ({
+          type: 'reasoning.encrypted',
+          data: carrySeal(signed(`${i}`), span),
+        }));
+        const blocks = givenBack({ reasoning_content: said, reasoning_details });
+        let at = 0;
+        const fit = spans.every(({ from, to }) => {
+          const good = at <= from && from <= to && to <= said.length;
+          at = to;
+          return good;
+        });
+        const texts = blocks.flatMap((block) => (block.sealed === undefined ? [] : [block.text]));
+        expect(texts).toEqual(fit ? spans.map(({ from, to }) => said.slice(from, to)) : []);
+      }),
+    );
+  });
+});
+
+test('carriers in an upstream’s answer are the upstream’s: all of them go back to it', () => {
+  const details = [old(signed('A')), { ...old(signed('B')), index: 1 }];
+  const message = { role: 'assistant', content: 'x', reasoning_details: details };
+  const body = { id: 'c', choices: [{ index: 0, message, finish_reason: 'stop' }] };
+  const [block] = openaiChat.decodeReply(body, upstream()).blocks;
+  expect(block).toMatchObject({
+    sealed: { protocol: 'openai-chat', value: JSON.stringify(details) },
+  });
+});
+
+test('parts of a summary are paragraphs in a stream as in the whole reply', () => {
+  const summary = ['**A** one.', '**B** two.', '**C**'].map((text) => ({
+    type: 'summary_text',
+    text,
+  }));
+  const item = { id: 'rs_1', type: 'reasoning', summary, encrypted_content: 'E' };
+  const said = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'ok', annotations: [] }],
+  };
+  const response = { id: 'resp_1', object: 'response', status: 'completed', model: 'm' };
+  const context = upstream();
+  const decoder = openaiResponses.decodeStream(context);
+  const frames: JsonObject[] = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+    { type: 'response.output_item.added', output_index: 0, item: { ...item, summary: [] } },
+    ...summary.flatMap((part, summary_index) => [
+      {
+        type: 'response.reasoning_summary_part.added',
+        output_index: 0,
+        summary_index,
+        part: { ...part, text: '' },
+      },
+      ...[part.text.slice(0, 3), part.text.slice(3)].map((delta) => ({
+        type: 'response.reasoning_summary_text.delta',
+        output_index: 0,
+        summary_index,
+        delta,
+      })),
+    ]),
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.output_item.added', output_index: 1, item: { ...said, content: [] } },
+    { type: 'response.output_item.done', output_index: 1, item: said },
+    { type: 'response.completed', response: { ...response, output: [item, said] } },
+  ];
+  const events = frames.flatMap((data) => [
+    ...decoder.push({ event: String(data.type), data: JSON.stringify(data) } as never),
+  ]);
+  const message = streamed([...events, ...decoder.end()]);
+  expect(message.reasoning_content).toBe('**A** one.\n\n**B** two.\n\n**C**');
+  const { blocks } = openaiResponses.decodeReply({ ...response, output: [item, said] }, context);
+  const { reasoning_content, reasoning_details } = whole(blocks);
+  expect(message).toMatchObject({ reasoning_content, reasoning_details, content: 'ok' } as object);
+});

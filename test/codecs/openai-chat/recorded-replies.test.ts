@@ -1,0 +1,172 @@
+/** Every recorded JSON answer of every vendor: decoded and written anew it says the same. */
+
+import { describe, expect, test } from 'bun:test';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import { unfold } from '../../../src/conversation/fold.ts';
+import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { expectPlain } from '../../support/plain-reply.ts';
+import {
+  bytesOf,
+  client,
+  jsonOf,
+  NOTHING_SENT,
+  recordedIsThere,
+  rows,
+  upstream,
+} from './recorded.ts';
+import { accumulate, encodeAll } from './streams.ts';
+
+/** A page of a test server that is no completion. */
+const NO_COMPLETION = /test_invalid_response/;
+const answers = rows.filter(
+  (row) => row.kind === 'json' && (row.status ?? 200) < 400 && !NO_COMPLETION.test(row.file),
+);
+const refused = rows.filter((row) => row.kind === 'json' && (row.status ?? 200) >= 400);
+
+interface Message {
+  readonly content?: string | null | readonly { type: string; text?: string }[];
+  readonly tool_calls?: readonly { id: string; function: { name: string; arguments: string } }[];
+  readonly refusal?: string | null;
+  readonly reasoning?: string | null;
+  readonly reasoning_content?: string | null;
+}
+interface Completion extends JsonObject {
+  readonly choices: readonly [{ readonly message: Message & JsonObject; finish_reason: string }];
+  readonly usage: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly total_tokens: number;
+    readonly prompt_tokens_details?: { readonly cached_tokens?: number } | null;
+    readonly completion_tokens_details?: { readonly reasoning_tokens?: number } | null;
+  };
+}
+
+const textOf = ({ content }: Message = {}) =>
+  typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
+
+if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not at hand', () => {});
+else {
+  describe('recorded replies', () => {
+    test('a decoded reply goes out to a client of this protocol as it came', () => {
+      expect(answers.length).toBeGreaterThan(500);
+      for (const { file } of answers) {
+        const body = jsonOf(file);
+        const reply = openaiChat.decodeReply(body, upstream());
+        expect({ file, out: openaiChat.encodeReply(reply, client()) }).toEqual({
+          file,
+          out: body as JsonObject,
+        });
+      }
+    });
+
+    test('a reply written anew says the same', () => {
+      for (const { file } of answers) {
+        const body = jsonOf(file) as Completion;
+        const { wire, ...reply } = openaiChat.decodeReply(body, upstream());
+        const out = openaiChat.encodeReply(reply, client()) as Completion;
+        const before = body.choices[0].message ?? {};
+        const after = out.choices[0].message;
+        expect({ file, text: textOf(after) }).toEqual({ file, text: textOf(before) });
+        expect(after.refusal ?? '').toBe(before.refusal ?? '');
+        const said = before.reasoning_content || before.reasoning;
+        if (said) expect({ file, said: after.reasoning_content }).toEqual({ file, said });
+        const calls = (message: Message) =>
+          (message.tool_calls ?? []).map(({ function: f }) => [f.name, f.arguments || '{}']);
+        if (before.function_call === undefined || before.function_call === null) {
+          expect({ file, calls: calls(after) }).toEqual({ file, calls: calls(before) });
+        }
+        for (const [i, call] of (before.tool_calls ?? []).entries()) {
+          if (call.id !== '') expect(after.tool_calls?.[i]?.id).toBe(call.id);
+          expect(after.tool_calls?.[i]?.id).toBeTruthy();
+        }
+        if ((before.tool_calls ?? []).length > 0)
+          expect(out.choices[0].finish_reason).toBe('tool_calls');
+        // Vendors that count cached or reasoning tokens beside the sum: the sum then grows by them.
+        const cached = Number(body.usage.prompt_tokens_details?.cached_tokens ?? 0);
+        const beside = cached > body.usage.prompt_tokens ? cached : 0;
+        expect({ file, prompt: out.usage.prompt_tokens }).toEqual({
+          file,
+          prompt: body.usage.prompt_tokens + beside,
+        });
+        const thought = Number(body.usage.completion_tokens_details?.reasoning_tokens ?? 0);
+        const completion = body.usage.completion_tokens;
+        const summed = body.usage.total_tokens === body.usage.prompt_tokens + completion + thought;
+        expect({ file, completion: out.usage.completion_tokens }).toEqual({
+          file,
+          completion: thought > completion || summed ? completion + thought : completion,
+        });
+        expect(totalInput(reply.usage!) + totalOutput(reply.usage!)).toBe(out.usage.total_tokens);
+        for (const count of Object.values(reply.usage!)) {
+          if (typeof count === 'number') expect(count).toBeGreaterThanOrEqual(0);
+        }
+      }
+    });
+
+    test('unfolded into a stream, the official SDK reads the same message', async () => {
+      for (const { file } of answers) {
+        const body = jsonOf(file) as Completion;
+        const reply = openaiChat.decodeReply(body, upstream());
+        const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+        const completion = await accumulate(encodeAll([...unfold(reply)], asked));
+        const { message } = completion.choices[0]!;
+        expect({ file, text: message.content ?? '' }).toEqual({
+          file,
+          text: textOf(body.choices[0].message),
+        });
+        expect(message.tool_calls?.length ?? 0).toBe(
+          reply.blocks.filter((block) => block.type === 'tool-call').length,
+        );
+      }
+    });
+
+    test('a digest agrees with the decoded reply', () => {
+      let plain = 0;
+      for (const { file } of answers) {
+        const body = jsonOf(file);
+        const reply = openaiChat.decodeReply(body, upstream());
+        const told = openaiChat.digestReply(body);
+        if (expectPlain(told, reply, file)) plain++;
+        const { texts: _, ...digest } = told;
+        expect({ file, ...digest }).toEqual({
+          file,
+          complete: true,
+          semantic: reply.blocks.length > 0,
+          answered: reply.blocks.some((block) => block.type !== 'reasoning'),
+          finish: reply.finish,
+          ...(reply.usage === undefined ? {} : { usage: reply.usage }),
+        });
+      }
+      expect(plain).toBeGreaterThan(0);
+    });
+
+    test('a JSON page that is no completion is an upstream error, not an answer', () => {
+      const page = rows.find((row) => NO_COMPLETION.test(row.file) && row.kind === 'json')!;
+      expect(() => openaiChat.decodeReply(jsonOf(page.file), upstream())).toThrow(GatewayError);
+    });
+
+    test('recorded error bodies keep the vendor message and get their meaning', () => {
+      const kinds: Record<string, string> = {};
+      for (const { file, status } of refused) {
+        const body = new TextDecoder().decode(bytesOf(file));
+        const error = openaiChat.decodeError(status!, body, new Headers());
+        const words = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
+        expect(error.message).toContain(words);
+        expect(error.fromUpstream).toBe(true);
+        expect(error.status).toBe(status!);
+        kinds[file.replace(/\/.*/, '')] = error.kind;
+        expect({ file, kind: error.kind }).toEqual({
+          file,
+          kind: {
+            400: 'invalid_request',
+            401: 'authentication',
+            404: 'not_found',
+            429: 'rate_limit',
+          }[status!]!,
+        } as never);
+      }
+      expect(Object.keys(kinds).length).toBeGreaterThan(5);
+    });
+  });
+}

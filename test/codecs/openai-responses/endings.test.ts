@@ -1,0 +1,68 @@
+/** The last item of an answer that ended before it was through. */
+
+import { describe, expect, test } from 'bun:test';
+import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
+import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
+import { Fold } from '../../../src/conversation/fold.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { block, finish, PLAIN, start, write } from './builders.ts';
+import { client, conversation } from './material.ts';
+import { readBySdk } from './sdk.ts';
+import { checkSkeleton } from './skeleton.ts';
+
+const TEXT: BlockHead = { type: 'text' };
+const call = (kind: 'function' | 'custom' | 'tool-search'): BlockHead => ({
+  type: 'tool-call',
+  id: 'call_1',
+  name: 'go',
+  kind,
+  by: 'client',
+});
+
+/** The items of a stream, which the whole reply and the official client must have too. */
+async function items(events: readonly StreamEvent[]): Promise<readonly JsonObject[]> {
+  const sse = write(events);
+  const output = checkSkeleton(sse).output as readonly JsonObject[];
+  const fold = new Fold();
+  for (const event of events) fold.push(event);
+  const whole = openaiResponses.encodeReply(fold.reply, client(conversation(PLAIN)));
+  expect(whole.output as unknown).toEqual(output);
+  expect((await readBySdk(sse)).output as unknown).toMatchObject(output as object[]);
+  return output;
+}
+
+describe('an answer that ends incomplete', () => {
+  test('does not tell a call that was cut as complete', async () => {
+    for (const kind of ['function', 'custom', 'tool-search'] as const) {
+      const events = [
+        start,
+        ...block(0, TEXT, 'I go.'),
+        ...block(1, call(kind), '{"path":"/tm'),
+        ...finish('length'),
+      ];
+      const [message, cut] = await items(events);
+      expect(message!.status).toBe('completed');
+      expect(cut!.status).toBe('incomplete');
+    }
+  });
+
+  test('does not make up arguments for a call that was cut before they came', async () => {
+    const events = [start, ...block(0, call('function')), ...finish('length')];
+    const [cut] = await items(events);
+    expect(cut).toMatchObject({ arguments: '', status: 'incomplete' });
+  });
+
+  test('does not tell words that were cut as complete', async () => {
+    for (const reason of ['length', 'content-filter'] as const) {
+      const [message] = await items([start, ...block(0, TEXT, 'Once upon'), ...finish(reason)]);
+      expect(message!.status).toBe('incomplete');
+    }
+  });
+
+  test('a complete answer has complete items', async () => {
+    const [message] = await items([start, ...block(0, TEXT, 'Done.'), ...finish('stop')]);
+    expect(message!.status).toBe('completed');
+    const [whole] = await items([start, ...block(0, call('function')), ...finish('tool-calls')]);
+    expect(whole).toMatchObject({ arguments: '{}', status: 'completed' });
+  });
+});

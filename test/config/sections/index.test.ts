@@ -1,0 +1,139 @@
+/** The schema says all there is to say, and the loader does what it says. */
+
+import { describe, expect, test } from 'bun:test';
+import { FormatRegistry, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import fc from 'fast-check';
+import { check, type Schema } from '../../../src/config/file/check.ts';
+import { jsonSchema } from '../../../src/config/index.ts';
+import { fileSchema } from '../../../src/config/sections/index.ts';
+import type { Facts, ProfileFacts } from '../../../src/config/vendors/profile-schema.ts';
+import type { Profile } from '../../../src/conversation/target.ts';
+import { good } from '../support.ts';
+
+// Both directions, at compile time: a fact added on one side only does not type-check.
+const toProfile = (facts: Omit<ProfileFacts, 'models'>): Profile => facts;
+const toFacts = (profile: Omit<Profile, 'name'>): Facts => profile;
+type SameKeys = [
+  Exclude<keyof Profile, 'name' | keyof Facts>,
+  Exclude<keyof Facts, keyof Profile>,
+] extends [never, never]
+  ? true
+  : never;
+const sameKeys: SameKeys = true;
+
+interface Node {
+  readonly [key: string]: unknown;
+  readonly properties?: Record<string, Node>;
+  readonly required?: string[];
+}
+
+function* objects(node: unknown, path = ''): Generator<[string, Node]> {
+  if (typeof node !== 'object' || node === null) return;
+  if ('properties' in node && 'type' in node && node.type === 'object') yield [path, node as Node];
+  for (const [key, child] of Object.entries(node)) yield* objects(child, `${path}/${key}`);
+}
+
+describe('the published schema', () => {
+  const schema = jsonSchema();
+  const all = [...objects(schema)];
+
+  test('is plain JSON of draft 2020-12', () => {
+    expect(JSON.parse(JSON.stringify(schema))).toEqual(schema);
+    expect(schema.$schema).toContain('2020-12');
+    expect(all.length).toBeGreaterThan(15);
+  });
+
+  test('describes every key, and says what holds when it is left out', () => {
+    for (const [path, { properties, required }] of all) {
+      if (path.includes('profiles')) continue; // Facts have their defaults in the profile itself.
+      for (const [key, child] of Object.entries(properties ?? {})) {
+        const place = `${path}/${key}`;
+        expect([place, typeof child.description]).toEqual([place, 'string']);
+        const said = required?.includes(key) || 'default' in child || 'x-default' in child;
+        expect([place, said]).toEqual([place, true]);
+      }
+    }
+  });
+
+  test('is closed everywhere', () => {
+    for (const [path, { additionalProperties }] of all) {
+      expect([path, additionalProperties]).toEqual([path, false]);
+    }
+  });
+
+  test('every default is a legal value of its own', () => {
+    for (const [path, { properties }] of all) {
+      for (const [key, child] of Object.entries(properties ?? {})) {
+        if (!('default' in child)) continue;
+        const { problems } = check(child as Schema, structuredClone(child.default), new Set());
+        expect([`${path}/${key}`, problems]).toEqual([`${path}/${key}`, []]);
+      }
+    }
+  });
+
+  test('has exactly the facts of a vendor profile', () => {
+    expect(sameKeys).toBe(true);
+    expect(toProfile({ name: 'x', images: false })).toEqual({ name: 'x', images: false });
+    expect(toFacts({ toolChoices: ['auto'] })).toEqual({ toolChoices: ['auto'] });
+  });
+});
+
+describe('the loader and the schema agree', () => {
+  FormatRegistry.Clear();
+  const compiled = TypeCompiler.Compile(fileSchema as TSchema);
+  // Mostly right files with something wrong in them: keys and values of the real vocabulary, shuffled.
+  const keys = new Set<string>(['nope', 'glm', '9x']);
+  const values: unknown[] = [0, 1, -1, 1.5, true, false, '', 'x', 'glm/x', '22:00-06:00', '>5', []];
+  const collect = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    if ('const' in node) values.push(node.const);
+    if ('properties' in node) for (const k of Object.keys(node.properties as object)) keys.add(k);
+    Object.values(node).forEach(collect);
+  };
+  collect(fileSchema);
+  const node = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 5, withCrossShrink: true },
+      fc.constantFrom(...values),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...keys), tie('any'), { maxKeys: 3 }),
+    ),
+  })).any;
+  const root = fc.record(
+    Object.fromEntries(Object.keys(fileSchema.properties).map((key) => [key, node])),
+    { requiredKeys: [] },
+  );
+
+  test('on files made of the right words in any order', () => {
+    fc.assert(
+      fc.property(root, (file) => {
+        const { problems } = check(fileSchema as Schema, structuredClone(file), new Set());
+        expect(problems.length === 0).toBe(compiled.Check(file));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('on each part of the schema by itself', () => {
+    for (const [, part] of objects(fileSchema)) {
+      for (const [key, child] of Object.entries(part.properties ?? {})) {
+        const own = TypeCompiler.Compile(child as unknown as TSchema);
+        fc.assert(
+          fc.property(node, (value) => {
+            const { problems } = check(child as Schema, structuredClone(value), new Set());
+            expect([key, problems.length === 0]).toEqual([key, own.Check(value)]);
+          }),
+          { numRuns: 25 },
+        );
+      }
+    }
+  });
+
+  test('what is filled in is legal again', () => {
+    const filled = check(fileSchema as Schema, { providers: { glm: null } }, new Set());
+    expect(filled.problems).toEqual([]);
+    expect(compiled.Check(filled.value)).toBe(true);
+    expect(good('providers: { glm: {} }').workers).toBe(1);
+  });
+});

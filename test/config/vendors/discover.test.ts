@@ -1,0 +1,238 @@
+/** What is found when nothing is configured. */
+
+import { describe, expect, test } from 'bun:test';
+import {
+  type Config,
+  type Fetch,
+  liveConfig,
+  loadConfig,
+  type ReloadResult,
+} from '../../../src/config/index.ts';
+import { presetNames, presetOf } from '../../../src/config/vendors/presets.ts';
+import { PROFILES } from '../../../src/config/vendors/profiles.ts';
+import { until } from '../../support/until.ts';
+import { config, env, parse } from '../support.ts';
+
+const list = (...ids: string[]) =>
+  Response.json({ object: 'list', data: ids.map((id) => ({ id, object: 'model' })) });
+
+/** Answers by port; every other port refuses. */
+const servers = (answers: Record<number, () => Response | Promise<Response>>): Fetch => {
+  return async (url) => {
+    const answer = answers[Number(new URL(url).port)];
+    if (answer === undefined) throw new TypeError('connection refused');
+    return answer();
+  };
+};
+
+async function found(variables: Record<string, string>, fetch?: Fetch): Promise<Config> {
+  // A home without a file; the machine's own /etc file would be found, which no test machine has.
+  const home = { HOME: '/nonexistent', ...variables };
+  return config(await loadConfig({ environment: env(home), fetch }));
+}
+
+const asked: string[] = [];
+const names = (of: Config) => Object.keys(of.providers);
+
+describe('keys in the environment', () => {
+  test.each([
+    ['OPENAI_API_KEY', 'openai', 'https://api.openai.com/v1'],
+    ['ANTHROPIC_API_KEY', 'anthropic', 'https://api.anthropic.com'],
+    ['ZHIPU_API_KEY', 'glm', 'https://open.bigmodel.cn/api/paas/v4'],
+    ['ZAI_API_KEY', 'zai', 'https://api.z.ai/api/paas/v4'],
+    ['DEEPSEEK_API_KEY', 'deepseek', 'https://api.deepseek.com'],
+    ['MOONSHOT_API_KEY', 'kimi', 'https://api.moonshot.ai/v1'],
+    ['DASHSCOPE_API_KEY', 'qwen', 'https://dashscope.aliyuncs.com/compatible-mode/v1'],
+    ['OPENROUTER_API_KEY', 'openrouter', 'https://openrouter.ai/api/v1'],
+    ['GROQ_API_KEY', 'groq', 'https://api.groq.com/openai/v1'],
+    ['MISTRAL_API_KEY', 'mistral', 'https://api.mistral.ai/v1'],
+    ['XAI_API_KEY', 'xai', 'https://api.x.ai/v1'],
+    ['GEMINI_API_KEY', 'gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'],
+    ['MINIMAX_API_KEY', 'minimax', 'https://api.minimax.io/v1'],
+    ['TOGETHER_API_KEY', 'together', 'https://api.together.xyz/v1'],
+  ])('%s makes the provider %s', async (variable, name, baseUrl) => {
+    const of = await found({ [variable]: 'k-1' });
+    expect(of.source.kind).toBe('discovered');
+    expect(names(of)[0]).toBe(name);
+    expect(of.providers[name]).toMatchObject({ baseUrl });
+    expect(of.providers[name]!.keys.map((key) => key.reveal())).toEqual(['k-1']);
+    expect(of.routes.at(-1)).toMatchObject({ to: [{ target: `${name}/*` }] });
+  });
+
+  test('both protocols of OpenAI are there, so that a chat client needs no conversion', async () => {
+    const of = await found({ OPENAI_API_KEY: 'k' });
+    expect(of.providers['openai-chat']).toMatchObject({ protocol: 'openai-chat' });
+    expect(of.providers.openai).toMatchObject({ protocol: 'openai-responses' });
+  });
+
+  test('a file without providers keeps its other settings, and its routes', async () => {
+    const text = 'workers: 2\nroutes: [{ to: [glm/glm-4.7] }]\n';
+    const result = parse(text, { ZHIPU_API_KEY: 'k' });
+    const of = config(result);
+    expect(of.workers).toBe(2);
+    expect(of.source).toEqual({ kind: 'discovered', path: '/c/hopgate.yaml' });
+    expect(of.routes).toHaveLength(1);
+  });
+});
+
+describe('servers on this machine', () => {
+  test('all four are found at their ports with the models that they have', async () => {
+    const of = await found(
+      {},
+      servers({
+        11434: () => list('llama3:8b', 'qwen3:4b'),
+        1234: () => list('a'),
+        8080: () => list('b'),
+        8000: () => list('c'),
+      }),
+    );
+    expect(names(of)).toEqual(['ollama', 'lmstudio', 'llamacpp', 'vllm']);
+    expect(of.providers.ollama).toMatchObject({
+      baseUrl: 'http://127.0.0.1:11434/v1',
+      models: ['llama3:8b', 'qwen3:4b'],
+      keys: [],
+      profile: { name: 'ollama' },
+    });
+    expect(of.routes.find((route) => route.name.includes('agents'))!.to).toEqual([
+      { target: 'ollama/llama3:8b' },
+    ]);
+  });
+
+  test.each([
+    ['a page', () => new Response('<html>hello</html>')],
+    ['other JSON', () => Response.json({ ok: true })],
+    ['a list of something else', () => Response.json({ object: 'list', data: [{ name: 'x' }] })],
+    ['null for a list', () => Response.json({ object: 'list', data: null })],
+    ['an error', () => new Response('{"object":"list","data":[{"id":"x"}]}', { status: 401 })],
+    [
+      'another hopgate',
+      () => {
+        const response = list('x');
+        response.headers.set('x-hopgate-request-id', 'req_1_aaaaaa');
+        return response;
+      },
+    ],
+  ])('%s at the port is not taken for one', async (_, answer) => {
+    expect(names(await found({}, servers({ 8080: answer })))).toEqual(['demo']);
+  });
+
+  test('one that never answers, or never ends, holds the start up for a moment only', async () => {
+    const stuck: Fetch = (url) => {
+      asked.push(url);
+      if (url.includes(':8080')) return new Promise(() => {});
+      return Promise.resolve(
+        new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+      );
+    };
+    const start = performance.now();
+    expect(names(await found({}, stuck))).toEqual(['demo']);
+    expect(performance.now() - start).toBeLessThan(2000);
+    expect(asked.toSorted()).toEqual([
+      'http://127.0.0.1:11434/v1/models',
+      'http://127.0.0.1:1234/v1/models',
+      'http://127.0.0.1:8000/v1/models',
+      'http://127.0.0.1:8080/v1/models',
+      'http://127.0.0.1:9931/v1/models',
+    ]);
+  });
+
+  test('none is asked when the file has providers', async () => {
+    let count = 0;
+    const counting: Fetch = async () => {
+      count++;
+      throw new Error('refused');
+    };
+    const file = `${import.meta.dir}/../../../node_modules/.hopgate-discover-test.yaml`;
+    await Bun.write(file, 'providers: { glm: {} }');
+    try {
+      await loadConfig({ path: file, environment: env(), fetch: counting });
+    } finally {
+      await Bun.file(file).delete();
+    }
+    expect(count).toBe(0);
+  });
+});
+
+describe('nothing at all', () => {
+  test('the demo serves its model and any other name', async () => {
+    const of = await found({}, servers({}));
+    expect(of.source.kind).toBe('demo');
+    expect(of.providers.demo).toMatchObject({
+      protocol: 'openai-chat',
+      baseUrl: 'demo:',
+      models: ['demo', '*'],
+      profile: { name: 'none' },
+    });
+  });
+});
+
+describe('presets', () => {
+  test('every one has a profile that exists, for each protocol', () => {
+    for (const name of presetNames()) {
+      const preset = presetOf(name)!;
+      const profiles = Object.values(preset.endpoints).map((endpoint) => endpoint.profile);
+      for (const profile of [preset.profile, ...profiles])
+        expect(PROFILES).toHaveProperty([profile]);
+    }
+  });
+
+  test('every one is enough for a provider, but for the vendor without an address', () => {
+    for (const name of presetNames()) {
+      const result = parse(`providers: { x: { preset: ${name} } }`);
+      expect([name, result.ok]).toEqual([name, name !== 'azure']);
+    }
+    expect(
+      config(parse('providers: { azure: { preset: azure, base_url: "https://r.test/openai/v1" } }'))
+        .providers.azure,
+    ).toMatchObject({ auth: 'api-key', profile: { name: 'azure' } });
+  });
+});
+
+describe('a server that comes later', () => {
+  test.each([
+    ['that refused at first', () => Promise.reject(new TypeError('connection refused'))],
+    ['that was loading', () => Promise.resolve(new Response('Loading model', { status: 503 }))],
+  ])('%s is found while the demo model stands in for it', async (_, before) => {
+    let up = false;
+    const fetch: Fetch = async (url, init) =>
+      up ? servers({ 9931: () => list('qwen3-8b') })(url, init) : before();
+    const options = { environment: env({ HOME: '/nonexistent' }), fetch };
+    const live = liveConfig(config(await loadConfig(options)), options);
+    const told: ReloadResult[] = [];
+    const seen: string[] = [];
+    live.subscribe((next) => seen.push(...names(next)));
+    live.seek((result) => told.push(result), { first: 5, most: 20 });
+    try {
+      await Bun.sleep(60);
+      expect(live.current.source.kind).toBe('demo');
+      expect(seen).toEqual([]);
+      up = true;
+      await until(() => live.current.source.kind === 'discovered');
+      expect(names(live.current)).toEqual(['llamacpp-9931']);
+      expect(live.current.providers['llamacpp-9931']).toMatchObject({
+        baseUrl: 'http://127.0.0.1:9931/v1',
+        models: ['qwen3-8b'],
+      });
+      await Bun.sleep(60);
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatchObject({ ok: true });
+    } finally {
+      live.close();
+    }
+  });
+
+  test('nothing is asked where a provider is there, or after the end', async () => {
+    let looks = 0;
+    const fetch: Fetch = () => {
+      looks++;
+      return Promise.reject(new TypeError('connection refused'));
+    };
+    const options = { environment: env({ HOME: '/nonexistent', GROQ_API_KEY: 'k' }), fetch };
+    const live = liveConfig(config(await loadConfig(options)), options);
+    const before = looks;
+    live.seek(() => undefined, { first: 5, most: 5 });
+    await Bun.sleep(40);
+    live.close();
+    expect(looks).toBe(before);
+  });
+});

@@ -1,0 +1,158 @@
+/** One turn of a chat through a gateway in this process: the features of a conversation around a scripted vendor. */
+
+import { withConversationTools } from '../../../src/app/chat-apps.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Fold } from '../../../src/conversation/fold.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { conversationParts } from '../../../src/features/chat-apps/index.ts';
+import type { ToolRun } from '../../../src/features/feature.ts';
+import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import {
+  memoryLedger,
+  serverTools,
+  toolRegistry,
+} from '../../../src/features/server-tools/index.ts';
+import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolResults } from '../../../src/features/tool-results/index.ts';
+import { sentShortInMemory } from '../../../src/features/tool-results/sent-short.ts';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import {
+  type Answered,
+  PROTOCOLS,
+  type Scripted,
+  scriptedGateway,
+} from '../../gateway/scripted.ts';
+import { type TestMemory, testMemory } from './memory.ts';
+
+export interface Chat {
+  readonly client: ProtocolName;
+  readonly upstream?: ProtocolName;
+  readonly body: JsonObject;
+  readonly hopgate: JsonObject;
+  readonly script: Scripted[];
+  readonly memory?: TestMemory;
+  readonly rounds?: number;
+}
+
+export type Said = { readonly text: string } | { readonly call: string; readonly args: JsonObject };
+
+/** What a vendor says, on its wire: streamed in pieces of so many characters, or whole. */
+export function vendor(
+  protocol: ProtocolName,
+  said: readonly Said[],
+  { stream = true, piece = 5 }: { readonly stream?: boolean; readonly piece?: number } = {},
+): Scripted {
+  const asked = PROTOCOLS['openai-chat'].decodeRequest({
+    model: 'm',
+    messages: [{ role: 'user', content: 'x' }],
+  });
+  const context = { asked, requestId: 'req_1_abcdef', provider: 'up', notes: new Notes() };
+  const calls = said.some((one) => 'call' in one);
+  const events: StreamEvent[] = [
+    { type: 'start', id: '', model: 'm' },
+    ...said.flatMap((one, index): StreamEvent[] => {
+      const text = 'text' in one ? one.text : JSON.stringify(one.args);
+      const head =
+        'text' in one
+          ? ({ type: 'text' } as const)
+          : ({
+              type: 'tool-call',
+              id: `call_${index}${Bun.hash(text).toString(36)}`,
+              name: one.call,
+              kind: 'function',
+              by: 'client',
+            } as const);
+      const pieces = text.match(new RegExp(`[\\s\\S]{1,${piece}}`, 'g')) ?? [];
+      return [
+        { type: 'block-start', index, head },
+        ...pieces.map((more): StreamEvent => ({ type: 'delta', index, text: more })),
+        { type: 'block-stop', index },
+      ];
+    }),
+    { type: 'usage', usage: { input: 10, output: 5 } },
+    { type: 'finish', reason: calls ? 'tool-calls' : 'stop' },
+    { type: 'end' },
+  ];
+  if (stream) {
+    const encoder = PROTOCOLS[protocol].encodeStream(context);
+    return { sse: events.map((event) => encoder.event(event)) };
+  }
+  const fold = new Fold();
+  for (const event of events) fold.push(event);
+  return { json: PROTOCOLS[protocol].encodeReply(fold.reply, context) };
+}
+
+export const ALL = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+
+/** A request of this protocol: instructions, and what is said, the user first. */
+export function asking(
+  client: ProtocolName,
+  words: readonly string[],
+  {
+    stream = true,
+    system = '你是小明。',
+  }: { readonly stream?: boolean; readonly system?: string } = {},
+): JsonObject {
+  const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+  switch (client) {
+    case 'openai-chat':
+      return { stream, messages: [{ role: 'system', content: system }, ...said] };
+    case 'openai-responses':
+      return { stream, instructions: system, input: said };
+    case 'anthropic-messages':
+      return { stream, max_tokens: 500, system, messages: said };
+  }
+}
+
+export interface Chatted extends Answered {
+  readonly sent: readonly JsonObject[];
+  readonly notes: readonly string[];
+  readonly leaks: readonly string[];
+  readonly runs: readonly ToolRun[];
+}
+
+export async function chat(given: Chat): Promise<Chatted> {
+  const { client, upstream = client, hopgate, script, memory = testMemory() } = given;
+  const leaks: string[] = [];
+  const runs: ToolRun[] = [];
+  const body = { model: 'm', ...given.body };
+  const parts = conversationParts({
+    extension: hopgate,
+    headers: new Headers(),
+    owner: '',
+    asked: () => PROTOCOLS[client].decodeRequest(body),
+    memory,
+    mayUse: () => true,
+    locale: 'zh',
+    texts: {},
+    onQuery: () => {},
+    onMarkup: () => leaks.push('dsml:suppressed'),
+    onCaptureFailed: () => {},
+  })!;
+  const server = serverTools({
+    registry: withConversationTools(toolRegistry([]), parts.tools),
+    ledger: memoryLedger(),
+    client,
+    owner: '',
+    limits: { rounds: given.rounds ?? 8 },
+    log: () => {},
+    forced: parts.forced,
+    events: parts.toolEvents,
+    onRun: (run) => runs.push(run),
+  });
+  const features = [
+    leakedCalls(({ family, outcome }) => leaks.push(`${family}:${outcome}`), { everyAnswer: true }),
+    ...parts.before,
+    server,
+    pairing,
+    toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
+    vendorFit(),
+    ...parts.behind,
+  ];
+  const gateway = scriptedGateway(upstream, script, features);
+  const answered = await gateway.ask(client, body);
+  const notes = gateway.summaries.flatMap((summary) => summary.notes.map(({ name }) => name));
+  return { ...answered, sent: gateway.sent as JsonObject[], notes, leaks, runs };
+}

@@ -1,0 +1,331 @@
+/** What an app may say beside its request: every wrong field is named, headers say the same as the body. */
+
+import { describe, expect, test } from 'bun:test';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import {
+  type ConversationOptions,
+  conversationParts,
+} from '../../../src/features/chat-apps/index.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { testMemory } from './memory.ts';
+
+const options = (
+  extension: JsonObject | undefined,
+  headers: Record<string, string> = {},
+  more: Partial<ConversationOptions> = {},
+): ConversationOptions => ({
+  extension,
+  headers: new Headers(headers),
+  owner: 'ann',
+  asked: () => {
+    throw new Error('nobody has asked yet');
+  },
+  memory: testMemory(),
+  mayUse: () => true,
+  locale: 'zh',
+  texts: {},
+  onQuery: () => {},
+  onMarkup: () => {},
+  onCaptureFailed: () => {},
+  ...more,
+});
+
+const read = (extension: JsonObject, headers?: Record<string, string>) =>
+  conversationParts(options(extension, headers))!;
+
+function refusal(run: () => unknown): GatewayError {
+  try {
+    run();
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+  throw new Error('it was taken');
+}
+
+const group = { mode: 'group', self: { id: 'a', name: 'Ann' } };
+
+describe('a wrong field is named', () => {
+  const cases: readonly (readonly [string, JsonObject])[] = [
+    ['hopgate.memroy', { memroy: {} }],
+    ['hopgate.tool_events', { tool_events: 'yes' }],
+    ['hopgate.memory', { memory: 'space' }],
+    ['hopgate.memory.space', { memory: {} }],
+    ['hopgate.memory.space', { memory: { space: ' ' } }],
+    ['hopgate.memory.space', { memory: { space: 7 } }],
+    ['hopgate.memory.recall', { memory: { space: 's', recall: 'sometimes' } }],
+    ['hopgate.memory.max_recalls', { memory: { space: 's', max_recalls: 0 } }],
+    ['hopgate.memory.max_recalls', { memory: { space: 's', max_recalls: 1.5 } }],
+    ['hopgate.memory.max_recalls', { memory: { space: 's', max_recalls: '3' } }],
+    ['hopgate.memory.limit', { memory: { space: 's', limit: 1000 } }],
+    ['hopgate.memory.capture', { memory: { space: 's', capture: 1 } }],
+    ['hopgate.memory.maxRecalls', { memory: { space: 's', maxRecalls: 3 } }],
+    ['hopgate.conversation', { conversation: [] }],
+    ['hopgate.conversation.mode', { conversation: {} }],
+    ['hopgate.conversation.mode', { conversation: { mode: 'duo' } }],
+    ['hopgate.conversation.self', { conversation: { mode: 'group' } }],
+    ['hopgate.conversation.self.id', { conversation: { mode: 'group', self: { name: 'A' } } }],
+    ['hopgate.conversation.members', { conversation: { ...group, members: {} } }],
+    ['hopgate.conversation.members[1].id', { conversation: { ...group, members: ['b', {}] } }],
+    [
+      'hopgate.conversation.members[0].name',
+      {
+        conversation: { ...group, members: [{ id: 1, name: 5 }] },
+      },
+    ],
+    ['hopgate.conversation.others', { conversation: { ...group, others: 5 } }],
+    [
+      'hopgate.conversation.others[0].text',
+      { conversation: { ...group, others: [{ from: 'b' }] } },
+    ],
+    ['hopgate.conversation.mentions', { conversation: { ...group, mentions: 'a' } }],
+    ['hopgate.conversation.mentions[0]', { conversation: { ...group, mentions: [null] } }],
+    ['hopgate.conversation.locale', { conversation: { ...group, locale: 'fr' } }],
+    ['hopgate.conversation.texts.hello', { conversation: { ...group, texts: { hello: 'x' } } }],
+    [
+      'hopgate.conversation.texts.mentioned',
+      { conversation: { ...group, texts: { mentioned: '' } } },
+    ],
+    ['hopgate.conversation.mention', { conversation: { ...group, mention: [] } }],
+  ];
+  for (const [param, extension] of cases) {
+    test(`${param} in ${JSON.stringify(extension)}`, () => {
+      const error = refusal(() => read(extension));
+      expect(error.kind).toBe('invalid_request');
+      expect(error.param).toBe(param);
+      expect(error.message).toContain(param);
+    });
+  }
+
+  for (const [name, value] of [
+    ['x-hopgate-extension', '***'],
+    ['x-hopgate-extension', Buffer.from('[1]').toString('base64url')],
+    ['x-hopgate-tool-events', 'maybe'],
+    ['x-hopgate-capture', 'on'],
+    ['x-hopgate-max-recalls', 'three'],
+    ['x-hopgate-memory-space', '%E5%'],
+  ] as const) {
+    test(`the header ${name}: ${value}`, () => {
+      const error = refusal(() => conversationParts(options(undefined, { [name]: value })));
+      expect(error.kind).toBe('invalid_request');
+      expect(error.param).toBe(name);
+    });
+  }
+
+  test('a header whose value is of a field the body would name', () => {
+    const headers = { 'x-hopgate-memory-space': 's', 'x-hopgate-recall': 'often' };
+    const error = refusal(() => conversationParts(options(undefined, headers)));
+    expect(error.param).toBe('hopgate.memory.recall');
+  });
+});
+
+describe('tools by conversation', () => {
+  const names = (extension: JsonObject) => read(extension).tools.map(({ name }) => name);
+  const memory = { space: 's' };
+
+  test('a group has three, a chat of two has recall_memory alone', () => {
+    expect(names({ conversation: group, memory })).toEqual([
+      'recall_memory',
+      'get_other_members_messages',
+      'is_mentioned',
+    ]);
+    expect(names({ conversation: { mode: 'single' }, memory })).toEqual(['recall_memory']);
+    expect(names({ memory })).toEqual(['recall_memory']);
+  });
+
+  test('recall off, or no memory at all: no recall tool and nothing forced', () => {
+    const off = { space: 's', recall: 'off' };
+    expect(names({ memory: off })).toEqual([]);
+    expect(names({ conversation: group, memory: off })).toEqual([
+      'get_other_members_messages',
+      'is_mentioned',
+    ]);
+    expect(names({ conversation: group })).toHaveLength(2);
+    expect(read({ conversation: group, memory: off }).forced).toEqual([]);
+    expect(names({ tool_events: true })).toEqual([]);
+  });
+
+  test('only `always` forces calls, in a group all three in a fixed order', () => {
+    const forced = (extension: JsonObject) => read(extension).forced.map(({ name }) => name);
+    const always = { space: 's', recall: 'always' };
+    expect(forced({ conversation: group, memory: always })).toEqual([
+      'get_other_members_messages',
+      'is_mentioned',
+      'recall_memory',
+    ]);
+    expect(forced({ memory: always })).toEqual(['recall_memory']);
+    expect(forced({ conversation: group, memory })).toEqual([]);
+  });
+
+  const run = (extension: JsonObject, name: string, args: JsonObject = {}) =>
+    read(extension)
+      .tools.find((tool) => tool.name === name)!
+      .run(args, { signal: new AbortController().signal });
+
+  test('is_mentioned goes by the id, numbers and text alike', async () => {
+    const self = { id: 7, name: '小明' };
+    const talk = (mentions: (string | number)[], more: JsonObject = {}) =>
+      ({ conversation: { mode: 'group', self, mentions, ...more } }) as JsonObject;
+    const text = async (value: JsonObject) => (await run(value, 'is_mentioned')).text;
+    expect(await text(talk([7]))).toBe('被提及，需要发言');
+    expect(await text(talk(['7']))).toBe('被提及，需要发言');
+    expect(await text(talk([8, '小明']))).toBe('未被提及，可自行判断');
+    expect(await text(talk([]))).toBe('未被提及，可自行判断');
+    expect(await text(talk([7], { locale: 'en' }))).toBe('You were mentioned and need to speak');
+    expect(await text(talk([7], { texts: { mentioned: '说！' } }))).toBe('说！');
+  });
+
+  test('the others’ messages are the app’s text, or made of its messages', async () => {
+    const text = async (others: JsonObject['others'], members: JsonObject[] = []) =>
+      (
+        await run(
+          { conversation: { ...group, members, others: others! } },
+          'get_other_members_messages',
+        )
+      ).text;
+    expect(await text('小红：大家好\n小刚：嗯')).toBe('小红：大家好\n小刚：嗯');
+    const messages = [{ from: 2, text: '大家好' }, { name: '小刚', content: '嗯' }, 'ohne Namen'];
+    expect(await text(messages, [{ id: 2, name: '小红' }])).toBe(
+      '小红: 大家好\n小刚: 嗯\nohne Namen',
+    );
+    expect(await text('')).toBe('本轮其他成员没有发言');
+  });
+
+  test('the limit of recalls stands in the description; words of the configuration are taken', () => {
+    const described = (more: Partial<ConversationOptions>) =>
+      conversationParts(options({ memory: { space: 's', max_recalls: 3 } }, {}, more))!.tools[0]!
+        .description;
+    expect(described({})).toContain('3 次');
+    expect(described({ locale: 'en' })).toContain('at most 3 times');
+    expect(described({ texts: { recall_limit: 'max={max}' } })).toContain('max=3');
+  });
+
+  test('a memory that fails tells the model, and gives no events', async () => {
+    const broken = {
+      recall: () => Promise.reject(new GatewayError('timeout', 'The store is slow.')),
+      capture: async () => {},
+    };
+    const parts = conversationParts(options({ memory: { space: 's' } }, {}, { memory: broken }))!;
+    const outcome = await parts.tools[0]!.run(
+      { query: 'x' },
+      { signal: new AbortController().signal },
+    );
+    expect(outcome.ok).toBe(false);
+    expect(outcome.payload).toMatchObject({ message: 'The store is slow.', events: [] });
+  });
+});
+
+describe('headers say it, too', () => {
+  const packed = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  test('single headers are fields of the extension', () => {
+    const parts = conversationParts(
+      options(undefined, {
+        'x-hopgate-memory-space': encodeURIComponent('群 一'),
+        'x-hopgate-recall': 'always',
+        'x-hopgate-max-recalls': '2',
+        'x-hopgate-capture': 'true',
+        'x-hopgate-tool-events': '1',
+      }),
+    )!;
+    expect(parts.space).toBe('群 一');
+    expect(parts.toolEvents).toBe(true);
+    expect(parts.forced.map(({ name }) => name)).toEqual(['recall_memory']);
+    expect(parts.tools[0]!.description).toContain('2 次');
+    expect(parts.behind).toHaveLength(1);
+  });
+
+  test('what x-hopgate-extension holds is overlaid by single headers, those by the body', () => {
+    const headers = {
+      'x-hopgate-extension': packed({
+        conversation: group,
+        memory: { space: 'packed', recall: 'always' },
+      }),
+      'x-hopgate-memory-space': 'single',
+    };
+    expect(conversationParts(options(undefined, headers))!.space).toBe('single');
+    const parts = conversationParts(options({ memory: { space: 'body' } }, headers))!;
+    expect(parts.space).toBe('body');
+    expect(parts.forced).toHaveLength(3);
+  });
+
+  test('a request without any of it is left alone', () => {
+    expect(conversationParts(options(undefined, { 'x-hopgate-anything': '1' }))).toBeUndefined();
+  });
+});
+
+describe('spaces', () => {
+  test('another’s space is refused, and nothing of it is read', () => {
+    const memory = testMemory({ s: ['secret'] });
+    const mayUse = (owner: string, space: string) => owner === 'ann' && space === 'mine';
+    const error = refusal(() =>
+      conversationParts(options({ memory: { space: 's' } }, {}, { memory, mayUse })),
+    );
+    expect([error.kind, error.status, error.param]).toEqual([
+      'permission',
+      403,
+      'hopgate.memory.space',
+    ]);
+    expect(memory.asked).toEqual([]);
+    expect(
+      conversationParts(options({ memory: { space: 'mine' } }, {}, { memory, mayUse }))?.space,
+    ).toBe('mine');
+  });
+
+  test('a gateway without a memory says so', () => {
+    const none = { memory: undefined };
+    const error = refusal(() => conversationParts(options({ memory: { space: 's' } }, {}, none)));
+    expect([error.kind, error.param]).toEqual(['invalid_request', 'hopgate.memory']);
+  });
+});
+
+describe('the language of the words, where nobody says which', () => {
+  const described = (system: string, ...said: string[]) => {
+    const asked = openaiChat.decodeRequest({
+      model: 'm',
+      messages: [
+        ...(system === '' ? [] : [{ role: 'system', content: system }]),
+        ...said.flatMap((content) => [
+          { role: 'user', content },
+          { role: 'assistant', content: 'OK' },
+        ]),
+        { role: 'user', content: 'now?' },
+      ],
+    });
+    const extension = { memory: { space: 's' } };
+    const { tools } = conversationParts(
+      options(extension, {}, { locale: 'auto', asked: () => asked }),
+    )!;
+    return /\p{Script=Han}/u.test(tools[0]!.description) ? 'zh' : 'en';
+  };
+  test.each([
+    ['en', 'You are Luna, a friendly member of a group chat.', ['今天吃什么？']],
+    ['zh', '你是群聊里的一员，名字叫 Luna，说话要简短，偶尔用 emoji。', ['What is for dinner?']],
+    ['zh', '', ['我们晚上吃火锅吧']],
+    ['zh', 'Luna', ['我用iPhone17拍照']],
+    ['en', '', ['Shall we have 火锅 (hot pot) tonight, everybody?']],
+    ['en', '', ['今日はラーメンを食べましょう']],
+    ['en', '', []],
+  ] as const)('%s: %p %p', (language, system, said) => {
+    expect(described(system, ...said)).toBe(language);
+    // Later turns change nothing, in whatever language.
+    expect(described(system, ...said, 'Now all in English, please, for everybody here.')).toBe(
+      said.length === 0 ? 'en' : language,
+    );
+    if (said.length > 0)
+      expect(described(system, ...said, '现在都说中文吧，大家好')).toBe(language);
+  });
+  test('the setting decides otherwise, and the request over it', () => {
+    const texts = (locale: 'zh' | 'en', talk: JsonObject) =>
+      conversationParts(
+        options(
+          { memory: { space: 's' }, conversation: { mode: 'single', ...talk } },
+          {},
+          { locale },
+        ),
+      )!.tools[0]!.description;
+    expect(texts('en', {})).toStartWith('Recall');
+    expect(texts('en', { locale: 'zh' })).toStartWith('回忆');
+  });
+});

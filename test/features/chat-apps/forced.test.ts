@@ -1,0 +1,346 @@
+/** Forced recall: the pairs stand in the context before the model is asked, on every wire in a valid form. */
+
+import { describe, expect, test } from 'bun:test';
+import { LINT } from '../../../src/app/linters.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Block, ProtocolName, Turn } from '../../../src/conversation/types.ts';
+import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { PROTOCOLS } from '../../gateway/scripted.ts';
+import { ALL, asking, chat, vendor } from './chat.ts';
+import { testMemory } from './memory.ts';
+
+const GROUP = {
+  conversation: {
+    mode: 'group',
+    self: { id: 'ming', name: '小明' },
+    members: [{ id: 'hong', name: '小红' }],
+    others: [{ from: 'hong', text: '大家晚上好' }],
+    mentions: ['ming'],
+  },
+  memory: { space: 'g', recall: 'always' },
+};
+const SINGLE = { memory: { space: 'g', recall: 'always' } };
+const REMEMBERED = '小红的生日聚会在三月';
+const remembering = () => testMemory({ g: [REMEMBERED], other: ['别的群的秘密生日'] });
+
+const decoded = (protocol: ProtocolName, body: JsonObject) =>
+  PROTOCOLS[protocol].decodeRequest({ ...body, max_tokens: 100 });
+
+/** Calls with their results, in the order of the calls. */
+function pairsOf(turns: readonly Turn[]) {
+  const blocks = turns.flatMap((turn) => turn.blocks);
+  return blocks.flatMap((block) => {
+    if (block.type !== 'tool-call') return [];
+    const result = blocks.find((one) => one.type === 'tool-result' && one.callId === block.id);
+    const text = result?.type === 'tool-result' ? textOf(result.content) : undefined;
+    return [{ name: block.name, input: JSON.parse(block.input) as Json, result: text }];
+  });
+}
+const textOf = (blocks: readonly Block[]) =>
+  blocks.map((block) => (block.type === 'text' ? block.text : '')).join('');
+
+for (const client of ALL) {
+  for (const upstream of ALL) {
+    for (const stream of [true, false]) {
+      const how = `${client} → ${upstream}, ${stream ? 'streamed' : 'whole'}`;
+      test(`${how}: three pairs behind the user's words, valid, and nobody has to mend them`, async () => {
+        const told = await chat({
+          client,
+          upstream,
+          body: asking(client, ['早上好', '早', '还记得生日聚会吗'], { stream }),
+          hopgate: GROUP,
+          memory: remembering(),
+          script: [vendor(upstream, [{ text: '当然记得。' }], { stream })],
+        });
+        expect(told.status).toBe(200);
+        expect(told.sent).toHaveLength(1);
+        const body = told.sent[0]!;
+        expect(LINT.linters[upstream].request(body)).toEqual([]);
+        const { turns, tools } = decoded(upstream, body);
+        expect(pairsOf(turns)).toEqual([
+          { name: 'get_other_members_messages', input: {}, result: '小红: 大家晚上好' },
+          { name: 'is_mentioned', input: {}, result: '被提及，需要发言' },
+          {
+            name: 'recall_memory',
+            input: { query: '还记得生日聚会吗' },
+            result: expect.stringMatching(/^\{"events":\[.*小红的生日聚会在三月.*\]\}$/) as string,
+          },
+        ]);
+        // Behind the last words, in front of nothing.
+        const said = turns.findLastIndex(({ blocks }) =>
+          blocks.some(({ type }) => type === 'text'),
+        );
+        const first = turns.findIndex(({ blocks }) =>
+          blocks.some(({ type }) => type === 'tool-call'),
+        );
+        expect(textOf(turns[said]!.blocks)).toBe('还记得生日聚会吗');
+        expect(first).toBe(said + 1);
+        expect(tools.map((tool) => tool.type === 'function' && tool.name)).toEqual([
+          'recall_memory',
+          'get_other_members_messages',
+          'is_mentioned',
+        ]);
+        // The validators find nothing to repair, here and when asked again.
+        expect(told.notes.filter((name) => /repair|orphan|relocat|strip/.test(name))).toEqual([]);
+        expect(told.notes.filter((name) => name === 'tool_call_forced')).toHaveLength(3);
+        const target = {
+          provider: 'up',
+          model: 'm',
+          protocol: upstream,
+          profile: { name: 'none' },
+        };
+        const again = decoded(upstream, body);
+        const context = { target, client, notes: new Notes(), hop: 1 };
+        expect(pairing.request!(again, context)).toBe(again);
+        // Nobody sees any of it who has not asked to.
+        expect(told.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
+        expect(told.runs.map(({ name, hop }) => [name, hop])).toEqual([
+          ['get_other_members_messages', undefined],
+          ['is_mentioned', undefined],
+          ['recall_memory', undefined],
+        ]);
+      });
+    }
+  }
+}
+
+describe('where the pair stands', () => {
+  const roles = (body: JsonObject) =>
+    (body.messages as JsonObject[]).map(({ role, tool_calls: calls, content }) =>
+      calls === undefined
+        ? [role, typeof content === 'string' ? content.slice(0, 4) : '']
+        : 'calls',
+    );
+  const sentFor = async (messages: JsonObject[], hopgate: JsonObject = SINGLE) =>
+    (
+      await chat({
+        client: 'openai-chat',
+        body: { messages, tools: [OWN] },
+        hopgate,
+        memory: remembering(),
+        script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
+      })
+    ).sent[0]!;
+  const OWN = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
+  const user = { role: 'user', content: '生日聚会' };
+
+  test('behind instructions that the app puts last', async () => {
+    const last = { role: 'system', content: '现在轮到你' };
+    expect(roles(await sentFor([user, last]))).toEqual([
+      ['user', '生日聚会'],
+      ['system', '现在轮到'],
+      'calls',
+      ['tool', '{"ev'],
+    ]);
+  });
+
+  test('in front of a prefill', async () => {
+    const prefill = { role: 'assistant', content: '我记得' };
+    expect(roles(await sentFor([user, prefill]))).toEqual([
+      ['user', '生日聚会'],
+      'calls',
+      ['tool', '{"ev'],
+      ['assistant', '我记得'],
+    ]);
+  });
+
+  test('in a turn that goes on with the client’s own calls: where it stood, under the same id', async () => {
+    const before = await sentFor([user]);
+    const call = { id: 'call_x', type: 'function', function: { name: 'roll', arguments: '{}' } };
+    const after = await sentFor([
+      user,
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_x', content: '6' },
+    ]);
+    const { messages: first } = before as { messages: JsonObject[] };
+    const { messages: second } = after as { messages: JsonObject[] };
+    // Word for word, so that a vendor's prompt cache knows it.
+    expect(second.slice(0, first.length)).toEqual(first);
+    expect(after.tools).toEqual(before.tools!);
+    expect(roles(after).slice(-2)).toEqual(['calls', ['tool', '6']]);
+  });
+
+  test('all that the user said since the model last spoke is what is searched for', async () => {
+    const memory = remembering();
+    await chat({
+      client: 'openai-chat',
+      body: {
+        messages: [
+          { role: 'user', content: '以前' },
+          { role: 'assistant', content: '嗯' },
+          { role: 'user', content: '小红：生日' },
+          { role: 'user', content: '小刚：聚会' },
+        ],
+      },
+      hopgate: SINGLE,
+      memory,
+      script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
+    });
+    expect(memory.asked).toEqual([
+      { space: 'g', query: expect.objectContaining({ query: '小红：生日\n小刚：聚会', limit: 8 }) },
+    ] as never);
+  });
+
+  test('where the others’ words come apart, only the last message is the turn’s', async () => {
+    const memory = remembering();
+    await chat({
+      client: 'openai-chat',
+      body: {
+        messages: [
+          { role: 'user', content: '以前' },
+          { role: 'assistant', content: '嗯' },
+          { role: 'user', content: '小刚：上一轮的话' },
+          { role: 'user', content: '生日聚会' },
+        ],
+      },
+      hopgate: { ...GROUP, memory: { ...GROUP.memory, capture: true } },
+      memory,
+      script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
+    });
+    expect(memory.asked[0]!.query.query).toBe('生日聚会');
+    await Bun.sleep(5);
+    expect(memory.captured[0]!.events.map(({ source, text }) => [source, text])).toEqual([
+      ['小红', '大家晚上好'],
+      ['user', '生日聚会'],
+      ['小明', '好'],
+    ]);
+  });
+
+  test('a group whose round stands in the extension alone searches for that', async () => {
+    const memory = remembering();
+    await chat({
+      client: 'openai-chat',
+      body: { messages: [{ role: 'system', content: '你是小明' }] },
+      hopgate: GROUP,
+      memory,
+      script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
+    });
+    expect(memory.asked[0]!.query.query).toBe('小红: 大家晚上好');
+  });
+});
+
+test('a try that fails is repeated with the very pair, which was made once', async () => {
+  const told = await chat({
+    client: 'openai-chat',
+    body: asking('openai-chat', ['生日聚会']),
+    hopgate: { ...GROUP, tool_events: true },
+    memory: remembering(),
+    script: [
+      { json: { error: { message: 'busy' } }, status: 503 },
+      vendor('openai-chat', [{ text: '好' }]),
+    ],
+  });
+  expect(told.sent).toHaveLength(2);
+  expect(told.sent[1]).toEqual(told.sent[0]!);
+  expect(told.runs).toHaveLength(3);
+  expect(told.text.match(/"event":"tool_call"/g)).toHaveLength(3);
+});
+
+test('a thinking budget cannot stand beside a forced call on Messages: it goes, and that is noted', async () => {
+  const thinking = { type: 'enabled', budget_tokens: 1024 };
+  const ask = (recall: string) =>
+    chat({
+      client: 'anthropic-messages',
+      body: { ...asking('anthropic-messages', ['生日聚会']), max_tokens: 2000, thinking },
+      hopgate: { memory: { space: 'g', recall } },
+      memory: remembering(),
+      script: [vendor('anthropic-messages', [{ text: '好' }])],
+    });
+  const forced = await ask('always');
+  expect(forced.sent[0]!.thinking).toEqual({ type: 'disabled' });
+  expect(LINT.linters['anthropic-messages'].request(forced.sent[0]!)).toEqual([]);
+  expect(forced.notes).toContain('thinking_disabled');
+  expect((await ask('auto')).sent[0]!.thinking).toEqual(thinking);
+});
+
+describe('what the client decides', () => {
+  const body = (more: JsonObject) => ({
+    ...asking('openai-chat', ['生日聚会'], { stream: false }),
+    ...more,
+  });
+  const go = (more: JsonObject, hopgate: JsonObject = SINGLE, rounds?: number) =>
+    chat({
+      client: 'openai-chat',
+      body: body(more),
+      hopgate,
+      memory: remembering(),
+      script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
+      ...(rounds === undefined ? {} : { rounds }),
+    });
+
+  test('a tool of its own of the same name stays its own, and is not called for it', async () => {
+    const own = {
+      type: 'function',
+      function: { name: 'recall_memory', description: 'mine', parameters: { type: 'object' } },
+    };
+    const told = await go({ tools: [own] }, { memory: { ...SINGLE.memory, max_recalls: 2 } });
+    expect(told.sent[0]!.tools).toEqual([own]);
+    expect(JSON.stringify(told.sent[0])).not.toContain('tool_calls');
+    expect(told.notes).toEqual(['conversation_tool_left_to_client']);
+  });
+
+  test('no calls wanted: the pair stands there and its tool is declared, so that nothing leaks', async () => {
+    const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
+    const told = await go({ tools: [own], tool_choice: 'none' });
+    expect(told.sent[0]!.tool_choice).toBe('none');
+    expect((told.sent[0]!.tools as JsonObject[]).length).toBe(2);
+    expect(JSON.stringify(told.sent[0])).toContain('"role":"tool"');
+  });
+
+  test('a call that it forces is not taken for made', async () => {
+    const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
+    const told = await go({ tools: [own], tool_choice: 'required' });
+    expect(told.sent[0]!.tool_choice).toBe('required');
+  });
+
+  test('auto: tools only; off: nothing but the conversation’s own', async () => {
+    const auto = await go({}, { memory: { space: 'g', recall: 'auto' } });
+    expect((auto.sent[0]!.messages as Json[]).length).toBe(2);
+    expect((auto.sent[0]!.tools as Json[]).length).toBe(1);
+    const off = await go({}, { memory: { space: 'g', recall: 'off' } });
+    expect(off.sent[0]!.tools).toBeUndefined();
+    expect(off.notes).toEqual([]);
+  });
+
+  test('without any rounds the pair stands there all the same', async () => {
+    const told = await go({}, SINGLE, 0);
+    expect(told.sent[0]!.tools).toBeUndefined();
+    expect(JSON.stringify(told.sent[0])).toContain(REMEMBERED);
+  });
+
+  test('another space is never looked into', async () => {
+    const told = await go({}, SINGLE);
+    expect(JSON.stringify(told.sent)).not.toContain('别的群');
+  });
+
+  for (const client of ALL) {
+    test(`${client}: max_recalls is said once in the instructions and in the tool`, async () => {
+      const told = await chat({
+        client,
+        body: asking(client, ['生日聚会']),
+        hopgate: { memory: { ...SINGLE.memory, max_recalls: 3 } },
+        memory: remembering(),
+        script: [
+          vendor(client, [{ call: 'recall_memory', args: { query: '三月' } }]),
+          vendor(client, [{ text: '好' }]),
+        ],
+      });
+      expect(told.sent).toHaveLength(2);
+      for (const body of told.sent) {
+        const { system, turns, tools } = decoded(client, body);
+        const lead = textOf([
+          ...system,
+          ...turns.flatMap((turn) => (turn.role === 'system' ? turn.blocks : [])),
+        ]);
+        expect(lead.startsWith('你是小明。')).toBe(true);
+        expect(lead.match(/最多回忆（recall_memory）3 次/g)).toHaveLength(1);
+        expect(tools[0]?.type === 'function' && tools[0].description).toContain('3 次');
+      }
+      expect(told.notes.filter((name) => name === 'recall_limit_told')).toHaveLength(1);
+      // What was sent first is the beginning of what is sent next.
+      const [first, second] = told.sent.map((body) => decoded(client, body));
+      expect(second!.turns.slice(0, first!.turns.length)).toEqual(first!.turns as never);
+    });
+  }
+});

@@ -1,0 +1,105 @@
+/** Terms of texts: scripts with and without blanks, mixed ones, and what a question is asked by. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { stem } from '../../../../src/features/memory/ranking/stem.ts';
+import { isLone, queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
+
+const terms = (text: string) => [...termsOf(text).counts.keys()];
+
+describe('terms of a text', () => {
+  test('unspaced scripts give characters and pairs, so that two characters are found', () => {
+    expect(terms('火锅店')).toEqual(['火', '火锅', '锅', '锅店', '店']);
+    for (const [text, part] of [
+      ['東京タワーへ行く', 'タワー'],
+      ['ฉันแพ้ถั่วลิสง', 'แพ้'],
+      ['학교에서 만나요', '학교'],
+    ] as const) {
+      const own = new Set(terms(text));
+      expect(terms(part).filter((term) => !own.has(term))).toEqual([]);
+    }
+  });
+
+  test('scripts side by side are told apart, letters and digits found by themselves', () => {
+    expect(terms('我用iPhone17拍照')).toEqual(
+      expect.arrayContaining(
+        ['我用', 'iphone17', 'iphon', '17', '拍照'].map((t) =>
+          t === 'iphon' ? stem('iphone') : t,
+        ),
+      ),
+    );
+    expect(terms('我用iPhone17拍照')).not.toContain('用i');
+  });
+
+  test('width, case and accents make no difference', () => {
+    expect(terms('ＣＡＦÉ ﬁne')).toEqual(terms('cafe fine'));
+    expect(terms('ｶﾞﾚｰｼﾞ')).toEqual(terms('ガレージ'));
+  });
+
+  test('marks that are letters stay: Japanese が is not か', () => {
+    expect(terms('が')).not.toEqual(terms('か'));
+    expect(terms('किताब')).not.toEqual(terms('कतब'));
+  });
+
+  test('forms of an English word are one', () => {
+    for (const [one, other] of [
+      ['allergies', 'allergy'],
+      ['moving', 'moved'],
+      ['planned', 'planning'],
+      ['rehearsals', 'rehearsal'],
+      ['kids', 'kid'],
+    ] as const) {
+      expect([one, stem(one)]).toEqual([one, stem(other)]);
+    }
+    expect(stem('bus')).toBe('bus');
+    expect(stem('glass')).toBe('glass');
+  });
+
+  test('no term holds what the index or a query could take for syntax (random Unicode)', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        for (const term of terms(text)) {
+          expect(term).not.toMatch(/[^\p{L}\p{N}\p{M}\p{Extended_Pictographic}ー]/u);
+          expect(term.length).toBeGreaterThan(0);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a text that is its own question shares every term with itself (random Unicode)', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        const own = new Set(terms(text));
+        expect(terms(`${text} ${text}`).every((term) => own.has(term))).toBe(true);
+        // Question words fall out; what remains stands in the text, be it beside a gap.
+        for (const term of queryTerms(text)) expect([...own]).toContain(term);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('terms of a question', () => {
+  test('words that every question has say nothing', () => {
+    expect(queryTerms('Where does Jonas hide the key?').toSorted()).toEqual(
+      ['hide', 'jona', 'kei'].map((word) => (word === 'kei' ? stem('key') : word)).toSorted(),
+    );
+    expect(queryTerms('豆包喜欢吃什么')).not.toContain('什么');
+  });
+
+  test('a question of nothing else keeps them', () => {
+    expect(queryTerms('什么')).toContain('什么');
+    expect(queryTerms('who')).toEqual(['who']);
+    expect(queryTerms('！？ …')).toEqual([]);
+  });
+
+  test('a single character is told from a pair', () => {
+    expect([isLone('猫'), isLone('猫粮'), isLone('a'), isLone('𠮷')]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+});

@@ -1,0 +1,362 @@
+/** A vendor's refusal of the history is answered once, with what it named taken out. */
+
+import { describe, expect, test } from 'bun:test';
+import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
+import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+
+const FEATURES = [afterRefusal, pairing];
+
+/** Random-looking bytes behind base64, as the real ones are: shorter or plainer ones never leave. */
+const SEAL = (n: number) =>
+  Buffer.from(Array.from({ length: 60 }, (_, i) => (i * 97 + n * 31 + 130) % 256)).toString(
+    'base64',
+  );
+
+const refuse = (message: string, more: JsonObject = {}): Scripted => ({
+  status: 400,
+  json: { type: 'error', error: { type: 'invalid_request_error', message, ...more } },
+});
+
+const messagesAnswer: Scripted = {
+  json: {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'fine' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+};
+
+const chatAnswer: Scripted = {
+  json: {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  },
+};
+
+const thinking = (n: number) => ({
+  type: 'thinking',
+  thinking: `thought ${n}`,
+  signature: SEAL(n),
+});
+const use = (id: string) => ({ type: 'tool_use', id, name: 'read', input: {} });
+const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: `found ${id}` });
+
+const loop = (more: JsonObject = {}) => ({
+  model: 'm',
+  max_tokens: 4000,
+  tools: [{ name: 'read', input_schema: { type: 'object' } }],
+  messages: [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: [thinking(1), use('toolu_01')] },
+    { role: 'user', content: [result('toolu_01')] },
+    { role: 'assistant', content: [thinking(2), use('toolu_02')] },
+    { role: 'user', content: [result('toolu_02')] },
+  ],
+  ...more,
+});
+
+interface Sent {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly thinking?: unknown;
+}
+
+const types = (message: Sent['messages'][number] | undefined) =>
+  ((message?.content ?? []) as { type: string }[]).map(({ type }) => type);
+
+describe('signatures of thinking', () => {
+  test('only the named block goes, with a note that says where', async () => {
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse('messages.1.content.0: Invalid `signature` in `thinking` block'), messagesAnswer],
+      FEATURES,
+    );
+    const answer = await gateway.ask('anthropic-messages', loop());
+    expect(answer.status).toBe(200);
+    const [first, second] = gateway.sent as Sent[];
+    expect(first).toEqual(loop() as unknown as Sent);
+    expect(types(second?.messages[1])).toEqual(['tool_use']);
+    expect(types(second?.messages[3])).toEqual(['thinking', 'tool_use']);
+    expect(gateway.summaries[0]?.notes).toContainEqual({
+      name: 'stripped_after_refusal',
+      where: '/messages/1/content/0',
+      what: '1 reasoning block',
+    });
+  });
+
+  test('a block bound to another prefix goes with all reasoning behind it', async () => {
+    const words =
+      'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block.';
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), messagesAnswer],
+      FEATURES,
+    );
+    await gateway.ask('anthropic-messages', loop());
+    expect(JSON.stringify(gateway.sent[1])).not.toContain('"thinking"');
+  });
+
+  test('words that name no block take out all reasoning, and the parameter that wants it', async () => {
+    const words =
+      '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.';
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), messagesAnswer],
+      FEATURES,
+    );
+    const body = loop({ thinking: { type: 'enabled', budget_tokens: 1024 } });
+    expect((await gateway.ask('anthropic-messages', body)).status).toBe(200);
+    const second = gateway.sent[1] as Sent;
+    expect(JSON.stringify(second.messages)).not.toContain('thinking');
+    expect(second.thinking).toEqual({ type: 'disabled' });
+  });
+
+  test('a loop that does not begin with thinking is sent with thinking off', async () => {
+    const words =
+      'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block';
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), messagesAnswer],
+      FEATURES,
+    );
+    await gateway.ask('anthropic-messages', loop({ thinking: { type: 'adaptive' } }));
+    const second = gateway.sent[1] as Sent;
+    expect(second.thinking).toEqual({ type: 'disabled' });
+    expect(JSON.stringify(second.messages)).not.toContain('thinking');
+  });
+
+  test('encrypted reasoning that cannot be verified goes', async () => {
+    const call = { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' };
+    const body = {
+      model: 'm',
+      input: [
+        { role: 'user', content: 'go' },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAAA' },
+        call,
+        { type: 'function_call_output', call_id: 'call_1', output: 'found' },
+      ],
+    };
+    const refusal: Scripted = {
+      status: 400,
+      json: {
+        error: {
+          message: 'The encrypted content gAAA... could not be verified.',
+          type: 'invalid_request_error',
+          param: null,
+          code: 'invalid_encrypted_content',
+        },
+      },
+    };
+    const answer: Scripted = {
+      json: {
+        id: 'resp_1',
+        object: 'response',
+        created_at: 1,
+        status: 'completed',
+        model: 'm',
+        output: [
+          {
+            type: 'message',
+            id: 'msg_1',
+            role: 'assistant',
+            status: 'completed',
+            content: [{ type: 'output_text', text: 'fine', annotations: [] }],
+          },
+        ],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      },
+    };
+    const gateway = scriptedGateway('openai-responses', [refusal, answer], FEATURES);
+    expect((await gateway.ask('openai-responses', body)).status).toBe(200);
+    expect((gateway.sent[1] as { input: unknown[] }).input).toEqual([
+      body.input[0],
+      call,
+      body.input[3],
+    ]);
+  });
+});
+
+const chatCall = (id: string, more: JsonObject = {}) => ({
+  id,
+  type: 'function',
+  function: { name: 'read', arguments: '{}' },
+  ...more,
+});
+
+const chatLoop = (more: JsonObject = {}) => ({
+  model: 'm',
+  messages: [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: 'first', tool_calls: [chatCall('call_a', more)] },
+    { role: 'tool', tool_call_id: 'call_a', content: 'found a' },
+    { role: 'assistant', content: null, tool_calls: [chatCall('call_b'), chatCall('call_c')] },
+    { role: 'tool', tool_call_id: 'call_b', content: 'found b' },
+    { role: 'tool', tool_call_id: 'call_c', content: 'found c' },
+  ],
+});
+
+describe('reasoning that a vendor wants back', () => {
+  for (const words of [
+    'The `reasoning_content` in the thinking mode must be passed back to the API.',
+    'thinking is enabled but reasoning_content is missing in assistant tool call message at index 1',
+  ]) {
+    test(`a placeholder on every answer with calls: ${words.slice(0, 30)}`, async () => {
+      const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+      expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
+      const { messages } = gateway.sent[1] as { messages: JsonObject[] };
+      expect(messages[1]).toEqual({ ...chatLoop().messages[1]!, reasoning_content: ' ' });
+      expect(messages[3]).toMatchObject({ reasoning_content: ' ' });
+      expect(messages[4]).toEqual(chatLoop().messages[4]!);
+    });
+  }
+
+  test('an item of reasoning before each call, where Responses wants it', async () => {
+    const item = (id: string) => ({
+      type: 'function_call',
+      call_id: id,
+      name: 'read',
+      arguments: '{}',
+    });
+    const found = (id: string) => ({ type: 'function_call_output', call_id: id, output: 'x' });
+    const words = 'The `reasoning_text` in the thinking mode must be passed back to the API.';
+    const gateway = scriptedGateway(
+      'openai-responses',
+      [refuse(words), refuse('enough')],
+      FEATURES,
+      '',
+      { name: 'deepseek', profile: 'deepseek' },
+    );
+    await gateway.ask('openai-responses', {
+      model: 'deepseek-v4',
+      input: [{ role: 'user', content: 'go' }, item('a1'), item('b1'), found('a1'), found('b1')],
+    });
+    const { input } = gateway.sent[1] as { input: JsonObject[] };
+    expect(input.map(({ type }) => type ?? 'message')).toEqual([
+      'message',
+      'reasoning',
+      'function_call',
+      'reasoning',
+      'function_call',
+      'function_call_output',
+      'function_call_output',
+    ]);
+  });
+
+  test('a call without a thought signature gets the one that is not checked', async () => {
+    const words =
+      'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';
+    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    const body = chatLoop({ extra_content: { google: { thought_signature: 'of-another-model' } } });
+    expect((await gateway.ask('openai-chat', body)).status).toBe(200);
+    const { messages } = gateway.sent[1] as { messages: { tool_calls: JsonObject[] }[] };
+    const unchecked = { google: { thought_signature: 'skip_thought_signature_validator' } };
+    expect(messages[1]?.tool_calls[0]?.extra_content).toEqual(unchecked);
+    expect(messages[3]?.tool_calls.map((call) => call.extra_content)).toEqual([
+      unchecked,
+      undefined,
+    ]);
+  });
+});
+
+describe('pairs', () => {
+  test('only the named calls go; their results become words', async () => {
+    const words =
+      "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_b";
+    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
+    const { messages } = gateway.sent[1] as { messages: JsonObject[] };
+    expect(messages.slice(0, 3)).toEqual(chatLoop().messages.slice(0, 3) as JsonObject[]);
+    const rest = JSON.stringify(messages.slice(3));
+    expect(rest).not.toContain('call_b');
+    expect(rest).toContain('Result of an earlier tool call: found b');
+    expect(messages.find((m) => m.role === 'tool' && m.tool_call_id === 'call_c')).toBeDefined();
+  });
+
+  test('words without an id take all calls out and keep what was said and found', async () => {
+    const words =
+      'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
+    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
+    const text = JSON.stringify(gateway.sent[1]);
+    expect(text).not.toContain('tool_call');
+    for (const word of ['first', 'found a', 'found b', 'found c']) expect(text).toContain(word);
+  });
+
+  test('a Messages refusal by id leaves the other rounds alone', async () => {
+    const words =
+      'messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_02. Each `tool_use` block must have a corresponding `tool_result` block in the next message.';
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), messagesAnswer],
+      FEATURES,
+    );
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(200);
+    const { messages } = gateway.sent[1] as Sent;
+    expect(messages.slice(0, 2)).toEqual(loop().messages.slice(0, 2));
+    expect(types(messages[2])).toEqual(['tool_result', 'text']);
+    expect(JSON.stringify(messages)).not.toContain('"toolu_02"');
+    expect(JSON.stringify(messages.at(-1))).toContain('found toolu_02');
+  });
+});
+
+describe('once and no more', () => {
+  const words = 'messages.1.content.0: Invalid `signature` in `thinking` block';
+
+  test('a second refusal is the client’s to read', async () => {
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), refuse('messages.3.content.0: Invalid `signature` in `thinking` block')],
+      FEATURES,
+    );
+    const answer = await gateway.ask('anthropic-messages', loop());
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('messages.3.content.0');
+    expect(gateway.sent).toHaveLength(2);
+  });
+
+  test('a passing fault behind it is tried again with the mended history', async () => {
+    const busy: Scripted = { status: 503, json: { error: { message: 'busy' } } };
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(words), busy, messagesAnswer],
+      FEATURES,
+    );
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(200);
+    expect(gateway.sent).toHaveLength(3);
+    expect(gateway.sent[2]).toEqual(gateway.sent[1]);
+  });
+
+  for (const unrelated of [
+    'max_tokens: must be greater than `thinking.budget_tokens`',
+    'Thinking may not be enabled when tool_choice forces tool use.',
+    'tool_choice specified is incompatible with thinking enabled',
+    'messages: text content blocks must be non-empty',
+    'Invalid model name',
+    "Invalid 'messages[2].tool_calls[0].id': string too long.",
+    'prompt is too long: 250000 tokens > 200000 maximum',
+    'tools.0.input_schema: Field required',
+  ]) {
+    test(`not retried: ${unrelated}`, async () => {
+      const gateway = scriptedGateway('anthropic-messages', [refuse(unrelated)], FEATURES);
+      const answer = await gateway.ask('anthropic-messages', loop());
+      expect(answer.status).toBe(400);
+      expect(gateway.sent).toHaveLength(1);
+    });
+  }
+
+  test('the words in a 500 or a 403 are no refusal of the history', async () => {
+    const denied: Scripted = { status: 403, json: { error: { message: words } } };
+    const gateway = scriptedGateway('anthropic-messages', [denied], FEATURES);
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(502);
+    expect(gateway.sent).toHaveLength(1);
+  });
+});

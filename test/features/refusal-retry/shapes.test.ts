@@ -1,0 +1,306 @@
+/** A refusal that names a place or a shape is answered once: that is mended, with a note, and the rest stays. */
+
+import { describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import { historyRefusal } from '../../../src/conversation/refusal.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
+import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
+import type { Strictness } from '../../support/fake-upstream/check-schema.ts';
+
+const FEATURES = [afterRefusal, pairing, vendorFit()];
+
+const fine: Readonly<Record<ProtocolName, Scripted>> = {
+  'anthropic-messages': {
+    json: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'text', text: 'fine' }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
+  },
+  'openai-chat': {
+    json: {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' },
+      ],
+    },
+  },
+  'openai-responses': {
+    json: {
+      id: 'resp_1',
+      object: 'response',
+      status: 'completed',
+      model: 'm',
+      output: [
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'fine', annotations: [] }],
+        },
+      ],
+    },
+  },
+};
+
+const error = (protocol: ProtocolName, message: string): Json =>
+  protocol === 'anthropic-messages'
+    ? { type: 'error', error: { type: 'invalid_request_error', message } }
+    : { error: { message, type: 'invalid_request_error', param: null, code: null } };
+
+/** What the vendor gets after it refused with these words, and the notes of the answer. */
+async function afterWords(
+  protocol: ProtocolName,
+  body: JsonObject,
+  message: string,
+  status = 400,
+): Promise<{ first: JsonObject; second: JsonObject; notes: readonly string[]; count: number }> {
+  const refused = { status, json: error(protocol, message) } as Scripted;
+  const gateway = scriptedGateway(protocol, [refused, fine[protocol]], FEATURES);
+  const answer = await gateway.ask(protocol, body);
+  expect(answer.status).toBe(200);
+  const [first, second] = gateway.sent as JsonObject[];
+  const notes = gateway.summaries[0]!.notes.map(({ name }) => name);
+  return { first: first!, second: second!, notes, count: gateway.sent.length };
+}
+
+const history: JsonObject = {
+  model: 'm',
+  max_tokens: 9,
+  messages: [
+    { role: 'user', content: [{ type: 'text', text: 'a', status: 'done', new_in_2031: 1 }] },
+    {
+      role: 'assistant',
+      content: [{ type: 'text', text: 'b', index: 0, status: 'done' }],
+      reasoning_content: 'hm',
+      new_in_2031: 2,
+    },
+    { role: 'user', content: 'c' },
+  ],
+};
+
+describe('unknown fields', () => {
+  test('go out as they came at first', async () => {
+    const { first } = await afterWords(
+      'anthropic-messages',
+      history,
+      'messages.0.content.0.text.status: Extra inputs are not permitted',
+    );
+    expect(first).toEqual(history);
+  });
+
+  test('the named one goes wherever it stands, leftovers of others with it, and a field that may be new stays', async () => {
+    const { second, notes } = await afterWords(
+      'anthropic-messages',
+      history,
+      'messages.0.content.0.text.status: Extra inputs are not permitted',
+    );
+    expect(second).toEqual({
+      model: 'm',
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'a', new_in_2031: 1 }] },
+        { role: 'assistant', content: [{ type: 'text', text: 'b' }], new_in_2031: 2 },
+        { role: 'user', content: 'c' },
+      ],
+    });
+    expect(notes).toContain('stripped_after_refusal');
+    expect(notes).toContain('unknown_field_dropped');
+  });
+
+  test('a new one goes when it is named', async () => {
+    const { second } = await afterWords(
+      'anthropic-messages',
+      history,
+      'messages.1.new_in_2031: Extra inputs are not permitted',
+    );
+    const [first, answer] = second.messages as JsonObject[];
+    expect(answer).toEqual({ role: 'assistant', content: [{ type: 'text', text: 'b' }] });
+    expect(JSON.stringify(first)).toContain('new_in_2031');
+  });
+
+  const rows: readonly (readonly [string, ProtocolName, JsonObject, string, JsonObject])[] = [
+    [
+      "OpenAI's path",
+      'openai-responses',
+      {
+        model: 'm',
+        input: [
+          { role: 'user', content: 'a', status: 'x' },
+          { role: 'user', content: 'b', status: 'y' },
+        ],
+      },
+      "Unknown parameter: 'input[0].status'.",
+      {
+        model: 'm',
+        input: [
+          { role: 'user', content: 'a' },
+          { role: 'user', content: 'b' },
+        ],
+      },
+    ],
+    [
+      'an argument at the top',
+      'openai-chat',
+      { model: 'm', messages: [{ role: 'user', content: 'a' }], top_k: 4 },
+      'Unrecognized request argument supplied: top_k',
+      { model: 'm', messages: [{ role: 'user', content: 'a' }] },
+    ],
+    [
+      "Groq's words",
+      'openai-chat',
+      {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b', reasoning_content: 'hm' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+      "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]",
+      {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+    ],
+    [
+      "Mistral's path with the body and the role in it",
+      'openai-chat',
+      {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b', reasoning_content: 'hm' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+      'body.messages.1.assistant.reasoning_content: Extra inputs are not permitted',
+      {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+    ],
+  ];
+  for (const [what, protocol, body, words, expected] of rows) {
+    test(what, async () => {
+      const { first, second } = await afterWords(protocol, body, words);
+      expect(first).toEqual(body);
+      expect(second).toEqual(expected);
+    });
+  }
+
+  test('nothing that a request needs is ever taken out', () => {
+    for (const name of ['messages', 'model', 'input', 'messages.0.role', 'messages.0.content']) {
+      const words = `${name}: Extra inputs are not permitted`;
+      const refused = new GatewayError('invalid_request', words, {
+        status: 400,
+        fromUpstream: true,
+      });
+      expect([name, historyRefusal(refused)]).toEqual([name, undefined]);
+    }
+  });
+});
+
+describe('shapes that a Messages vendor refuses are mended in one try', () => {
+  const turns = (messages: readonly Json[]): JsonObject => ({
+    model: 'm',
+    max_tokens: 9,
+    tools: [{ name: 'f', input_schema: { type: 'object' } }],
+    messages,
+  });
+  const rows: readonly (readonly [string, JsonObject, Strictness])[] = [
+    [
+      'instructions amid the dialogue',
+      turns([
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }] },
+        { role: 'system', content: 'brief' },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] },
+      ]),
+      { noSystemRole: true },
+    ],
+    [
+      'a prefill',
+      turns([
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'I' },
+      ]),
+      { noPrefill: true },
+    ],
+    [
+      'the assistant begins',
+      turns([
+        { role: 'assistant', content: 'hi' },
+        { role: 'user', content: 'a' },
+      ]),
+      { firstUser: true },
+    ],
+    [
+      'neighbours of one role',
+      turns([
+        { role: 'user', content: 'a' },
+        { role: 'user', content: 'b' },
+        { role: 'assistant', content: 'c' },
+        { role: 'user', content: 'd' },
+      ]),
+      { alternate: true },
+    ],
+  ];
+  for (const [what, body, strictness] of rows) {
+    test(what, async () => {
+      const complaint = (sent: JsonObject) => {
+        try {
+          checkMessages(sent, {}, strictness);
+          return undefined;
+        } catch (thrown) {
+          return thrown instanceof Error ? thrown.message : String(thrown);
+        }
+      };
+      const words = complaint(body);
+      expect(words).toBeDefined();
+      const { first, second, notes, count } = await afterWords('anthropic-messages', body, words!);
+      expect(first).toEqual(body);
+      expect(complaint(second)).toBeUndefined();
+      expect(notes.length).toBeGreaterThan(0);
+      expect(count).toBe(2);
+    });
+  }
+});
+
+test("a model's own template, which fails with 500", async () => {
+  const body = {
+    model: 'm',
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'system', content: 'b' },
+      { role: 'user', content: 'c' },
+    ],
+  };
+  const { second } = await afterWords(
+    'openai-chat',
+    body,
+    'Jinja Exception: System message must be at the beginning.',
+    500,
+  );
+  expect((second.messages as JsonObject[]).map(({ role }) => role)).not.toContain('system');
+});

@@ -1,0 +1,584 @@
+/** Transcripts of exchanges with server tools: hops, holding, joining, caps. */
+
+import { describe, expect, test } from 'bun:test';
+import { mayDeclareHosted, memoryLedger } from '../../../src/features/server-tools/index.ts';
+import { ToolError } from '../../../src/features/server-tools/tool.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { eventsOf, exchange, expectLegal, fakeSearch, fakeTool, target, textOf } from './script.ts';
+
+const ask = { messages: [{ role: 'user', content: 'What is new?' }] };
+const search = (id: string, query = 'news') => ({
+  call: 'web_search',
+  id,
+  input: JSON.stringify({ query }),
+});
+
+describe('a forced tool, a client that declared nothing', () => {
+  test('sees one stream with the answer alone', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [
+        { say: [{ text: 'Let me look.' }, search('c1')], usage: { input: 10, output: 2 } },
+        { say: [{ text: 'It rains [1].' }], usage: { input: 20, output: 3 } },
+      ],
+    });
+    expectLegal(told.events);
+    expect(textOf(told.events)).toBe('Let me look.\n\nIt rains [1].');
+    expect(told.sse).not.toContain('web_search');
+    const usage = told.events.findLast((event) => event.type === 'usage');
+    expect(usage).toEqual({
+      type: 'usage',
+      usage: expect.objectContaining({ input: 30, output: 5 }),
+    });
+    expect(told.bodies[0]!.tools).toHaveLength(1);
+    expect(told.bodies[1]!.messages).toEqual([
+      ...(told.bodies[0]!.messages as JsonObject[]),
+      {
+        role: 'assistant',
+        content: 'Let me look.',
+        tool_calls: [
+          {
+            id: 'c1',
+            type: 'function',
+            function: { name: 'web_search', arguments: '{"query":"news"}' },
+          },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'c1', content: 'found: {"query":"news"}' },
+    ]);
+    const { messages: _a, ...first } = told.bodies[0]!;
+    const { messages: _b, ...second } = told.bodies[1]!;
+    expect(second).toEqual(first);
+  });
+
+  test('an id that the upstream uses again is replaced: no history holds it twice', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [
+        { say: [search('call_0', 'one')] },
+        { say: [search('call_0', 'two'), search('call_0', 'three')] },
+        { say: [{ text: 'Done.' }] },
+      ],
+    });
+    const sent = told.bodies[2]!.messages as JsonObject[];
+    const calls = sent.flatMap(({ tool_calls: list }) => (list ?? []) as { id: string }[]);
+    const results = sent.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
+    expect(calls.map(({ id }) => id)).toEqual(results as string[]);
+    expect(new Set(results).size).toBe(3);
+    expect(results[0]).toBe('call_0');
+  });
+
+  test('a Responses stream repeats the client’s own request, and counts its events without gaps', async () => {
+    const told = await exchange({
+      client: 'openai-responses',
+      body: { input: 'What is new?' },
+      tools: [fakeTool('web_search')],
+      upstream: target('openai-responses'),
+      hops: [{ say: [{ text: 'Nothing.' }] }],
+    });
+    // The very event would send the upstream's bytes on, which tell of our tools.
+    expect(told.events[0]).toEqual(eventsOf({ say: [] })[0]!);
+    expect(told.sse).toContain('"tools":[]');
+    const numbers = [...told.sse.matchAll(/"sequence_number":(\d+)/g)].map(([, n]) => Number(n));
+    expect(numbers).toEqual(numbers.map((_, at) => at));
+  });
+
+  test('the log names are those that scripts count', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [
+        { say: [search('c1'), search('c2')] },
+        { say: [search('c3')] },
+        { say: [{ text: 'ok' }] },
+      ],
+    });
+    expect(told.log.filter(({ event }) => event.startsWith('chat.process'))).toEqual([
+      {
+        event: 'chat.process.raw.cloned',
+        fields: { endpoint: '/v1/chat/completions', hasMessages: true },
+      },
+      {
+        event: 'chat.process.hop3.assembled',
+        fields: {
+          originalMessageCount: 1,
+          assistantMessageCount: 1,
+          toolMessageCount: 2,
+          finalMessageCount: 4,
+        },
+      },
+      {
+        event: 'chat.process.hop3.assembled',
+        fields: {
+          originalMessageCount: 1,
+          assistantMessageCount: 2,
+          toolMessageCount: 3,
+          finalMessageCount: 6,
+        },
+      },
+    ]);
+    const runs = told.log.filter(({ event }) => event === 'servertool.run');
+    expect(runs.map(({ fields }) => fields.tool)).toEqual([
+      'web_search',
+      'web_search',
+      'web_search',
+    ]);
+  });
+
+  test('an answer without calls passes by identity', async () => {
+    const script = { say: [{ text: 'Just so.' }] };
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [script],
+    });
+    expect(told.events).toEqual(eventsOf(script));
+  });
+
+  test('a function of the client with that name is never taken', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: {
+        ...ask,
+        tools: [{ type: 'function', function: { name: 'web_search', parameters: {} } }],
+      },
+      tools: [fakeTool('web_search')],
+      hops: [{ say: [search('c1')] }],
+    });
+    expect(told.sent[0]!.tools).toHaveLength(1);
+    expect(told.events.find((event) => event.type === 'finish')).toEqual({
+      type: 'finish',
+      reason: 'tool-calls',
+    });
+    expect(told.sse).toContain('web_search');
+  });
+
+  test('a stream that is cut in a held call does not end', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [{ say: [search('c1')], cut: true }],
+    });
+    expect(told.events.map((event) => event.type)).toEqual(['start']);
+  });
+});
+
+describe('tools that fail', () => {
+  const failing = (run: () => Promise<never>) =>
+    exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search', { run, limits: { timeoutMs: 20 } })],
+      hops: [{ say: [search('c1')] }, { say: [{ text: 'Sorry.' }] }],
+    });
+  const result = (told: Awaited<ReturnType<typeof failing>>) =>
+    JSON.parse(
+      (told.bodies[1]!.messages as { content: string }[]).at(-1)!.content.replace(/^Error: /, ''),
+    );
+
+  test('a handler that throws becomes a result, and the loop goes on', async () => {
+    const told = await failing(() =>
+      Promise.reject(new ToolError('No luck.', { retryable: true })),
+    );
+    expect(result(told)).toEqual({
+      ok: false,
+      tool: 'web_search',
+      message: 'No luck.',
+      retryable: true,
+    });
+    expect(textOf(told.events)).toBe('Sorry.');
+  });
+
+  test("an unforeseen error's own words stay here", async () => {
+    const told = await failing(() => Promise.reject(new TypeError('key sk-secret is bad')));
+    expect(result(told).message).toBe('The tool failed (TypeError).');
+  });
+
+  test('a handler that never answers is cut off', async () => {
+    const told = await failing(() => new Promise(() => {}));
+    expect(result(told).message).toBe('No answer within 20 ms.');
+  });
+
+  test('arguments that are no JSON are told to the model', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [
+        { say: [{ call: 'web_search', id: 'c1', input: '{"query":' }] },
+        { say: [{ text: 'ok' }] },
+      ],
+    });
+    expect(JSON.stringify(told.bodies[1])).toContain('not a JSON object');
+  });
+});
+
+describe('a selective tool', () => {
+  const selective = () =>
+    fakeTool('web_search', {
+      inject: 'selective',
+      aliases: ['google_search'],
+      wanted: (text) => text.includes('search'),
+    });
+  const names = (body: JsonObject | undefined) =>
+    ((body?.tools ?? []) as { function?: { name: string }; name?: string }[]).map(
+      (tool) => tool.function?.name ?? tool.name,
+    );
+
+  test('stays where a hidden call of it stands in the history', async () => {
+    for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
+      const ledger = memoryLedger();
+      const first = { role: 'user', content: 'search for the weather in Rome, please' };
+      const answer = `${'It rains in Rome, and it will go on raining for a long time. '.repeat(3)}`;
+      const given = { client: 'openai-chat', ledger, upstream: target(upstream) } as const;
+      const told = await exchange({
+        ...given,
+        body: { messages: [first] },
+        tools: [selective()],
+        hops: [{ say: [search('c1')] }, { say: [{ text: answer }] }],
+      });
+      expect(names(told.bodies[0])).toEqual(['web_search']);
+      const again = await exchange({
+        ...given,
+        body: {
+          messages: [
+            first,
+            { role: 'assistant', content: answer },
+            { role: 'user', content: 'Thanks, bye.' },
+          ],
+        },
+        tools: [selective()],
+        hops: [{ say: [{ text: 'Bye.' }] }],
+      });
+      expect(JSON.stringify(again.bodies[0])).toContain('web_search');
+      expect(names(again.bodies[0])).toEqual(['web_search']);
+    }
+  });
+
+  test('is not offered where nothing calls for it', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: {
+        messages: [
+          { role: 'user', content: 'hi' },
+          { role: 'assistant', content: 'Hello.' },
+          { role: 'user', content: 'Thanks, bye.' },
+        ],
+      },
+      tools: [selective()],
+      hops: [{ say: [{ text: 'Bye.' }] }],
+    });
+    expect(names(told.bodies[0])).toEqual([]);
+  });
+});
+
+describe('caps', () => {
+  test('rounds: the last hop has no server tools, and its calls are not run', async () => {
+    let runs = 0;
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [
+        fakeTool('web_search', {
+          run: async () => {
+            runs++;
+            return { ok: true, payload: {}, text: 'x' };
+          },
+        }),
+      ],
+      hops: [
+        { say: [search('c1')] },
+        { say: [search('c2')] },
+        { say: [{ text: 'Enough.' }, search('c3')] },
+      ],
+      options: { limits: { rounds: 2 } },
+    });
+    expect(told.bodies.map((body) => body.tools !== undefined)).toEqual([true, true, false]);
+    expect(runs).toBe(2);
+    expectLegal(told.events);
+    expect(told.events.find((event) => event.type === 'finish')).toEqual({
+      type: 'finish',
+      reason: 'stop',
+    });
+  });
+
+  test('no rounds: nothing is offered', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [fakeTool('web_search')],
+      hops: [{ say: [{ text: 'No.' }] }],
+      options: { limits: { rounds: 0 } },
+    });
+    expect(told.bodies[0]).not.toHaveProperty('tools');
+  });
+
+  test('uses: max_uses of the client is an error in its own words', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: {
+        ...ask,
+        max_tokens: 99,
+        tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
+      },
+      tools: [fakeSearch()],
+      hops: [{ say: [search('c1'), search('c2')] }, { say: [{ text: 'ok' }] }],
+    });
+    expect(told.sse).toContain(
+      '"content":{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}',
+    );
+    expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
+  });
+
+  test('uses: max_tool_calls bounds what a Responses client declared, whatever answers it', async () => {
+    for (const upstream of ['openai-chat', 'openai-responses'] as const) {
+      let runs = 0;
+      const run = async () => {
+        runs++;
+        return { ok: true, payload: {}, text: 'found' };
+      };
+      const told = await exchange({
+        client: 'openai-responses',
+        body: { input: 'hi', tools: [{ type: 'web_search' }], max_tool_calls: 2 },
+        tools: [fakeSearch({ run })],
+        upstream: target(upstream),
+        hops: [
+          { say: [search('c1'), search('c2'), search('c3')] },
+          { say: [search('c4')] },
+          { say: [{ text: 'ok' }] },
+        ],
+      });
+      expect(runs).toBe(2);
+      expect(JSON.stringify(told.bodies[1])).toContain('No more than 2 tool calls');
+    }
+  });
+
+  test("Kimi's own declaration of a search is served like any", async () => {
+    const body = {
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ type: 'builtin_function', function: { name: '$web_search' } }],
+    };
+    expect(mayDeclareHosted(Buffer.from(JSON.stringify(body)))).toBe(true);
+    for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
+      const told = await exchange({
+        client: 'openai-chat',
+        body,
+        tools: [fakeSearch()],
+        upstream: target(upstream),
+        hops: [{ say: [search('c1')] }, { say: [{ text: 'ok' }] }],
+      });
+      expect(JSON.stringify(told.bodies[1])).toContain('Text of A');
+    }
+  });
+
+  test('the total time: what is left is answered without tools', async () => {
+    let time = 0;
+    const told = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [
+        fakeTool('web_search', {
+          run: async () => {
+            time += 5000;
+            return { ok: true, payload: {}, text: 'x' };
+          },
+        }),
+      ],
+      hops: [{ say: [search('c1')] }, { say: [{ text: 'Done.' }] }],
+      options: { limits: { rounds: 8, totalMs: 4000 }, now: () => time },
+    });
+    expect(told.bodies[1]).not.toHaveProperty('tools');
+  });
+
+  test('many calls run at once, but not all', async () => {
+    let running = 0;
+    let most = 0;
+    await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools: [
+        fakeTool('web_search', {
+          run: async () => {
+            most = Math.max(most, ++running);
+            await Bun.sleep(2);
+            running--;
+            return { ok: true, payload: {}, text: 'x' };
+          },
+        }),
+      ],
+      hops: [
+        { say: Array.from({ length: 9 }, (_, i) => search(`c${i}`)) },
+        { say: [{ text: 'ok' }] },
+      ],
+      options: { limits: { rounds: 8, parallel: 3 } },
+    });
+    expect(most).toBe(3);
+  });
+
+  test('a client that goes away stops tools and hops', async () => {
+    const abort = new AbortController();
+    let stopped = false;
+    const running = exchange({
+      client: 'openai-chat',
+      body: ask,
+      signal: abort.signal,
+      tools: [
+        fakeTool('web_search', {
+          run: (_args, { signal }) =>
+            new Promise((_, reject) => {
+              signal.addEventListener('abort', () => {
+                stopped = true;
+                reject(signal.reason);
+              });
+              abort.abort();
+            }),
+        }),
+      ],
+      hops: [{ say: [search('c1')] }],
+    });
+    await expect(running).rejects.toMatchObject({ status: 499 });
+    expect(stopped).toBe(true);
+  });
+});
+
+describe('a client that declared the hosted tool', () => {
+  test('Messages: server_tool_use, its result and cited text', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: {
+        ...ask,
+        max_tokens: 99,
+        tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+        tool_choice: { type: 'tool', name: 'web_search' },
+      },
+      tools: [fakeSearch()],
+      hops: [
+        { say: [{ reasoning: 'Hm.' }, search('c1')] },
+        { say: [{ text: 'Rain [1]. Snow [2][9], sun[8].' }] },
+      ],
+    });
+    expectLegal(told.events);
+    const body = told.bodies[0]!;
+    expect(body.tool_choice).toEqual({ type: 'function', function: { name: 'web_search' } });
+    expect(told.bodies[1]!.tool_choice).toBe('auto');
+    expect(told.sse).toContain('"type":"server_tool_use","id":"srvtoolu_hg');
+    expect(told.sse).toContain('"page_age":"2026-07-14"');
+    expect(textOf(told.events.filter((e) => 'index' in e && e.index > 1))).toContain(
+      'Rain. Snow, sun',
+    );
+    expect(told.sse.match(/citations_delta/g)).toHaveLength(2);
+    expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
+    expect(told.sse).not.toContain('pause_turn');
+  });
+
+  test('Responses: a web_search_call that can be found again, and url citations at the marks', async () => {
+    const told = await exchange({
+      client: 'openai-responses',
+      body: {
+        input: 'What is new?',
+        tools: [{ type: 'web_search' }],
+        include: ['web_search_call.action.sources'],
+      },
+      tools: [fakeSearch()],
+      hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1].' }] }],
+    });
+    expectLegal(told.events);
+    expect(told.sse).toMatch(
+      /"id":"ws_hg[0-9a-f]{24}","type":"web_search_call","status":"completed"/,
+    );
+    expect(told.sse).toContain('"sources":[{"type":"url","url":"https://a.example/1"}');
+    expect(told.sse).toContain(
+      '"annotation":{"type":"url_citation","start_index":5,"end_index":8,"title":"Page A","url":"https://a.example/1"}',
+    );
+    expect(told.sse).toContain('"text":"Rain [1]."');
+  });
+
+  test('Chat: annotations', async () => {
+    const told = await exchange({
+      client: 'openai-chat',
+      body: { ...ask, web_search_options: {} },
+      tools: [fakeSearch()],
+      hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1].' }] }],
+    });
+    expectLegal(told.events);
+    expect(told.sse).toContain(
+      '"annotations":[{"type":"url_citation","url_citation":{"start_index":5,"end_index":8,"title":"Page A","url":"https://a.example/1"}}]',
+    );
+    expect(told.sse).not.toContain('tool_calls');
+  });
+
+  test('a target that searches by itself keeps its tool', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: {
+        ...ask,
+        max_tokens: 99,
+        tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      },
+      tools: [fakeSearch()],
+      upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
+      hops: [{ say: [{ text: 'Native.' }] }],
+    });
+    expect(told.bodies[0]!.tools).toEqual([{ type: 'web_search_20250305', name: 'web_search' }]);
+  });
+
+  test('a paused turn of a native target is continued here', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: {
+        ...ask,
+        max_tokens: 99,
+        tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      },
+      tools: [fakeSearch()],
+      upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
+      hops: [{ say: [{ text: 'Looking' }], finish: 'pause' }, { say: [{ text: ' done.' }] }],
+    });
+    expectLegal(told.events);
+    expect(told.sse).toContain('"stop_reason":"end_turn"');
+    expect((told.bodies[1]!.messages as unknown[]).length).toBe(2);
+  });
+});
+
+describe('a request that is itself a search', () => {
+  const nested = {
+    max_tokens: 99,
+    messages: [{ role: 'user', content: 'Perform a web search for the query: bun 1.4' }],
+    tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }],
+    tool_choice: { type: 'auto' },
+  };
+
+  test('is searched before the model is asked', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: nested,
+      tools: [fakeSearch()],
+      hops: [{ say: [{ text: 'Bun 1.4 is out [1].' }] }],
+    });
+    expectLegal(told.events);
+    expect(told.bodies).toHaveLength(1);
+    expect(JSON.stringify(told.bodies[0]!.messages)).toContain('{\\"query\\":\\"bun 1.4\\"}');
+    expect(told.sse).toContain('"type":"web_search_tool_result"');
+    expect(told.sse).toContain('{\\"query\\":\\"bun 1.4\\"}');
+    expect(told.sse.match(/citations_delta/g)).toHaveLength(1);
+    expect(told.sse).toContain('"stop_reason":"end_turn"');
+  });
+
+  test('a target that searches by itself is left to it', async () => {
+    const told = await exchange({
+      client: 'anthropic-messages',
+      body: nested,
+      tools: [fakeSearch()],
+      upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
+      hops: [{ say: [{ text: 'x' }] }],
+    });
+    expect(told.bodies[0]!.messages).toHaveLength(1);
+  });
+});

@@ -1,0 +1,232 @@
+/** Whatever models mix over however many hops: one legal stream, hops that extend each other, whole memory. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { Fold } from '../../../src/conversation/fold.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { memoryLedger } from '../../../src/features/server-tools/ledger.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import {
+  exchange,
+  expectLegal,
+  fakeSearch,
+  PROTOCOLS,
+  type Said,
+  type Script,
+  target,
+} from './script.ts';
+import { readBySdk } from './sdk.ts';
+
+const CLIENTS = Object.keys(PROTOCOLS) as ProtocolName[];
+
+/** A block without its call id, which must be unique over the exchange. */
+type Part = { readonly kind: 'text' | 'reasoning' | 'server' | 'client'; readonly word: string };
+
+const word = fc.stringMatching(/^[a-z]{3,12}( \[[1-9]\])?[.!]?$/);
+const part: fc.Arbitrary<Part> = fc.record({
+  kind: fc.constantFrom('text', 'reasoning', 'server', 'client' as const),
+  word,
+});
+const hops = fc.array(fc.array(part, { minLength: 1, maxLength: 5 }), { maxLength: 3 });
+
+function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
+  let ids = 0;
+  const said = ({ kind, word: text }: Part): Said => {
+    if (kind === 'text') return { text };
+    if (kind === 'reasoning') return { reasoning: text };
+    const id = `call_${++ids}`;
+    return kind === 'server'
+      ? { call: 'web_search', id, input: JSON.stringify({ query: text }) }
+      : { call: 'Bash', id, input: '{"command":"ls"}' };
+  };
+  const usage = { input: 7, output: 3 };
+  return [
+    ...parts.map((one) => ({ say: one.map(said), usage })),
+    { say: [{ text: `In the end it rains [1], says ${ids}.` }], usage },
+  ];
+}
+
+const isServer = (said: Said) => 'call' in said && said.call === 'web_search';
+const isClient = (said: Said) => 'call' in said && said.call === 'Bash';
+
+/** The hops that are really made: one without server calls, or with client calls beside, is the last. */
+function made(scripts: readonly Script[]): readonly Script[] {
+  const last = scripts.findIndex(({ say }) => !say.some(isServer) || say.some(isClient));
+  return scripts.slice(0, last + 1);
+}
+
+const bodies: Readonly<Record<ProtocolName, (declared: boolean) => JsonObject>> = {
+  'openai-chat': (declared) => ({
+    messages: [{ role: 'user', content: 'What is new?' }],
+    tools: [{ type: 'function', function: { name: 'Bash', parameters: { type: 'object' } } }],
+    stream_options: { include_usage: true },
+    ...(declared ? { web_search_options: {} } : {}),
+  }),
+  'openai-responses': (declared) => ({
+    input: [{ role: 'user', content: 'What is new?' }],
+    tools: [
+      { type: 'function', name: 'Bash', parameters: { type: 'object' } },
+      ...(declared ? [{ type: 'web_search' }] : []),
+    ],
+  }),
+  'anthropic-messages': (declared) => ({
+    max_tokens: 99,
+    messages: [{ role: 'user', content: 'What is new?' }],
+    tools: [
+      { name: 'Bash', input_schema: { type: 'object' } },
+      ...(declared ? [{ type: 'web_search_20250305', name: 'web_search' }] : []),
+    ],
+  }),
+};
+
+const listKey = (client: ProtocolName) => (client === 'openai-responses' ? 'input' : 'messages');
+const messagesOf = (body: JsonObject | undefined) => body?.messages as readonly JsonObject[];
+
+describe.each(CLIENTS)('a client of %s', (client) => {
+  test.each([true, false])('one legal stream; declared: %p', async (declared) => {
+    await fc.assert(
+      fc.asyncProperty(hops, async (parts) => {
+        const scripts = scriptsOf(parts);
+        const real = made(scripts);
+        const ledger = memoryLedger();
+        const search = fakeSearch({ inject: 'force' });
+        const body = bodies[client](declared);
+        const told = await exchange({ client, body, tools: [search], ledger, hops: scripts });
+        const said = real.flatMap(({ say }) => say);
+
+        expectLegal(told.events);
+        const read = await readBySdk(client, told.sse);
+        expect(read.calls).toEqual(
+          said.flatMap((one) => (isClient(one) ? [(one as { id: string }).id] : [])),
+        );
+        const words = said.map((one) => ('text' in one ? one.text : '')).join('');
+        const bare = (text: string) => text.replace(/\s*\[\d\]|\s+/g, '');
+        expect(bare(read.text)).toBe(bare(words));
+        const searches = said.filter(isServer).length;
+        expect(read.searches).toBe(declared && client !== 'openai-chat' ? searches : 0);
+        if (!declared) expect(read.cited).toEqual([]);
+        const usage = told.events.findLast((event) => event.type === 'usage');
+        expect(usage).toMatchObject({
+          usage: {
+            input: 7 * real.length,
+            ...(declared && searches > 0 ? { hosted: { web_search_requests: searches } } : {}),
+          },
+        });
+
+        // Every hop begins with the whole of the hop before, and changes nothing else.
+        expect(told.bodies).toHaveLength(real.length);
+        for (let at = 1; at < told.bodies.length; at++) {
+          const { messages: before, ...first } = told.bodies[at - 1]!;
+          const { messages: after, ...second } = told.bodies[at]!;
+          expect((after as unknown[]).slice(0, (before as unknown[]).length)).toEqual(
+            before as unknown[],
+          );
+          expect((after as unknown[]).length).toBeGreaterThan((before as unknown[]).length);
+          expect(second).toEqual(first);
+        }
+        const asked = PROTOCOLS[client].decodeRequest({ model: 'm', ...body });
+        expect(told.sent[0]!.turns.slice(0, asked.turns.length).map((turn) => turn.blocks)).toEqual(
+          asked.turns.map((turn) => turn.blocks),
+        );
+
+        // A client that wants no stream is told the same.
+        const fold = new Fold();
+        for (const event of told.events) fold.push(event);
+        const whole = JSON.stringify(
+          PROTOCOLS[client].encodeReply(fold.reply, {
+            asked,
+            requestId: 'req_1_abcdef',
+            provider: 'up',
+            notes: new Notes(),
+          }),
+        );
+        for (const id of [...read.calls, ...read.cited]) expect(whole).toContain(id);
+        if (!declared) expect(whole).not.toContain('"web_search');
+
+        // The next request brings all of it back; an answer of nothing visible never gets this far.
+        if (read.text === '' && read.calls.length === 0 && read.searches === 0) return;
+        const key = listKey(client);
+        const following = [
+          ...(body[key] as JsonObject[]),
+          ...read.history,
+          { role: 'user', content: 'And now?' },
+        ];
+        const again = await exchange({
+          client,
+          body: { ...body, [key]: following },
+          tools: [search],
+          ledger,
+          hops: [{ say: [{ text: 'Still.' }] }],
+        });
+        const before = messagesOf(told.bodies.at(-1));
+        expect(messagesOf(again.bodies[0]).slice(0, before.length)).toEqual([...before]);
+        const sent = messagesOf(again.bodies[0]);
+        const calls = sent.flatMap((message) =>
+          ((message.tool_calls ?? []) as { id: string }[]).map(({ id }) => id),
+        );
+        expect(calls).toEqual(said.flatMap((one) => ('call' in one ? [one.id] : [])));
+        const results = sent
+          .filter(({ role }) => role === 'tool')
+          .map((m) => String(m.tool_call_id));
+        expect(results.sort()).toEqual([...calls].sort());
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+const prefixKey = {
+  'openai-responses': 'input',
+  'openai-chat': 'messages',
+  'anthropic-messages': 'messages',
+};
+
+/** What a model reads, in order: Messages joins neighbours of one role, so that a message can grow. */
+const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
+  messages.flatMap((message): JsonObject[] => {
+    const { content, ...around } = message;
+    return Array.isArray(content) ? content.map((part) => ({ ...around, part })) : [message];
+  });
+
+describe.each(CLIENTS)('an upstream of %s', (upstream) => {
+  test.each(CLIENTS)('is sent what it was sent before and more; client: %s', async (client) => {
+    await fc.assert(
+      fc.asyncProperty(hops, async (parts) => {
+        const scripts = scriptsOf(parts);
+        const ledger = memoryLedger();
+        const key = prefixKey[upstream];
+        const given = {
+          client,
+          tools: [fakeSearch({ inject: 'force' })],
+          ledger,
+          upstream: target(upstream),
+        };
+        const body = bodies[client](true);
+        const told = await exchange({ ...given, body, hops: scripts });
+        const read = await readBySdk(client, told.sse);
+        const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
+        const own = listKey(client);
+        const following = [
+          ...(body[own] as JsonObject[]),
+          ...read.history,
+          { role: 'user', content: 'And now?' },
+        ];
+        const again = visible
+          ? await exchange({
+              ...given,
+              body: { ...body, [own]: following },
+              hops: [{ say: [{ text: 'Still.' }] }],
+            })
+          : undefined;
+        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
+          partsOf(one[key] as JsonObject[]),
+        );
+        for (let at = 1; at < sent.length; at++) {
+          expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

@@ -1,0 +1,505 @@
+/** MCP servers: started late, started again, never in a rush; proved in this process and with real ones. */
+
+import { afterAll, describe, expect, test } from 'bun:test';
+import { tmpdir } from 'node:os';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { ServerTool, ToolContext } from '../../../../../src/features/server-tools/tool.ts';
+import { type Dial, openSession } from '../../../../../src/features/server-tools/tools/mcp/dial.ts';
+import {
+  type McpToolsServer,
+  mcpTools,
+} from '../../../../../src/features/server-tools/tools/mcp/index.ts';
+
+const SERVER: McpToolsServer = {
+  name: 'fake',
+  command: 'unused',
+  args: [],
+  env: {},
+  cwd: tmpdir(),
+  headers: {},
+  timeoutMs: 5000,
+};
+const signal = () => new AbortController().signal;
+const context = (more: Partial<ToolContext> = {}): ToolContext => ({
+  signal: signal(),
+  callId: 'c',
+  options: {},
+  log: () => {},
+  ...more,
+});
+const named = (tools: readonly ServerTool[], name: string) => {
+  const found = tools.find((tool) => tool.name === name);
+  if (found === undefined) throw new Error(`no ${name} among ${tools.map((t) => t.name)}`);
+  return found;
+};
+
+/** A server in this process. Each dial makes a new one; `lives` are those that were made. */
+function fake() {
+  const lives: Server[] = [];
+  const state = { names: ['echo', 'boom', 'die', 'slow'], refuse: false };
+  const dial: Dial = async (options, listeners, abort) => {
+    if (state.refuse) throw new Error('spawn ENOENT');
+    const server = new Server(
+      { name: 'fake', version: '1' },
+      { capabilities: { tools: { listChanged: true } } },
+    );
+    lives.push(server);
+    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+      // One tool a page.
+      const at = Number(params?.cursor ?? 0);
+      const name = state.names[at]!;
+      const tool = { name, description: `${name}!`, inputSchema: { type: 'object' as const } };
+      return { tools: [tool], ...(at + 1 < state.names.length ? { nextCursor: `${at + 1}` } : {}) };
+    });
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+      if (params.name === 'die') {
+        await server.close();
+        await Bun.sleep(10_000);
+      }
+      if (params.name === 'slow') await Bun.sleep(5000);
+      if (params.name === 'boom')
+        return { isError: true, content: [{ type: 'text', text: 'boom' }] };
+      if (params.name !== 'echo') throw new Error('no such tool');
+      return { content: [{ type: 'text', text: JSON.stringify(params.arguments) }] };
+    });
+    const [theirs, ours] = InMemoryTransport.createLinkedPair();
+    await server.connect(theirs);
+    return openSession(ours, options, listeners, abort);
+  };
+  return { dial, lives, state };
+}
+
+const open: { close(): Promise<void> }[] = [];
+afterAll(async () => {
+  await Promise.all(open.map((one) => one.close()));
+});
+function start(server: Partial<McpToolsServer>, dial?: Dial, patienceMs?: number) {
+  const events: string[] = [];
+  const tools = mcpTools({
+    servers: [{ ...SERVER, ...server }],
+    version: '9',
+    dial,
+    patienceMs,
+    log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
+  });
+  open.push(tools);
+  return { tools, events };
+}
+
+describe('a server', () => {
+  test('is not started before somebody needs it, and once for all who do', async () => {
+    const { dial, lives } = fake();
+    const { tools } = start({}, dial);
+    expect([tools.tools, lives.length]).toEqual([[], 0]);
+    await Promise.all([tools.ready(signal()), tools.ready(signal()), tools.ready(signal())]);
+    expect(lives).toHaveLength(1);
+    expect(tools.tools.map(({ name }) => name)).toEqual([
+      'mcp__fake__echo',
+      'mcp__fake__boom',
+      'mcp__fake__die',
+      'mcp__fake__slow',
+    ]);
+    expect(tools.tools).toBe(tools.tools);
+  });
+
+  test('answers calls, and its errors are outcomes', async () => {
+    const { tools } = start({}, fake().dial);
+    await tools.ready(signal());
+    const echo = await named(tools.tools, 'mcp__fake__echo').run({ a: 1 }, context());
+    expect(echo).toMatchObject({ ok: true, text: '{"a":1}' });
+    const boom = await named(tools.tools, 'mcp__fake__boom').run({}, context());
+    expect(boom).toMatchObject({ ok: false, text: 'boom' });
+  });
+
+  test('with keywords is offered where they are said', async () => {
+    const { tools } = start({ keywords: ['Invoice', '发票'] }, fake().dial);
+    await tools.ready(signal());
+    const [tool] = tools.tools;
+    expect(tool!.inject).toBe('selective');
+    const wanted = ['my INVOICES', '开发票', 'a voice'].map((said) => tool!.wanted!(said));
+    expect(wanted).toEqual([true, true, false]);
+  });
+
+  test('offers only what the allow list names', async () => {
+    const { tools } = start({ tools: ['ec*'] }, fake().dial);
+    await tools.ready(signal());
+    expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__echo']);
+  });
+
+  test('that dies in a call fails that call alone, and is started again', async () => {
+    const { dial, lives } = fake();
+    const { tools, events } = start({}, dial);
+    await tools.ready(signal());
+    const before = tools.tools;
+    await expect(named(before, 'mcp__fake__die').run({}, context())).rejects.toThrow(/closed/);
+    expect(tools.tools).toBe(before);
+    const started = performance.now();
+    const { ok } = await named(tools.tools, 'mcp__fake__echo').run({}, context());
+    expect([ok, lives.length]).toEqual([true, 2]);
+    // Not at once: what dies young is given a pause.
+    expect(performance.now() - started).toBeGreaterThan(800);
+    expect(tools.tools).toBe(before);
+    expect(events).toEqual(['mcp.up', 'mcp.down: it ended', 'mcp.up']);
+  });
+
+  test('that cannot start is tried again later, at growing intervals', async () => {
+    const { dial, state } = fake();
+    let dials = 0;
+    const counted: Dial = (...all) => {
+      dials++;
+      return dial(...all);
+    };
+    const { tools, events } = start({}, counted);
+    state.refuse = true;
+    expect(tools.starting).toBe(true);
+    await tools.ready(signal());
+    expect([tools.tools.length, dials, tools.starting]).toEqual([0, 1, false]);
+    // Asked as often as one likes, nothing is started within the pause, and nobody waits.
+    const started = performance.now();
+    for (let i = 0; i < 50; i++) await tools.ready(signal());
+    expect(dials).toBe(1);
+    expect(performance.now() - started).toBeLessThan(500);
+    await Bun.sleep(1000);
+    await tools.ready(signal());
+    await Bun.sleep(1200);
+    await tools.ready(signal());
+    expect(dials).toBe(2);
+    expect(events).toEqual(['mcp.down: spawn ENOENT', 'mcp.down: spawn ENOENT']);
+    state.refuse = false;
+    await Bun.sleep(1000);
+    await tools.ready(signal());
+    await Bun.sleep(50);
+    expect(tools.tools).toHaveLength(4);
+  });
+
+  test('that hangs at its start holds no request longer than patience allows', async () => {
+    const { dial } = fake();
+    const gate = Promise.withResolvers<void>();
+    const late: Dial = async (...all) => {
+      await gate.promise;
+      return dial(...all);
+    };
+    const { tools } = start({}, late, 50);
+    await tools.ready(signal());
+    expect([tools.tools, tools.starting]).toEqual([[], true]);
+    // Patience is lost once for all: the next request does not wait at all, not for the shortest timer.
+    const first = await Promise.race([
+      tools.ready(signal()).then(() => 'ready'),
+      Bun.sleep(1).then(() => 'a timer'),
+    ]);
+    expect(first).toBe('ready');
+    gate.resolve();
+    for (let i = 0; i < 500 && tools.starting; i++) await Bun.sleep(10);
+    expect(tools.tools).toHaveLength(4);
+  });
+
+  test('whose keywords nobody said is started, and not waited for', async () => {
+    const { dial } = fake();
+    const slow: Dial = async (...all) => {
+      await Bun.sleep(400);
+      return dial(...all);
+    };
+    const { tools } = start({ keywords: ['invoice'] }, slow);
+    const started = performance.now();
+    await tools.ready(signal(), () => 'Hello');
+    expect(performance.now() - started).toBeLessThan(200);
+    await tools.ready(signal(), () => 'my invoice');
+    expect(tools.tools).toHaveLength(4);
+  });
+
+  test('that says its tools changed is asked for them', async () => {
+    const { dial, lives, state } = fake();
+    const { tools } = start({}, dial);
+    await tools.ready(signal());
+    state.names = ['echo', 'fresh'];
+    await lives[0]!.sendToolListChanged();
+    await Bun.sleep(50);
+    expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__echo', 'mcp__fake__fresh']);
+  });
+
+  test('a slow call ends with its caller or its time', async () => {
+    const { tools } = start({ timeoutMs: 200 }, fake().dial);
+    await tools.ready(signal());
+    const slow = named(tools.tools, 'mcp__fake__slow');
+    await expect(slow.run({}, context())).rejects.toThrow(/timed out/i);
+    const abort = new AbortController();
+    const promise = slow.run({}, context({ signal: abort.signal }));
+    setTimeout(() => abort.abort(new Error('gone')), 20);
+    await expect(promise).rejects.toThrow('gone');
+    expect((await named(tools.tools, 'mcp__fake__echo').run({}, context())).ok).toBe(true);
+  });
+
+  test('closed for good starts no more', async () => {
+    const { dial, lives } = fake();
+    const { tools } = start({}, dial);
+    await tools.ready(signal());
+    const echo = named(tools.tools, 'mcp__fake__echo');
+    await tools.close();
+    await expect(echo.run({}, context())).rejects.toThrow('stopping');
+    expect(lives).toHaveLength(1);
+  });
+});
+
+describe('a program', () => {
+  test('that does not exist is a reason in the log, not a crash', async () => {
+    const { tools, events } = start({ command: '/nonexistent/mcp-server' });
+    await tools.ready(signal());
+    expect(tools.tools).toEqual([]);
+    expect(events.join()).toContain('mcp.down');
+  });
+
+  test('that speaks no MCP is given up in time, and its noise goes to the log', async () => {
+    const { tools, events } = start({
+      command: 'sh',
+      args: ['-c', 'echo hello; echo trouble >&2; sleep 30'],
+      timeoutMs: 400,
+    });
+    await tools.ready(signal());
+    expect(tools.tools).toEqual([]);
+    expect(events).toContain('mcp.stderr');
+    expect(events.join()).toMatch(/mcp.down: (it did not start in time|.*timed out)/);
+  });
+});
+
+const everything = Bun.fileURLToPath(
+  import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'),
+);
+const node = Bun.which('node');
+
+describe('the public server-everything', () => {
+  if (node === null) {
+    test.skip('SKIPPED: no node on this machine to run it', () => {});
+    return;
+  }
+  const prove = async (server: Partial<McpToolsServer>) => {
+    const { tools } = start({ name: 'all', timeoutMs: 20_000, ...server });
+    await tools.ready(signal());
+    const names = tools.tools.map(({ name }) => name);
+    expect(names).toContain('mcp__all__echo');
+    const run = (name: string, args = {}) =>
+      named(tools.tools, `mcp__all__${name}`).run(args, context());
+    expect(await run('echo', { message: 'hi' })).toMatchObject({ ok: true, text: 'Echo: hi' });
+    const image = await run('get-tiny-image');
+    expect(image.media?.[0]).toMatchObject({ media: 'image', source: { mediaType: 'image/png' } });
+    const structured = await run('get-structured-content', { location: 'New York' });
+    expect(structured.payload).toMatchObject({ temperature: expect.any(Number) });
+    const resource = await run('get-resource-reference', { resourceType: 'Text', resourceId: 1 });
+    expect(resource.text).toContain('Resource ');
+    expect(await run('echo', { message: 7 })).toMatchObject({ ok: false });
+    return { tools, run };
+  };
+
+  test('over stdin and stdout; a killed one comes back', async () => {
+    const secret = { reveal: () => 'seen-by-the-server' };
+    const { tools, run } = await prove({
+      command: node,
+      args: [everything, 'stdio'],
+      env: { HOPGATE_PROBE: secret },
+    });
+    const env = await run('get-env');
+    expect(env.text).toContain('seen-by-the-server');
+    // The gateway's own environment, keys and all, is not handed on.
+    expect(Object.keys(JSON.parse(env.text as string)).sort()).toEqual(
+      ['HOME', 'HOPGATE_PROBE', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER']
+        .filter((name) => name === 'HOPGATE_PROBE' || Bun.env[name] !== undefined)
+        .sort(),
+    );
+    const pid = childRunning(everything);
+    process.kill(pid, 'SIGKILL');
+    await Bun.sleep(100);
+    expect(await run('echo', { message: 'again' })).toMatchObject({ text: 'Echo: again' });
+    const second = childRunning(everything);
+    expect(second).not.toBe(pid);
+    await tools.close();
+    expect(() => childRunning(everything)).toThrow('is not running');
+  }, 40_000);
+
+  test('over streamable HTTP; a restarted one that forgot the session is met again', async () => {
+    const probe = Bun.serve({ port: 0, fetch: () => new Response() });
+    const port = probe.port!;
+    await probe.stop(true);
+    const spawn = async () => {
+      const child = Bun.spawn([node, everything, 'streamableHttp'], {
+        env: { PATH: Bun.env.PATH, PORT: `${port}` },
+        stdout: 'ignore',
+        stderr: 'ignore',
+      });
+      for (let i = 0; i < 100; i++) {
+        if (
+          await fetch(`http://127.0.0.1:${port}/mcp`).then(
+            () => true,
+            () => false,
+          )
+        )
+          break;
+        await Bun.sleep(100);
+      }
+      return child;
+    };
+    let child = await spawn();
+    try {
+      const { run } = await prove({ command: undefined, url: `http://127.0.0.1:${port}/mcp` });
+      child.kill('SIGKILL');
+      await child.exited;
+      await expect(run('echo', { message: 'x' })).rejects.toThrow(/failed/);
+      child = await spawn();
+      let said: unknown;
+      for (let i = 0; i < 10 && said === undefined; i++) {
+        said = await run('echo', { message: 'back' }).then(
+          ({ text }) => text,
+          () => undefined,
+        );
+        if (said === undefined) await Bun.sleep(500);
+      }
+      expect(said).toBe('Echo: back');
+    } finally {
+      child.kill('SIGKILL');
+    }
+  }, 40_000);
+});
+
+/** A streamable HTTP server whose sessions can be lost; `lost` is how it answers to one it does not know. */
+function forgetful(lost: () => Response, list: readonly unknown[] = [GOOD]) {
+  const state = { session: 'first', calls: 0, opened: 0, result: { content: [] } as object };
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      if (request.method !== 'POST') return new Response(null, { status: 405 });
+      const { id, method } = (await request.json()) as { id?: number; method: string };
+      const headers = { 'mcp-session-id': state.session };
+      const answer = (result: object) => Response.json({ jsonrpc: '2.0', id, result }, { headers });
+      if (method === 'initialize') {
+        state.opened++;
+        const serverInfo = { name: 'forgetful', version: '1' };
+        return answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo });
+      }
+      if (request.headers.get('mcp-session-id') !== state.session) return lost();
+      if (id === undefined) return new Response(null, { status: 202 });
+      if (method === 'tools/list') return answer({ tools: list });
+      state.calls++;
+      return answer(state.result);
+    },
+  });
+  return { state, url: `http://127.0.0.1:${server.port}/mcp`, stop: () => server.stop(true) };
+}
+
+const GOOD = { name: 'good', inputSchema: { type: 'object' } };
+const rpcError = (status: number, code: number, message: string) => () =>
+  Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
+
+describe('a server behind an address', () => {
+  const words: readonly (readonly [string, () => Response])[] = [
+    ['404', () => new Response('gone', { status: 404 })],
+    ['400 of the SDK', rpcError(400, -32_000, 'Bad Request: No valid session ID provided')],
+    ['400 of others', rpcError(400, -32_000, 'Bad Request: Server not initialized')],
+    ['400 in plain words', () => new Response('unknown session', { status: 400 })],
+  ];
+  for (const [name, lost] of words) {
+    test(`that forgot the session (${name}) is met anew, and the call made once`, async () => {
+      const { state, url, stop } = forgetful(lost);
+      const { tools } = start({ command: undefined, url });
+      await tools.ready(signal());
+      state.session = 'second';
+      state.result = { content: [{ type: 'text', text: 'done' }] };
+      const tool = named(tools.tools, 'mcp__fake__good');
+      expect(await tool.run({}, context())).toMatchObject({ ok: true, text: 'done' });
+      expect([state.calls, state.opened]).toEqual([1, 2]);
+      await stop();
+    });
+  }
+
+  test('that refuses a call for reasons of its own keeps its session', async () => {
+    const { state, url, stop } = forgetful(rpcError(400, -32_602, 'Bad Request: no such colour'));
+    const { tools } = start({ command: undefined, url });
+    await tools.ready(signal());
+    state.session = 'second';
+    const tool = named(tools.tools, 'mcp__fake__good');
+    await expect(tool.run({}, context())).rejects.toThrow('no such colour');
+    expect(state.opened).toBe(1);
+    await stop();
+  });
+
+  test('that never knows a session is asked twice, and no more', async () => {
+    const { state, url, stop } = forgetful(rpcError(400, -32_000, 'No valid session ID provided'));
+    const { tools } = start({ command: undefined, url });
+    await tools.ready(signal());
+    Object.defineProperty(state, 'session', { get: () => Math.random().toString() });
+    const tool = named(tools.tools, 'mcp__fake__good');
+    await expect(tool.run({}, context())).rejects.toThrow(/session/);
+    expect(state.opened).toBeLessThan(4);
+    await stop();
+  });
+
+  test('offers its good tools where others break the rules, and the log tells of those', async () => {
+    const bad = [
+      { inputSchema: { type: 'object' } },
+      { name: '', inputSchema: { type: 'object' } },
+      { name: 'no_schema' },
+      { name: 'no_type', inputSchema: { properties: {} } },
+      { name: 'text', inputSchema: { type: 'string' } },
+      'text',
+      null,
+      7,
+    ];
+    const odd = { name: 'odd', description: 7, title: null, inputSchema: { type: 'object' }, x: 1 };
+    const { state, url, stop } = forgetful(() => new Response(), [...bad, GOOD, odd]);
+    const { tools, events } = start({ command: undefined, url });
+    await tools.ready(signal());
+    expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__good', 'mcp__fake__odd']);
+    expect(tools.tools[1]!.description).toBe('odd');
+    expect(events.filter((line) => line.startsWith('mcp.tool_skipped'))).toHaveLength(bad.length);
+    expect(events).toContain('mcp.tool_skipped: it has no inputSchema');
+    state.result = { content: [{ type: 'novelty', x: 1 }, { type: 'text', text: 'and words' }, 5] };
+    const said = await named(tools.tools, 'mcp__fake__good').run({}, context());
+    expect(said.text).toBe('{"type":"novelty","x":1}\n\nand words');
+    await stop();
+  });
+
+  test('that speaks neither transport is told so in words', async () => {
+    const server = Bun.serve({ port: 0, fetch: () => new Response('', { status: 404 }) });
+    const { tools, events } = start({ command: undefined, url: `http://127.0.0.1:${server.port}` });
+    await tools.ready(signal());
+    expect(events[0]).toContain('neither streamable HTTP (status 404) nor the older HTTP with SSE');
+    await server.stop(true);
+  });
+
+  test('of the older transport (HTTP with SSE) is spoken to in its own', async () => {
+    const probe = Bun.serve({ port: 0, fetch: () => new Response() });
+    const port = probe.port!;
+    await probe.stop(true);
+    const child = Bun.spawn([Bun.which('node') ?? process.execPath, everything, 'sse'], {
+      env: { PATH: Bun.env.PATH, PORT: `${port}` },
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
+    try {
+      for (let i = 0; i < 100; i++) {
+        const up = await fetch(`http://127.0.0.1:${port}/`).then(Boolean, () => false);
+        if (up) break;
+        await Bun.sleep(50);
+      }
+      const { tools } = start({ command: undefined, url: `http://127.0.0.1:${port}/sse` });
+      await tools.ready(signal());
+      const echo = named(tools.tools, 'mcp__fake__echo');
+      const { text } = await echo.run({ message: 'old' }, context());
+      expect(text).toBe('Echo: old');
+      await tools.close();
+    } finally {
+      child.kill('SIGKILL');
+    }
+  }, 20_000);
+});
+
+/** The process id of the process under this one (behind its guard) that runs the script. */
+function childRunning(script: string): number {
+  const list = Bun.spawnSync(['ps', '-eo', 'pid=,ppid=,args=']).stdout.toString();
+  const lines = list.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);
+  const parents = new Map(lines.map(([, pid, parent]) => [pid, Number(parent)]));
+  for (const [, pid, parent, args] of lines) {
+    const mine = parents.get(parent!) === process.pid;
+    if (mine && args?.includes(script)) return Number(pid);
+  }
+  throw new Error(`${script} is not running`);
+}

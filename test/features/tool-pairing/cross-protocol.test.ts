@@ -1,0 +1,129 @@
+/** Broken histories on their way to another protocol, checked by these tests' validators and the fake vendor's. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { checkChatMessages } from '../../support/fake-upstream/check-chat-messages.ts';
+import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
+import { checkInput } from '../../support/fake-upstream/check-responses-input.ts';
+import { type Damage, MESSAGES_DAMAGE } from './damage.ts';
+import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
+import {
+  chatBody,
+  chatVoice,
+  Dice,
+  type Mutable,
+  messagesBody,
+  messagesVoice,
+  requests,
+  responsesBody,
+  responsesVoice,
+  session,
+} from './histories.ts';
+import { run } from './support.ts';
+import { complaint } from './validate-messages.ts';
+import { chatComplaint, responsesComplaint } from './validate-openai.ts';
+
+const RUNS = Number(process.env.PAIRING_RUNS ?? 250);
+
+const SOURCES: Readonly<
+  Record<
+    ProtocolName,
+    {
+      damage: Readonly<Record<string, Damage>>;
+      list: string;
+      bodies: (seed: number) => readonly JsonObject[];
+    }
+  >
+> = {
+  'anthropic-messages': {
+    damage: MESSAGES_DAMAGE,
+    list: 'messages',
+    bodies: (seed) => requests(session(seed, 3), messagesBody, messagesVoice(seed)),
+  },
+  'openai-chat': {
+    damage: CHAT_DAMAGE,
+    list: 'messages',
+    bodies: (seed) => requests(session(seed, 3), chatBody, chatVoice),
+  },
+  'openai-responses': {
+    damage: RESPONSES_DAMAGE,
+    list: 'input',
+    bodies: (seed) => requests(session(seed, 3), responsesBody, responsesVoice),
+  },
+};
+
+/** The fake vendor throws its refusals. Signatures of these tests are not its own. */
+const CHECKS: Readonly<Record<ProtocolName, (body: JsonObject) => string | undefined>> = {
+  'anthropic-messages': (body) => {
+    checkMessages(body, { 'anthropic-beta': 'context-management-2025-06-27' }, { anySeal: true });
+    return complaint(body);
+  },
+  'openai-chat': (body) => {
+    checkChatMessages(body.messages as Json[], { lenientFields: true });
+    return chatComplaint(body);
+  },
+  'openai-responses': (body) => {
+    checkInput(body, { anySeal: true, lenientFields: true });
+    return responsesComplaint(body);
+  },
+};
+
+const NAMES = Object.keys(SOURCES) as ProtocolName[];
+
+describe('broken at the client, valid at the vendor, and valid again', () => {
+  for (const from of NAMES) {
+    for (const to of NAMES) {
+      test(`${from} to ${to}`, () => {
+        const { damage, list, bodies } = SOURCES[from];
+        fc.assert(
+          fc.property(
+            fc.nat(),
+            fc.array(fc.constantFrom(...Object.keys(damage)), { maxLength: 5 }),
+            (seed, kinds) => {
+              const dice = new Dice(seed);
+              const body = structuredClone(dice.pick(bodies(seed))) as Record<string, Json>;
+              for (const kind of kinds) damage[kind]!(body[list] as Mutable[], dice);
+              const { body: sent } = run(body, from, { to });
+              expect(CHECKS[to](sent)).toBeUndefined();
+              expect(run(sent, to)).toMatchObject({ same: true, names: [] });
+            },
+          ),
+          { numRuns: RUNS },
+        );
+      });
+    }
+  }
+});
+
+for (const to of ['openai-chat', 'openai-responses'] as const) {
+  test(`a history of nothing but another vendor's sealed thinking is not sent as an empty one to ${to}`, () => {
+    const content = [{ type: 'redacted_thinking', data: 'not theirs' }];
+    const body = { model: 'm', max_tokens: 10, messages: [{ role: 'assistant', content }] };
+    const { body: sent, names } = run(body, 'anthropic-messages', { to });
+    expect(CHECKS[to](sent)).toBeUndefined();
+    expect(names).toContain('empty_content_removed');
+  });
+}
+
+test('a call of the vendor’s own tool whose input is no object gets one, like a call of the client’s', () => {
+  const call = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: 5 };
+  const answer = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+  const body = {
+    model: 'm',
+    max_tokens: 10,
+    messages: [
+      { role: 'user', content: 'Look it up.' },
+      { role: 'assistant', content: [call, answer, { type: 'text', text: 'Done.' }] },
+      { role: 'user', content: 'Thanks.' },
+    ],
+  };
+  const { body: sent } = run(body, 'anthropic-messages', { to: 'anthropic-messages' });
+  expect(CHECKS['anthropic-messages'](sent)).toBeUndefined();
+  expect(sent.messages).toMatchObject([
+    {},
+    { content: [{ ...call, input: { input: 5 } }, answer, { type: 'text', text: 'Done.' }] },
+    {},
+  ]);
+});

@@ -1,0 +1,11 @@
+/** Valid Messages requests, to be damaged. */
+
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { Dice, messagesBody, messagesVoice, requests, session } from './histories.ts';
+
+/** A valid request of some session. */
+export function validRequest(seed: number): JsonObject {
+  const dice = new Dice(seed);
+  const all = requests(session(seed, 1 + dice.below(4)), messagesBody, messagesVoice(seed));
+  return dice.pick(all);
+}

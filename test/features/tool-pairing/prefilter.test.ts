@@ -1,0 +1,104 @@
+/** The glance at raw bytes: it may never say "nothing here" of a body that the pass would change. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { MESSAGES_DAMAGE } from './damage.ts';
+import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
+import { Dice, type Mutable } from './histories.ts';
+import { run } from './support.ts';
+
+const DAMAGE = {
+  'anthropic-messages': MESSAGES_DAMAGE,
+  'openai-chat': CHAT_DAMAGE,
+  'openai-responses': RESPONSES_DAMAGE,
+} as const;
+
+function looks(body: Json, protocol: ProtocolName, spaces = 0): boolean {
+  const target = { provider: 'p', model: 'm', protocol, profile: NO_PROFILE };
+  const bytes = Buffer.from(JSON.stringify(body, null, spaces));
+  return pairing.looksAt!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
+}
+
+const plain = (protocol: ProtocolName, texts: readonly string[]): JsonObject => {
+  const messages = texts.map((text, i) => ({
+    role: i % 2 === 0 ? 'user' : 'assistant',
+    content: text,
+  }));
+  return protocol === 'openai-responses'
+    ? { model: 'm', input: messages }
+    : { model: 'm', max_tokens: 9, messages };
+};
+
+describe('a plain dialogue is not looked into', () => {
+  test('Messages and Chat, whatever the user writes about', () => {
+    const texts = [
+      'what is "tool_use"?',
+      'A block of type "tool_result" … \n\n',
+      ' indented "role"',
+    ];
+    expect(looks(plain('anthropic-messages', texts), 'anthropic-messages')).toBe(false);
+    expect(looks(plain('openai-chat', texts), 'openai-chat')).toBe(false);
+  });
+
+  test('Messages with tools declared but not used', () => {
+    const body = {
+      ...plain('anthropic-messages', ['hi']),
+      tools: [
+        {
+          name: 'Read',
+          input_schema: { type: 'object', properties: { path: { type: 'string' } } },
+        },
+      ],
+    };
+    expect(looks(body, 'anthropic-messages', 2)).toBe(false);
+  });
+
+  test('another protocol is always looked into: its encoder runs anyway', () => {
+    const target = {
+      provider: 'p',
+      model: 'm',
+      protocol: 'openai-chat' as const,
+      profile: NO_PROFILE,
+    };
+    const context = { target, client: 'anthropic-messages' as const, notes: new Notes(), hop: 1 };
+    expect(pairing.looksAt!(Buffer.alloc(0), context)).toBe(true);
+  });
+});
+
+describe('never false where the pass would change something', () => {
+  for (const protocol of Object.keys(DAMAGE) as ProtocolName[]) {
+    test(protocol, () => {
+      const kinds = Object.keys(DAMAGE[protocol]);
+      fc.assert(
+        fc.property(
+          fc.nat(),
+          fc.array(fc.constantFrom(...kinds), { maxLength: 2 }),
+          fc.constantFrom(0, 1, 2),
+          fc.array(fc.constantFrom('hi', ' ', '\n', '\u00a0', '\u3000', 'a ', '', 'x\n'), {
+            minLength: 1,
+            maxLength: 5,
+          }),
+          (seed, some, spaces, texts) => {
+            const body = structuredClone(plain(protocol, texts)) as Record<string, Json>;
+            const list = (
+              protocol === 'openai-responses' ? body.input : body.messages
+            ) as Mutable[];
+            const dice = new Dice(seed);
+            for (const kind of some) DAMAGE[protocol][kind]!(list, dice);
+            if (looks(body, protocol, spaces)) return;
+            const { names, same } = run(body, protocol);
+            // What no decoder reads never gets as far as the pass.
+            if (names.includes('malformed_content_mended')) return;
+            expect({ names, same }).toEqual({ names: [], same: true });
+          },
+        ),
+        { numRuns: 1500 },
+      );
+    });
+  }
+});

@@ -1,0 +1,80 @@
+/** What is asked: the glance at bytes, the extension, and bodies that cannot be read. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { Ask } from '../../src/gateway/client-request.ts';
+
+const bytes = (value: unknown) =>
+  new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
+const text = (value: Uint8Array) => new TextDecoder().decode(value);
+const messages = [{ role: 'user', content: 'hi' }];
+const BIG = 'x'.repeat(80_000);
+
+function refusal(body: Uint8Array): GatewayError {
+  try {
+    const ask = new Ask(openaiChat, body);
+    void ask.conversation;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+  throw new Error('accepted');
+}
+
+describe('what is asked', () => {
+  test('only the model name changes on the byte lane, small body or large', () => {
+    for (const content of ['hi', BIG]) {
+      const body = `{ "messages":[{"role":"user","content":"${content}"}], "model" : "a", "x": 1.0 }`;
+      const ask = new Ask(openaiChat, bytes(body));
+      expect(text(ask.bytesFor('b/"c'))).toBe(body.replace('"a"', '"b/\\"c"'));
+      expect(ask.bytesFor('a')).toBe(ask.bytes);
+    }
+  });
+
+  test('a large body is not parsed for its model and stream flag', () => {
+    const body = bytes(`{"model":"m","stream":true,"messages":"${BIG}`);
+    const ask = new Ask(openaiChat, body);
+    expect([ask.model, ask.stream]).toEqual(['m', true]);
+  });
+
+  test('the hopgate extension goes, wherever it stands, and nothing else does', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }), fc.nat(4), (order, at) => {
+        const members = [
+          '"model":"m"',
+          '"messages":[{"role":"user","content":"x"}]',
+          '"s":"\\"hopgate\\""',
+          '"a":{"hopgate":1}',
+        ];
+        const own = order.map((i) => members[i]!);
+        const withIt = [...own.slice(0, at), '"hopgate":{"memory":{}}', ...own.slice(at)];
+        const ask = new Ask(openaiChat, bytes(`{${withIt.join(',')}}`));
+        expect(text(ask.bytes)).toBe(`{${own.join(',')}}`);
+        expect(ask.extension).toEqual({ memory: {} });
+      }),
+    );
+  });
+
+  test.each([
+    ['not JSON', 'hello', undefined],
+    ['cut JSON', '{"model":"m","messages":[', undefined],
+    ['an array', '[]', undefined],
+    ['no model', { messages }, 'model'],
+    ['a model that is a number', { model: 3, messages }, 'model'],
+    ['large and not JSON', `x${BIG}`, undefined],
+    ['large without a model', { messages, x: BIG }, 'model'],
+    ['an extension that is no object', { model: 'm', messages, hopgate: 1 }, 'hopgate'],
+  ])('%s is a 400 that names the field', (_name, body, param) => {
+    const error = refusal(bytes(body));
+    expect(error.status).toBe(400);
+    expect(error.param).toBe(param);
+  });
+
+  test('invalid UTF-8 and bottomless nesting are 400s', () => {
+    expect(refusal(Uint8Array.of(0x7b, 0xff, 0x7d)).message).toContain('UTF-8');
+    const deep = `{"model":"m","messages":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
+    expect(refusal(bytes(deep)).status).toBe(400);
+  });
+});

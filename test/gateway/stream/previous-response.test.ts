@@ -1,0 +1,89 @@
+/** The earlier response in a vendor's answer: written in its place, all else byte for byte, however it is cut. */
+
+import { describe, expect, test } from 'bun:test';
+import { withPrevious } from '../../../src/codecs/openai-responses/stream/previous.ts';
+import type { Lane } from '../../../src/gateway/stream/pipeline.ts';
+import { PreviousLane } from '../../../src/gateway/stream/previous-response.ts';
+import { expectLinear } from '../../support/growth.ts';
+
+describe('withPrevious', () => {
+  const ID = 'resp_"é';
+  test.each([
+    ['answer', '{"id":"r","previous_response_id":null,"big":12345678901234567890}'],
+    ['answer', ' { "output":[{"previous_response_id":null}] , "previous_response_id" : "x" }'],
+    ['answer', '{"id":"ü","n":1.0}'],
+    ['answer', '{}'],
+    [
+      'frame',
+      '{"type":"response.created","response":{"previous_response_id":null,"id":"r"},"n":1}',
+    ],
+    ['frame', '{"response":{},"type":"response.completed"}'],
+    ['frame', '{"response":{"metadata":{"previous_response_id":"mine"},"id":"r"}}'],
+  ] as const)('%s %s', (of, json) => {
+    const read = JSON.parse(json);
+    const object = of === 'frame' ? read.response : read;
+    object.previous_response_id = ID;
+    const out = withPrevious(json, ID, of);
+    expect(JSON.parse(out)).toEqual(read);
+    for (const number of ['12345678901234567890', '1.0']) {
+      expect(out.includes(number)).toBe(json.includes(number));
+    }
+  });
+
+  test.each([
+    '[DONE]',
+    '',
+    '7',
+    '{"response":7}',
+    '{"response":{',
+    '{"delta":"\\"response\\""}',
+    '[]',
+  ])('leaves %p alone', (json) => expect(withPrevious(json, ID, 'frame')).toBe(json));
+
+  test('a large object without the field takes linear time', async () => {
+    await expectLinear({
+      name: 'a response object of many members without the field',
+      input: (size) => `{"response":{${'"a":[{}],'.repeat(size / 9)}"z":1}}`,
+      run: (json) => withPrevious(json, 'resp_1', 'frame'),
+    });
+  });
+});
+
+test('frames of a stream arrive as they are but for response objects, cut anywhere', () => {
+  const given =
+    ': hello\n\n' +
+    'event: response.created\ndata: {"type":"response.created","response":{"previous_response_id":null}}\n\n' +
+    'event: x\nid: 7\ndata: {"delta":"é"}\n\n' +
+    'data: {"type":"response.completed","response":{\ndata: "id":"r"}}\n\n' +
+    'data: [DONE]\n\ndata: tail';
+  const wanted =
+    ': hello\n\n' +
+    'event: response.created\ndata: {"type":"response.created","response":{"previous_response_id":"resp_1"}}\n\n' +
+    'event: x\nid: 7\ndata: {"delta":"é"}\n\n' +
+    'data: {"type":"response.completed","response":{"previous_response_id":"resp_1",\ndata: "id":"r"}}\n\n' +
+    'data: [DONE]\n\ndata: tail';
+  const bytes = Buffer.from(given);
+  for (let cut = 1; cut < bytes.length; cut++) {
+    const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };
+    const lane = new PreviousLane(
+      inner as unknown as Lane,
+      (json) => withPrevious(json, 'resp_1', 'frame'),
+      { bytes: 1e6, error: () => new Error('long') },
+    );
+    const parts = [lane.push(bytes.subarray(0, cut)), lane.push(bytes.subarray(cut)), lane.end()];
+    expect(Buffer.concat(parts.map((part) => Buffer.from(part))).toString()).toBe(wanted);
+  }
+});
+
+test('an event without end is not waited for', () => {
+  const lane = new PreviousLane(
+    { push: () => '', end: () => '' } as unknown as Lane,
+    (json) => json,
+    {
+      bytes: 100,
+      error: () => new Error('long'),
+    },
+  );
+  lane.push(Buffer.from(`data: ${'x'.repeat(200)}`));
+  expect(lane.failure).toBeDefined();
+});

@@ -1,0 +1,103 @@
+/** Who is told when work is no longer wanted, how often, and by which of the two ways. */
+
+import { describe, expect, test } from 'bun:test';
+import { Abort } from '../../../src/lib/loop/abort.ts';
+
+const listening = () => {
+  const told: unknown[] = [];
+  return { told, onAbort: (reason: unknown) => void told.push(reason) };
+};
+
+test('only the first reason counts, and everybody is told it once', () => {
+  const abort = new Abort();
+  const [a, b] = [listening(), listening()];
+  abort.listen(a);
+  abort.listen(b);
+  abort.unlisten(b);
+  abort.abort('first');
+  abort.abort('second');
+  expect([a.told, b.told, abort.reason]).toEqual([['first'], [], 'first']);
+});
+
+test('who listens too late is told at once, not never', () => {
+  const abort = new Abort();
+  abort.abort('gone');
+  const late = listening();
+  abort.listen(late);
+  expect(late.told).toEqual(['gone']);
+});
+
+test('its signal is aborted with it, whenever it was asked for', () => {
+  const [before, after] = [new Abort(), new Abort()];
+  const { signal } = before;
+  for (const abort of [before, after]) abort.abort('gone');
+  expect([signal.reason, after.signal.reason]).toEqual(['gone', 'gone']);
+});
+
+test('it follows a signal until it is told not to, and one that fired before at once', () => {
+  const controller = new AbortController();
+  const [follows, left, late] = [new Abort(), new Abort(), new Abort()];
+  follows.follow(controller.signal);
+  left.follow(controller.signal);
+  left.unfollow();
+  controller.abort('gone');
+  late.follow(controller.signal);
+  expect([follows.reason, left.aborted, late.reason]).toEqual(['gone', false, 'gone']);
+});
+
+describe('a signal that is followed soon', () => {
+  const asker = (signal: AbortSignal) => {
+    const read = { times: 0 };
+    return {
+      read,
+      get signal() {
+        read.times++;
+        return signal;
+      },
+    };
+  };
+
+  test('is not even read when it is over before', async () => {
+    const asked = asker(AbortSignal.abort('gone'));
+    const abort = new Abort();
+    abort.followSoon(asked);
+    abort.unfollow();
+    await Bun.sleep(20);
+    expect([asked.read.times, abort.aborted]).toEqual([0, false]);
+  });
+
+  test('aborts when it fired meanwhile, and when it fires later', async () => {
+    const controller = new AbortController();
+    const [early, late] = [new Abort(), new Abort()];
+    early.followSoon(asker(AbortSignal.abort('gone before')));
+    late.followSoon(asker(controller.signal));
+    await Bun.sleep(20);
+    expect([early.reason, late.aborted]).toEqual(['gone before', false]);
+    controller.abort('gone');
+    expect(late.reason).toBe('gone');
+  });
+
+  test('of a request tells of a client who left before it was read', async () => {
+    const left = Promise.withResolvers<boolean>();
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        await request.arrayBuffer();
+        await Bun.sleep(60);
+        left.resolve(request.signal.aborted);
+        return new Response();
+      },
+    });
+    const client = await Bun.connect({
+      hostname: '127.0.0.1',
+      port: server.port!,
+      socket: { data() {} },
+    });
+    client.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nhi');
+    await Bun.sleep(20);
+    client.terminate();
+    expect(await left.promise).toBe(true);
+    await server.stop(true);
+  });
+});

@@ -1,0 +1,45 @@
+/** What is made late is made once, by the first who needs it. */
+
+import { expect, test } from 'bun:test';
+import { deferred } from '../../../src/lib/store/lazy.ts';
+
+function counted() {
+  let made = 0;
+  let size = 3;
+  const later = deferred(() => {
+    made++;
+    return {
+      get size() {
+        return size;
+      },
+      grow(by: number) {
+        size += by;
+        return size;
+      },
+    };
+  });
+  return { later, made: () => made };
+}
+
+test('nothing is made by who only hands it on', () => {
+  const { later, made } = counted();
+  const { value } = later;
+  expect([typeof value, later.made, made()]).toEqual(['object', undefined, 0]);
+});
+
+test('it is made once, by a call or by a question, and behaves as itself', () => {
+  const { later, made } = counted();
+  expect(later.value.size).toBe(3);
+  expect(later.value.grow(2)).toBe(5);
+  expect(later.value.size).toBe(5);
+  later.make();
+  expect(made()).toBe(1);
+  expect(later.made?.size).toBe(5);
+});
+
+test('it can be made before anybody asks', () => {
+  const { later, made } = counted();
+  later.make();
+  expect(made()).toBe(1);
+  expect(later.value.size).toBe(3);
+});

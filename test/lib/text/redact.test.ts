@@ -1,0 +1,183 @@
+/** Redaction: every vendor's key is masked wherever it stands, and ordinary text is left alone. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { isSecretHeader, redactHeaders, redactText } from '../../../src/lib/text/redact.ts';
+import { cpuTime } from '../../support/cpu-time.ts';
+
+const hex = (n: number) => '0123456789abcdef'.repeat(8).slice(0, n);
+const mixed = (n: number) => 'aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0z'.repeat(5).slice(0, n);
+
+const KEYS: Readonly<Record<string, string>> = {
+  openai: `sk-proj-${mixed(48)}`,
+  anthropic: `sk-ant-api03-${mixed(60)}-AA`,
+  openrouter: `sk-or-v1-${hex(64)}`,
+  deepseek: `sk-${hex(32)}`,
+  letters: 'sk-abcdefghijklmnopqrstuvwx',
+  google: `AIza${mixed(35)}`,
+  groq: `gsk_${mixed(52)}`,
+  xai: `xai-${mixed(80)}`,
+  huggingFace: `hf_${mixed(34)}`,
+  perplexity: `pplx-${mixed(48)}`,
+  nvidia: `nvapi-${mixed(64)}`,
+  cerebras: `csk-${mixed(48)}`,
+  tavily: `tvly-dev-${mixed(32)}`,
+  github: `ghp_${mixed(36)}`,
+  aws: 'AKIAIOSFODNN7EXAMPLE',
+  zhipu: `${hex(32)}.${mixed(16)}`,
+  jwt: `eyJ${mixed(20)}.eyJ${mixed(60)}.${mixed(43)}`,
+};
+
+describe('credentials are masked at equal length', () => {
+  for (const [vendor, key] of Object.entries(KEYS)) {
+    for (const [place, text] of Object.entries({
+      alone: key,
+      'in JSON': JSON.stringify({ a: { b: [`my key is ${key}, keep it`] } }),
+      'behind an escaped line break': JSON.stringify(`first\n${key}\nlast`),
+      'in JSON in JSON': JSON.stringify(JSON.stringify({ note: `x\n${key}` })),
+      'behind an escaped ampersand': `"a\\u0026${key}"`,
+      'in a shell line': `export TOKEN="${key}"`,
+      'in an error': `Incorrect API key provided: ${key}.`,
+    })) {
+      test(`${vendor} ${place}`, () => {
+        const { text: masked, count } = redactText(text);
+        expect(masked).not.toContain(key);
+        expect(masked).not.toContain(key.slice(-12));
+        expect(masked.length).toBe(text.length);
+        expect(count).toBe(1);
+        expect(redactText(masked)).toEqual({ text: masked, count: 0 });
+        if (place.startsWith('in JSON')) expect(() => JSON.parse(masked)).not.toThrow();
+      });
+    }
+  }
+
+  test('bearer tokens of no known vendor, in any case', () => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+      expect(redactText(`${scheme} my-own-token/1=`).text).toBe(`${scheme} ***************`);
+    }
+  });
+
+  test('query parameters and passwords in URLs', () => {
+    expect(redactText('GET /v1/models?key=abcdefgh1234&alt=sse').text).toBe(
+      'GET /v1/models?key=************&alt=sse',
+    );
+    expect(redactText('https://x/?a=1&access_token=abcdefgh12345678').count).toBe(1);
+    expect(redactText('http://me:hunter22@proxy:8080/').text).toBe(
+      'http://me:********@proxy:8080/',
+    );
+  });
+
+  test('assignments whose name says that the value is a key', () => {
+    const text = 'MINIMAX_API_KEY=a1b2c3d4e5f6a7b8c9\nx';
+    expect(redactText(text).text).toBe('MINIMAX_API_KEY=******************\nx');
+    expect(redactText('{"api_key":"a1b2c3d4e5f6a7b8c9"}').text).toBe(
+      '{"api_key":"******************"}',
+    );
+    expect(redactText('{\\"apiKey\\": \\"a1b2c3d4e5f6a7b8c9\\"}').count).toBe(1);
+  });
+
+  test('a private key block', () => {
+    const text = '"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADAN\\n-----END PRIVATE KEY-----\\n"';
+    const { text: masked } = redactText(text);
+    expect(masked).not.toContain('MIIEvQ');
+    expect(masked.length).toBe(text.length);
+  });
+
+  test('several in one text are counted one by one', () => {
+    const text = `${KEYS.openai} and ${KEYS.google} and ${KEYS.openai}`;
+    expect(redactText(text).count).toBe(3);
+  });
+
+  test('"Authorization: Bearer <vendor key>" counts once', () => {
+    expect(redactText(`Authorization: Bearer ${KEYS.openai}`).count).toBe(1);
+  });
+});
+
+describe('ordinary text is left alone', () => {
+  for (const text of [
+    'task-management-system-with-many-words-2024',
+    'class="sk-fading-circle"',
+    'risk-assessment-2024-report-final-v2',
+    'process.env.OPENAI_API_KEY',
+    'const apiKey = process.env.OPENAI_API_KEY',
+    '"api_key": {"type": "string", "description": "The API key"}',
+    'export KEY=$OPENAI_API_KEY',
+    'the bearer of this letter',
+    'monkey=banana',
+    'https://example.com/a:b@c',
+    'call_0123456789abcdef0123456789abcdef',
+    'toolu_01A09q90qw90lq917835lq9',
+    '3.14159 and 1.0.0-beta.2',
+    `data:image/png;base64,${Buffer.from(mixed(150)).toString('base64')}`,
+  ]) {
+    test(text.slice(0, 50), () => {
+      const redacted = redactText(text);
+      expect(redacted).toEqual({ text, count: 0 });
+      expect(redacted.text).toBe(text);
+    });
+  }
+});
+
+test('any text: length is kept, a second pass finds nothing', () => {
+  const piece = fc.oneof(
+    fc.string(),
+    fc.constantFrom(...Object.values(KEYS), 'Bearer ', '?key=', '"', '\\n', '://a:b@', 'sk-'),
+  );
+  fc.assert(
+    fc.property(fc.array(piece), (pieces) => {
+      const text = pieces.join('');
+      const once = redactText(text);
+      expect(once.text.length).toBe(text.length);
+      expect(redactText(once.text).text).toBe(once.text);
+    }),
+  );
+});
+
+test('a megabyte without credentials takes milliseconds', async () => {
+  const text = JSON.stringify({
+    text: 'The quick brown fox. It jumps over api docs.\n'.repeat(25_000),
+  });
+  redactText(text);
+  expect(await cpuTime(() => redactText(text))).toBeLessThan(100);
+});
+
+test('no text makes it slow: time grows with the length only', () => {
+  for (const piece of [
+    'sk-',
+    'eyJ',
+    'eyJa.',
+    '://',
+    '://a:',
+    'earer ',
+    'api_key=',
+    'key=a',
+    '-----BEGIN ',
+    'f.',
+  ]) {
+    const text = piece.repeat(300_000 / piece.length);
+    const start = performance.now();
+    redactText(text);
+    expect([piece, performance.now() - start < 500]).toEqual([piece, true]);
+  }
+});
+
+test('secret headers in any case; their scheme stays readable', () => {
+  expect(isSecretHeader('Authorization')).toBe(true);
+  expect(isSecretHeader('X-API-Key')).toBe(true);
+  expect(isSecretHeader('x-goog-api-key')).toBe(true);
+  expect(isSecretHeader('content-type')).toBe(false);
+  expect(
+    redactHeaders([
+      ['Authorization', 'Bearer abc'],
+      ['x-api-key', 'k1'],
+      ['accept', 'text/event-stream'],
+    ]),
+  ).toEqual({
+    headers: [
+      ['Authorization', 'Bearer ***'],
+      ['x-api-key', '**'],
+      ['accept', 'text/event-stream'],
+    ],
+    count: 2,
+  });
+});

@@ -1,0 +1,71 @@
+/** The manual in a real browser, from the compiled program: every page fits, can be read in light and dark, and is searched. */
+
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { PAGES } from '../../src/manual/pages.ts';
+import { type Gateway, startGateway } from '../support/binary.ts';
+import { browserSuite } from '../ui/page-browser.ts';
+import { faintTexts } from '../ui/page-contrast.ts';
+
+browserSuite('the manual', (browser) => {
+  let gateway: Gateway;
+
+  beforeAll(async () => {
+    gateway = await startGateway('samples: { mode: "off" }\n');
+  }, 180_000);
+  afterAll(async () => {
+    await gateway?.stop();
+  });
+
+  const SIZES = [
+    ['a wide screen', 1280, 'light'],
+    ['a wide screen at night', 1280, 'dark'],
+    ['a telephone', 380, 'light'],
+  ] as const;
+
+  for (const [name, width, colorScheme] of SIZES) {
+    test(`fits ${name}, and every text stands out from its ground`, async () => {
+      const viewport = { width, height: 900 };
+      const seen = await browser.visit(gateway.url, { viewport, colorScheme });
+      const { page } = seen;
+      for (const address of [...PAGES.map((one) => `/docs/${one.name}`), '/docs?q=web+search']) {
+        await page.goto(`${gateway.url}${address}`);
+        // What is wider than the page scrolls in a box of its own.
+        const [wide, dark] = await page.evaluate<[number, boolean]>(
+          '[document.documentElement.scrollWidth - innerWidth, getComputedStyle(document.body).backgroundColor !== "rgb(255, 255, 255)"]',
+        );
+        expect([address, wide, dark]).toEqual([address, 0, colorScheme === 'dark']);
+        expect([address, await page.locator('body').evaluate(faintTexts)]).toEqual([address, []]);
+        const pictures = await page.evaluate<boolean>(
+          '[...document.images].every((one) => one.complete && one.naturalWidth > 0)',
+        );
+        expect([address, pictures]).toEqual([address, true]);
+      }
+    });
+  }
+
+  test('is searched without a script, and a hit leads to its place', async () => {
+    const seen = await browser.visit(gateway.url, { javaScriptEnabled: false });
+    const { page } = seen;
+    await page.goto(`${gateway.url}/docs`);
+    await page.getByRole('searchbox').fill('tool_text_shortened');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/docs?q=tool_text_shortened');
+    const hit = page.locator('.hits a').first();
+    expect(await hit.textContent()).toBe('Notes – tool_text_shortened');
+    await hit.click();
+    await page.waitForURL('**/docs/notes#tool_text_shortened');
+    expect(await page.locator('#tool_text_shortened').isVisible()).toBe(true);
+  });
+
+  test('takes the keyboard: the first stop skips to the page', async () => {
+    const seen = await browser.visit(gateway.url);
+    const { page } = seen;
+    await page.goto(`${gateway.url}/docs/recipes`);
+    await page.keyboard.press('Tab');
+    const skip = page.locator('.skip:focus');
+    expect(await skip.textContent()).toBe('Skip to the page');
+    expect((await skip.boundingBox())!.x).toBeGreaterThanOrEqual(0);
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/docs/recipes#content');
+  });
+});

@@ -1,0 +1,66 @@
+/** What the manual shows works: every YAML is taken by the parser, every link leads somewhere. */
+
+import { describe, expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize } from 'node:path';
+import { describeProblem, environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { anchorOf } from '../../src/manual/markdown.ts';
+import { FILES, fences, prose, ROOT } from './files.ts';
+
+const yamls = FILES.flatMap(({ path, text }) =>
+  fences(text, 'yaml').map((yaml, index) => ({ name: `${path}, block ${index + 1}`, yaml })),
+);
+
+describe('YAML', () => {
+  test('there is some', () => {
+    expect(yamls.length).toBeGreaterThan(10);
+  });
+
+  test.each(yamls)('$name is a configuration without a problem', ({ yaml }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-docs-'));
+    const secret = join(folder, 'secret');
+    writeFileSync(secret, 'sk-from-a-file-0123456789');
+    const names = [...yaml.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name!);
+    const variables = Object.fromEntries(names.map((name) => [name, `value-of-${name}`]));
+    const text = yaml.replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`);
+    const environment = environmentFrom({ HOME: folder, ...variables });
+    const result = parseConfig(text, join(folder, 'hopgate.yaml'), environment);
+    rmSync(folder, { recursive: true });
+    const said = result.ok ? [] : result.problems.map((one) => describeProblem(one));
+    expect(said).toEqual([]);
+    expect(result.warnings.map((one) => describeProblem(one))).toEqual([]);
+  });
+});
+
+describe('links', () => {
+  const links = FILES.flatMap(({ path, text }) =>
+    [...prose(text).matchAll(/\]\(([^()\s]+)\)/g)].map(([, to]) => ({ path, to: to! })),
+  );
+  const anchors = (path: string) => {
+    const text = FILES.find((file) => file.path === path)?.text ?? '';
+    return [...prose(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+  };
+
+  test('relative ones lead to files and headings that exist', () => {
+    expect(links.length).toBeGreaterThan(40);
+    const lost = links
+      .filter(({ to }) => !/^https?:/.test(to))
+      .filter(({ path, to }) => {
+        const [file = '', anchor] = to.split('#', 2);
+        const target = file === '' ? path : normalize(join(dirname(path), file));
+        if (!existsSync(join(ROOT, target))) return true;
+        return anchor !== undefined && !anchors(target).includes(anchor);
+      })
+      .map(({ path, to }) => `${path} → ${to}`);
+    expect(lost).toEqual([]);
+  });
+
+  test('every page of the manual is linked from both READMEs', () => {
+    const pages = FILES.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
+    for (const readme of ['README.md', 'README.zh-CN.md']) {
+      const linked = links.filter(({ path }) => path === readme).map(({ to }) => to);
+      expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
+    }
+  });
+});

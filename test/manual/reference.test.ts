@@ -1,0 +1,96 @@
+/** The reference pages say what the sources do: nothing is undocumented, nothing documented has vanished. */
+
+import { describe, expect, test } from 'bun:test';
+import { configurationPage } from '../../scripts/docs.ts';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Protocol } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
+import { type ErrorKind, GatewayError } from '../../src/conversation/errors.ts';
+import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
+import { firstCells, prose, read } from './files.ts';
+import { eventsInSources, notesInSources } from './source-words.ts';
+
+const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
+
+test('docs/configuration.md is what the schema says (else: bun scripts/docs.ts)', () => {
+  expect(read('docs/configuration.md')).toBe(configurationPage());
+});
+
+describe('docs/notes.md', () => {
+  const sources = notesInSources();
+  const page = read('docs/notes.md');
+  const sections = [...page.matchAll(/^### (\S+)\n\n([\s\S]*?)(?=^##|(?![\s\S]))/gm)];
+
+  test('every note in the sources could be read', () => {
+    expect(sources.unread).toEqual([]);
+    expect(sources.names.size).toBeGreaterThan(30);
+  });
+
+  test('every note has its entry, and every entry its note', () => {
+    expect(sorted(sections.map(([, name]) => name!))).toEqual(sorted(sources.names));
+  });
+
+  test('every entry says something', () => {
+    const thin = sections.filter(([, , text]) => text!.trim().length < 40);
+    expect(thin.map(([, name]) => name)).toEqual([]);
+  });
+});
+
+test('docs/log-events.md names every event, and no other', () => {
+  const page = read('docs/log-events.md');
+  const tables = page.replace(/^## exchange\n[\s\S]*?(?=^## )/m, '');
+  expect(sorted([...firstCells(tables), 'exchange'])).toEqual(sorted(eventsInSources()));
+});
+
+test('docs/metrics.md names every metric with its kind and labels, and no other', () => {
+  const rendered = createGatewayMetrics('1').render();
+  const kinds = [...rendered.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [
+    name,
+    kind,
+  ]);
+  const page = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \| (\w+) \|/gm)];
+  const told = page.map(([, name, kind]) => [name, kind]);
+  expect(told.toSorted()).toEqual(kinds.toSorted());
+});
+
+describe('docs/errors.md', () => {
+  const page = read('docs/errors.md');
+  const union = /export type ErrorKind =([\s\S]*?);/.exec(read('src/conversation/errors.ts'))![1]!;
+  const kinds = [...union.matchAll(/'(\w+)'/g)].map(([, kind]) => kind as ErrorKind);
+
+  const words = (protocol: Protocol, kind: ErrorKind): string => {
+    const { status, body } = protocol.encodeError(new GatewayError(kind, 'x'), 'req_1');
+    const { type, code } = body.error as { type: string; code?: string | null };
+    return `${status} \`${type}\`${code ? `, \`${code}\`` : ''}`;
+  };
+
+  test.each(kinds)('%s stands there as each protocol tells it', (kind) => {
+    const cells = [openaiChat, openaiResponses, anthropicMessages].map((one) => words(one, kind));
+    expect(page).toContain(`| \`${kind}\` | ${cells.join(' | ')} |`);
+  });
+
+  test('every kind is explained once, and no other', () => {
+    const explained = firstCells(page.slice(page.indexOf('## What they mean')));
+    expect(explained.toSorted()).toEqual([...kinds].toSorted());
+  });
+});
+
+test('both READMEs have the same sections, commands and links', () => {
+  const [english, chinese] = [read('README.md'), read('README.zh-CN.md')];
+  const shape = (text: string) => ({
+    headings: [...prose(text).matchAll(/^(#+) /gm)].map(([, level]) => level),
+    commands: firstCells(text),
+    links: [...prose(text).matchAll(/\]\((?!README)([^)]+)\)/g)].map(([, to]) => to),
+    code: [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, body]) => [
+      language,
+      body!.replace(/\s*#.*$/gm, ''),
+    ]),
+    names: sorted(
+      [...prose(text).matchAll(/`([\x20-\x5f\x61-\x7e]+)`/g)].map(([, name]) => name!),
+    ).filter((name) => !/^(hopgate <|--explain|provider\/model)/.test(name)),
+  });
+  expect(shape(chinese)).toEqual(shape(english));
+  expect(english).toContain('(README.zh-CN.md)');
+  expect(chinese).toContain('(README.md)');
+});

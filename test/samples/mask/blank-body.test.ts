@@ -1,0 +1,120 @@
+/** Blanked bodies: nothing to be read, the same length, the same structure, JSON within JSON included. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { Json } from '../../../src/lib/json/json.ts';
+import { parseJson } from '../../../src/lib/json/json.ts';
+import { blankBody } from '../../../src/samples/mask/blank-body.ts';
+import { chatHistory, messagesHistory, responsesHistory } from '../record/histories.ts';
+
+const blank = (value: unknown, sse = false, what?: readonly ('texts' | 'images')[]) => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const out = Buffer.from(blankBody(Buffer.from(text), sse, what));
+  expect(out.length).toBe(Buffer.byteLength(text));
+  return out.toString();
+};
+
+/** Keys, kinds and lengths of a value. */
+function shape(value: Json): unknown {
+  if (Array.isArray(value)) return (value as Json[]).map(shape);
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, shape(member as Json)]),
+  );
+}
+
+describe('requests', () => {
+  test.each([
+    ['chat', chatHistory(12), 'openai-chat'],
+    ['messages', messagesHistory(3, 'Ada lives in Zürich.'), 'anthropic-messages'],
+    ['responses', responsesHistory(3, 'Ada lives in Zürich.'), 'openai-responses'],
+  ])('%s: structure and lengths stay, words go', (_name, body) => {
+    const text = blank(body);
+    const value = parseJson(text);
+    expect(shape(value)).toEqual(shape(body));
+    for (const word of ['Ada', 'Zürich', 'coding', 'file-1', 'Please'])
+      expect(text).not.toContain(word);
+    for (const word of ['"role"', '"user"', 'shell']) expect(text).toContain(word);
+  });
+
+  test('arguments stay JSON, with their literals and numbers as such', () => {
+    const args = JSON.stringify({
+      path: 'C:\\secret\\"x"',
+      deep: { on: true, no: null, n: -1.5e3 },
+      list: ['ä\n', 7],
+    });
+    const text = blank({
+      messages: [{ tool_calls: [{ id: 'call_1', function: { name: 'shell', arguments: args } }] }],
+    });
+    const message = (
+      JSON.parse(text) as {
+        messages: { tool_calls: { id: string; function: { arguments: string } }[] }[];
+      }
+    ).messages[0]!;
+    const inner = JSON.parse(message.tool_calls[0]!.function.arguments) as Record<string, unknown>;
+    expect(shape(inner as Json)).toEqual(
+      shape({ ...JSON.parse(args), deep: { on: true, no: null, n: -1111 }, list: ['ä\n', 1] }),
+    );
+    expect(text).not.toContain('secret');
+    expect(message.tool_calls[0]!.id).toBe('call_1');
+  });
+
+  test('any JSON text in a text stays what it is: as long, and still JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+        const inner = JSON.stringify({ value });
+        const out = JSON.parse(blank({ messages: [{ role: 'tool', content: inner }] })) as {
+          messages: { content: string }[];
+        };
+        expect(() => JSON.parse(out.messages[0]!.content)).not.toThrow();
+      }),
+    );
+  });
+
+  test('a picture becomes a picture of one pixel, of the same length', () => {
+    const data = `iVBORw0KGgo${'Ab1/'.repeat(500)}==`;
+    const body = {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+          ],
+        },
+      ],
+    };
+    const out = JSON.parse(blank(body)) as typeof body;
+    const [messages, chat] = out.messages[0]!.content;
+    expect(messages!.source!.data).toStartWith('iVBORw0KGgoAAAANSUhEUg');
+    expect(messages!.source!.data).not.toContain('Ab1/');
+    expect(chat!.image_url!.url).toStartWith('data:image/png;base64,iVBORw0KGgoAAAANSUhEUg');
+    // Only texts: the picture stays.
+    expect(blank(body, false, ['texts'])).toContain('Ab1/Ab1/');
+  });
+
+  test('names of schemas are no words', () => {
+    const body = {
+      tools: [
+        {
+          name: 'f',
+          description: 'Reads Ada',
+          input_schema: {
+            type: 'object',
+            properties: { text: { type: 'string', description: 'of Ada', enum: ['one'] } },
+          },
+        },
+      ],
+    };
+    const out = blank(body);
+    expect(out).toContain('"enum":["one"]');
+    expect(out).not.toContain('Ada');
+  });
+});
+
+test('streams: every data line is blanked, the frames stay', () => {
+  const sse =
+    'event: delta\ndata: {"choices":[{"delta":{"content":"Ada"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  expect(blank(sse, true)).toBe(sse.replace('Ada', 'xxx'));
+});

@@ -1,0 +1,206 @@
+/** The search for the smallest failing request: what it names, what it spends, and that every candidate is valid. */
+
+import { describe, expect, test } from 'bun:test';
+import type { ProtocolName } from '../../../src/conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
+import { valueAt } from '../../../src/lib/json/pointer.ts';
+import { bisect } from '../../../src/samples/bisect/bisect.ts';
+import type { BisectReport, ProbeReport, Verdict } from '../../../src/samples/bisect/types.ts';
+import { checkChat } from '../../support/fake-upstream/check-chat.ts';
+import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
+import { checkResponses } from '../../support/fake-upstream/check-responses.ts';
+import { chatHistory, envelope, messagesHistory, responsesHistory } from './histories.ts';
+
+const CHECK: Record<ProtocolName, (body: JsonObject) => void> = {
+  'openai-chat': (body) => checkChat(body, {}, {}),
+  'openai-responses': (body) => checkResponses(body, {}, {}),
+  'anthropic-messages': (body) => checkMessages(body, { 'anthropic-version': '2023-06-01' }, {}),
+};
+
+const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
+
+interface Run {
+  readonly report: BisectReport;
+  readonly probes: readonly ProbeReport[];
+  readonly refused: readonly string[];
+}
+
+/** Runs a bisection against a vendor that checks requests strictly and fails where `fails` says so. */
+async function run(
+  body: JsonObject,
+  protocol: ProtocolName,
+  fails: (body: JsonObject) => boolean,
+  more: { budget?: number; known?: ReadonlyMap<string, readonly Verdict[]> } = {},
+): Promise<Run> {
+  const probes: ProbeReport[] = [];
+  const refused: string[] = [];
+  const report = await bisect({
+    body,
+    protocol,
+    budget: more.budget ?? 200,
+    known: more.known,
+    onProbe: (probe) => probes.push(probe),
+    ask: async (candidate) => {
+      try {
+        CHECK[protocol](candidate);
+      } catch (error) {
+        refused.push(String(error));
+        return 'other';
+      }
+      return fails(candidate) ? 'same' : 'passes';
+    },
+  });
+  return { report, probes, refused };
+}
+
+/** GLM: the last tool result is a large record of an executed tool. */
+function glmFails(body: JsonObject): boolean {
+  const last = list(body.messages).findLast(
+    (message) => isObject(message) && message.role === 'tool',
+  );
+  const content = isObject(last) ? last.content : undefined;
+  return typeof content === 'string' && content.length > 8192 && content.includes('rcc.tool.v1');
+}
+
+describe('a large envelope as the last tool result', () => {
+  test('is named within 40 probes out of 60 messages', async () => {
+    const body = chatHistory(60);
+    const { report, refused } = await run(body, 'openai-chat', glmFails, { budget: 40 });
+    expect(refused).toEqual([]);
+    expect(report.probes).toBeLessThanOrEqual(40);
+    expect(report.result).toBe('minimal');
+    expect(report.cause).toMatchObject({ at: '/messages/59/content' });
+    expect(report.cause?.bytes).toBe((valueAt(body, '/messages/59/content') as string).length);
+    expect(report.words).toContain('the last tool result: 4');
+    expect(report.words).toContain('KB JSON at messages[59].content');
+    // What is left still fails and holds the call that belongs to the result, and somebody's words.
+    expect(glmFails(report.minimal)).toBe(true);
+    expect(list(report.minimal.messages).map((one) => (one as JsonObject).role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+    ]);
+    expect(report.minimal.tools).toBeUndefined();
+    expect(glmFails(report.passing!)).toBe(false);
+    expect(valueAt(report.minimal, report.cause!.in_minimal)).toBeString();
+  });
+
+  test('is named when words follow it', async () => {
+    const body = chatHistory(59, 'unused');
+    const messages = [
+      ...list(body.messages),
+      { role: 'user', content: 'And now sum it up for me, please.' },
+    ];
+    messages[57] = { ...(messages[57] as JsonObject), content: envelope(41_000) } as Json;
+    const { report } = await run({ ...body, messages }, 'openai-chat', glmFails, { budget: 40 });
+    expect(report.cause?.at).toBe('/messages/57/content');
+  });
+
+  test('is named with what ten probes can tell', async () => {
+    const { report } = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 10 });
+    expect(report).toMatchObject({ probes: 10, result: 'partial' });
+    expect(report.cause?.at).toBe('/messages/59/content');
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'is named although it fails only 6 times in 10 (seed %d)',
+    async (seed) => {
+      let state = seed * 7919;
+      const random = () => {
+        state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+        return state / 0x7fffffff;
+      };
+      for (let i = 0; i < 5; i++) random();
+      const flaky = (body: JsonObject) => glmFails(body) && random() < 0.6;
+      const { report, refused } = await run(chatHistory(60), 'openai-chat', flaky, { budget: 120 });
+      expect(refused).toEqual([]);
+      expect(report.cause?.at).toBe('/messages/59/content');
+      expect(glmFails(report.minimal)).toBe(true);
+    },
+  );
+});
+
+describe('other causes', () => {
+  test('a message in the middle, found by halving', async () => {
+    const body = chatHistory(60);
+    const at = 29;
+    const fails = (candidate: JsonObject) =>
+      JSON.stringify(candidate.messages).includes('file-14.ts');
+    const { report, refused } = await run(body, 'openai-chat', fails, { budget: 60 });
+    expect(refused).toEqual([]);
+    expect(report.cause?.at).toBe(`/messages/${at}/content`);
+  });
+
+  test('a tool, although the history is huge', async () => {
+    const fails = (body: JsonObject) => JSON.stringify(body.tools ?? []).includes('update_plan');
+    const { report } = await run(chatHistory(60), 'openai-chat', fails);
+    expect(report.cause?.at).toStartWith('/tools/2');
+    expect(report.words).toContain('the tool update_plan');
+    expect(report.probes).toBeLessThan(30);
+  });
+
+  test('a field', async () => {
+    const { report } = await run(
+      chatHistory(60),
+      'openai-chat',
+      (body) => body.temperature !== undefined,
+    );
+    expect(report.cause?.at).toBe('/temperature');
+    expect(report.minimal).toMatchObject({ temperature: 0.7 });
+  });
+
+  test('two things that fail only together are both told', async () => {
+    const both = (body: JsonObject) => glmFails(body) && body.temperature !== undefined;
+    const { report } = await run(chatHistory(60), 'openai-chat', both);
+    expect(report.cause?.at).toBe('/messages/59/content');
+    expect(report.words).toContain('only together with temperature');
+  });
+
+  test('everything fails: nothing is blamed', async () => {
+    const { report } = await run(chatHistory(60), 'openai-chat', () => true);
+    expect(report).toMatchObject({ result: 'minimal', cause: undefined, passing: undefined });
+    expect(report.words).toContain('nothing that was left out made it pass');
+  });
+
+  test('nothing fails any more: it says so after six tries', async () => {
+    const { report } = await run(chatHistory(60), 'openai-chat', () => false);
+    expect(report).toMatchObject({ result: 'does-not-fail', probes: 6 });
+  });
+});
+
+describe('every candidate is valid for its protocol', () => {
+  test('Messages: parallel calls with their results, one of which is at fault', async () => {
+    const fails = (body: JsonObject) => JSON.stringify(body.messages).includes('rcc.tool.v1');
+    const body = messagesHistory(20, envelope(9000));
+    const { report, refused } = await run(body, 'anthropic-messages', fails);
+    expect(refused).toEqual([]);
+    expect(report.cause?.at).toBe('/messages/40/content/1/content');
+    expect(report.words).toContain('the last tool result');
+    const kept = JSON.stringify(report.minimal.messages);
+    expect(kept).not.toContain('toolu_20a');
+    expect(kept.match(/toolu_20b/g)).toHaveLength(2);
+    expect(list(report.minimal.tools)).toHaveLength(1);
+  });
+
+  test('Responses: reasoning stays with its call, and the call with its output', async () => {
+    const fails = (body: JsonObject) => JSON.stringify(body.input).includes('rcc.tool.v1');
+    const body = responsesHistory(20, envelope(9000));
+    const { report, refused } = await run(body, 'openai-responses', fails);
+    expect(refused).toEqual([]);
+    expect(report.cause?.at).toBe('/input/60/output');
+    expect(report.words).toContain('the last tool result');
+  });
+});
+
+describe('an interrupted run', () => {
+  test('goes on where it stopped: what is known costs nothing', async () => {
+    const first = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 7 });
+    const known = new Map<string, Verdict[]>();
+    for (const { key, verdict } of first.probes)
+      known.set(key, [...(known.get(key) ?? []), verdict]);
+    const second = await run(chatHistory(60), 'openai-chat', glmFails, { known });
+    const whole = await run(chatHistory(60), 'openai-chat', glmFails);
+    expect(second.report.minimal).toEqual(whole.report.minimal);
+    expect(second.report.probes).toBe(whole.report.probes - 7);
+  });
+});

@@ -1,0 +1,43 @@
+/** When a stream's bytes came: in order, bounded, and never later than they were there. */
+
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { Pace } from '../../../src/samples/record/pace.ts';
+
+const marksOf = (text: string) =>
+  text
+    .split(' ')
+    .filter((mark) => mark !== '')
+    .map((mark) => mark.split(':').map(Number) as [number, number]);
+
+test('every mark is a chunk that came then; the first one stays, and they are never many', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(50), fc.integer({ min: 1, max: 5000 })), { maxLength: 3000 }),
+      (chunks) => {
+        const pace = new Pace();
+        const came = new Map<number, number>();
+        let [ms, bytes] = [0, 0];
+        for (const [wait, size] of chunks) {
+          ms += wait;
+          came.set(bytes, ms);
+          pace.add(bytes, ms);
+          bytes += size;
+        }
+        const marks = marksOf(pace.text);
+        expect(marks.length).toBeLessThanOrEqual(400);
+        for (const [time, at] of marks) expect(came.get(at)).toBe(time);
+        expect(marks.map(([, at]) => at)).toEqual(marks.map(([, at]) => at).sort((a, b) => a - b));
+        if (chunks.length > 1 && chunks.at(-1)![0] > 0) expect(marks[0]?.[1] ?? 0).toBe(0);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test('a body in one piece needs no marks', () => {
+  const pace = new Pace();
+  expect(pace.text).toBe('');
+  pace.add(0, 5);
+  expect(pace.text).toBe('');
+});

@@ -1,0 +1,113 @@
+/** Edges of a sample as hops and tries, whatever of the exchange is there. */
+
+import { describe, expect, test } from 'bun:test';
+import { PROTOCOLS } from '../../../src/app.ts';
+import { pricesOf } from '../../../src/samples/replay/cost.ts';
+import { costOfExchange, hopsOf, triesOf } from '../../../src/samples/replay/hops.ts';
+import type { SampleEdge, SampleMeta } from '../../../src/samples/sample.ts';
+
+const edge = (stage: string, more: Partial<SampleEdge> = {}): SampleEdge => ({
+  stage,
+  file: `req_1_a_${stage}.json`,
+  bytes: 2,
+  ...more,
+});
+
+const meta = (edges: readonly SampleEdge[], more: Partial<SampleMeta> = {}): SampleMeta => ({
+  id: 'req_1_a',
+  entry: 'openai-chat',
+  state: 'done',
+  time: 1,
+  notes: [],
+  masked: 0,
+  edges,
+  ...more,
+});
+
+const NONE = pricesOf({ providers: {} });
+const parts = { protocols: PROTOCOLS };
+const nothing = { read: () => undefined };
+
+describe('tries', () => {
+  test('ten of one hop stand in the order of their numbers, the one that counted last', () => {
+    const stages = ['', ...Array.from({ length: 10 }, (_, i) => `try${i + 1}-`)];
+    const edges = stages.flatMap((prefix) => [
+      edge(`${prefix}provider-request`),
+      edge(`${prefix}provider-${prefix === '' ? 'response' : 'error'}`),
+    ]);
+    const [tries, ...more] = triesOf(meta(edges));
+    expect(more).toEqual([]);
+    expect(tries!.map(({ request }) => request!.stage)).toEqual([
+      ...stages.slice(1).map((prefix) => `${prefix}provider-request`),
+      'provider-request',
+    ]);
+    expect(tries!.map(({ counted }) => counted)).toEqual([...Array(10).fill(false), true]);
+    expect(tries!.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  test('hops beyond nine come in order; other stages are no hops', () => {
+    const edges = [12, 2, 10].map((hop) =>
+      edge(`hop${hop}-provider-request`, { target: `p/${hop}` }),
+    );
+    const hops = hopsOf(
+      nothing,
+      meta([edge('client-request'), edge('provider-request'), ...edges, edge('something-else')]),
+      NONE,
+      parts,
+    );
+    expect(hops.map(({ target }) => target)).toEqual([undefined, 'p/2', 'p/10', 'p/12']);
+    expect(hops.map(({ number }) => number)).toEqual([1, 2, 10, 12]);
+  });
+});
+
+describe('what a hop used', () => {
+  const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+  const answer = JSON.stringify({
+    id: 'x',
+    object: 'chat.completion',
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi.' } }],
+    usage: USAGE,
+  });
+  const prices = pricesOf({
+    providers: {
+      p: {
+        prices: [
+          { model: '*', input: 1e6, output: 1e6, cached: 0, cacheWrite: 0, cacheWrite1h: 0 },
+        ],
+      },
+    },
+  } as unknown as Parameters<typeof pricesOf>[0]);
+  const said = { read: () => new TextEncoder().encode(answer) };
+  const response = (stage: string, target: string) =>
+    edge(stage, { target, protocol: 'openai-chat', status: 200 });
+
+  test('is read off its answer; the exchange costs what its hops do', () => {
+    const whole = meta([
+      response('provider-response', 'p/a'),
+      response('hop2-provider-response', 'p/b'),
+    ]);
+    const hops = hopsOf(said, whole, prices, parts);
+    expect(hops.map(({ cost }) => cost)).toEqual([15, 15]);
+    expect(hops[0]).toMatchObject({ usage: { input: 10, output: 5 }, finish: 'stop' });
+    expect(costOfExchange(whole, hops, prices)).toBe(30);
+  });
+
+  test('with a hop of no price the whole is priced as one, by its own usage', () => {
+    const mixed = meta(
+      [response('provider-response', 'q/a'), response('hop2-provider-response', 'p/b')],
+      {
+        target: 'p/b',
+        usage: { input: 1, output: 1 },
+      },
+    );
+    expect(costOfExchange(mixed, hopsOf(said, mixed, prices, parts), prices)).toBe(2);
+  });
+
+  test('an answer that its protocol cannot read says nothing, and breaks nothing', () => {
+    for (const text of ['', 'null', '[]', '{"choices":7}', '\u0000', '<html>']) {
+      const odd = { read: () => new TextEncoder().encode(text) };
+      const [hop] = hopsOf(odd, meta([response('provider-response', 'p/a')]), prices, parts);
+      expect([text, hop!.cost]).toEqual([text, null]);
+    }
+  });
+});

@@ -1,0 +1,125 @@
+/** Who may ask, and how much: keys, Host, Origin, body limits and encodings. */
+
+import { describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { createAccess, isLocalRequest, isLoopback } from '../../src/server/auth.ts';
+import { readBody } from '../../src/server/body.ts';
+import { Connections } from '../../src/server/connections.ts';
+
+const key = (name: string, text: string) => ({ name, key: { reveal: () => text } });
+const status = (run: () => unknown) => {
+  try {
+    run();
+    return 200;
+  } catch (thrown) {
+    return thrown instanceof GatewayError ? thrown.status : 500;
+  }
+};
+
+const unlimited = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+const reading = (asked: Request, limit: number) => readBody(asked, asked.headers, limit, unlimited);
+
+describe('who may ask', () => {
+  const hashed = `sha256:${createHash('sha256').update('k2').digest('hex')}`;
+  const access = createAccess({ keys: [key('ann', 'k1'), key('bob', hashed)], host: '0.0.0.0' });
+
+  test('a key in either header, plain or hashed in the file, names its owner', () => {
+    expect(access(new Headers({ authorization: 'Bearer k1' }))).toBe('ann');
+    expect(access(new Headers({ 'x-api-key': 'k2' }))).toBe('bob');
+  });
+
+  test('no key, a wrong key and the hash itself are 401', () => {
+    for (const headers of [{}, { 'x-api-key': 'k3' }, { 'x-api-key': hashed }]) {
+      expect(status(() => access(new Headers(headers as Record<string, string>)))).toBe(401);
+    }
+  });
+
+  const open = createAccess({ keys: [], host: '127.0.0.1' });
+
+  test.each([
+    ['127.0.0.1:5520', 200],
+    ['localhost:5520', 200],
+    ['[::1]:5520', 200],
+    ['app.localhost', 200],
+    ['evil.example:5520', 403],
+    ['127.0.0.1.evil.example', 403],
+    ['localhost.evil.example', 403],
+  ])('without keys, Host %s gets %i (DNS rebinding)', (host, expected) => {
+    expect(status(() => open(new Headers({ host })))).toBe(expected);
+  });
+
+  test('without keys, a page of another site is turned away', () => {
+    const from = (origin: string) => new Headers({ host: '127.0.0.1', origin });
+    expect(status(() => open(from('https://evil.example')))).toBe(403);
+    expect(status(() => open(from('null')))).toBe(403);
+    expect(status(() => open(from('http://localhost:3000')))).toBe(200);
+  });
+
+  test('an empty key is none, whatever digest a configuration holds', () => {
+    const nothing = createHash('sha256').update('').digest('hex');
+    const careless = createAccess({ keys: [key('x', `sha256:${nothing}`)], host: '0.0.0.0' });
+    for (const name of ['x-api-key', 'api-key', 'authorization']) {
+      for (const value of ['', ' ', 'Bearer ', 'Bearer']) {
+        expect(status(() => careless(new Headers({ [name]: value })))).toBe(401);
+      }
+    }
+  });
+
+  test('what names this machine as its host is told from what does not', () => {
+    const local = (headers: Record<string, string>) => isLocalRequest(new Headers(headers));
+    expect(local({ host: 'localhost:5520' })).toBe(true);
+    expect(local({ host: 'evil.example' })).toBe(false);
+    expect(local({ host: '127.0.0.1', origin: 'https://evil.example' })).toBe(false);
+  });
+
+  test('loopback is told from what looks like it', () => {
+    expect(['127.0.0.1', '::1', 'localhost', '127.9.9.9'].every(isLoopback)).toBe(true);
+    expect(['0.0.0.0', '127.0.0.1.example', '::', '10.0.0.1'].some(isLoopback)).toBe(false);
+  });
+});
+
+describe('the body', () => {
+  const request = (
+    body: ConstructorParameters<typeof Response>[0],
+    headers: Record<string, string> = {},
+  ) => new Request('http://localhost/', { method: 'POST', body, headers });
+  const refused = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 200,
+      (thrown) => (thrown instanceof GatewayError ? thrown.status : 500),
+    );
+
+  test('gzip, deflate, zstd and two of them on top of each other are undone', async () => {
+    const text = JSON.stringify({ a: 'ü'.repeat(1000) });
+    const zipped = Bun.gzipSync(Buffer.from(text));
+    for (const [encoding, bytes] of [
+      ['gzip', zipped],
+      ['zstd', Bun.zstdCompressSync(Buffer.from(text))],
+      ['gzip, zstd', Bun.zstdCompressSync(zipped)],
+    ] as const) {
+      const body = await reading(
+        request(Buffer.from(bytes), { 'content-encoding': encoding }),
+        1e6,
+      );
+      expect(new TextDecoder().decode(body)).toBe(text);
+    }
+  });
+
+  test('a bomb is a 413, a broken or unknown encoding a 400 and a 415', async () => {
+    const bomb = Buffer.from(Bun.gzipSync(Buffer.alloc(50_000_000)));
+    expect(await refused(reading(request(bomb, { 'content-encoding': 'gzip' }), 1e6))).toBe(413);
+    expect(await refused(reading(request('x', { 'content-encoding': 'gzip' }), 1e6))).toBe(400);
+    expect(await refused(reading(request('x', { 'content-encoding': 'lzma' }), 1e6))).toBe(415);
+    const inherited = request('x', { 'content-encoding': 'constructor' });
+    expect(await refused(reading(inherited, 1e6))).toBe(415);
+  });
+
+  test('the limit holds with and without content-length', async () => {
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(100_000)),
+    });
+    expect(await refused(reading(request(endless as never), 1e6))).toBe(413);
+    expect(await refused(reading(request('x'.repeat(2000)), 1000))).toBe(413);
+  });
+});

@@ -1,0 +1,56 @@
+/** Paths and whose they are: what a wrong one is told, and slips that are understood. */
+
+import { describe, expect, test } from 'bun:test';
+import { apiOf, methodsAt } from '../../src/server/endpoints.ts';
+import { localUrl, mendedPath, pathOf, targetOf } from '../../src/server/request-path.ts';
+
+describe('the path of a request', () => {
+  test.each([
+    ['http://127.0.0.1:1/v1/models?limit=1', '/v1/models', '/v1/models?limit=1'],
+    ['/v1/models?x=/y', '/v1/models', '/v1/models?x=/y'],
+    ['http://[::1/q', '/q', '/q'],
+    ['http://a b/q', '/q', '/q'],
+    ['http://x//v1/models', '//v1/models', '//v1/models'],
+    ['http://x', '/', '/'],
+  ])('of %s is read without its host', (url, path, target) => {
+    expect([pathOf(url), targetOf(url)]).toEqual([path, target]);
+    expect(localUrl(url).host).toBe('localhost');
+  });
+
+  test.each([
+    ['//v1/messages', '/v1/messages'],
+    ['/v1/v1/chat/completions', '/v1/chat/completions'],
+    ['/v1//models', '/v1/models'],
+    ['/v1/models', undefined],
+  ])('%s means %s', (path, meant) => {
+    expect(mendedPath(path)).toBe(meant);
+  });
+});
+
+test.each([
+  ['/v1/chat/completions', ['POST']],
+  ['/v1/chat/completions/', ['POST']],
+  ['/v1/responses/resp_1', ['GET', 'DELETE']],
+  ['/v1/responses/compact', undefined],
+  ['/v1/models/org/name', ['GET']],
+  ['/v1/memory/space/events', ['GET', 'POST']],
+  ['/v1/memory', ['GET']],
+  ['/v1/responses/input_tokens', ['POST']],
+  ['/v1/memory/space/events/id', ['GET', 'PATCH', 'DELETE']],
+  ['/v1/embeddings', undefined],
+  [`/${'x/'.repeat(50_000)}`, undefined],
+])('the methods of a path', (path, methods) => {
+  expect(methodsAt(path)).toEqual(methods);
+});
+
+test.each([
+  ['/v1/embeddings', 'openai'],
+  ['/v1/responses/x', 'openai'],
+  ['/embeddings', 'openai'],
+  ['/v1/messages/batches', 'anthropic'],
+  ['/messages', 'anthropic'],
+  ['/v1/models', undefined],
+  ['/v1/embeddingsx', undefined],
+])('whose API %s is part of', (path, api) => {
+  expect(apiOf(path)).toBe(api as 'openai');
+});

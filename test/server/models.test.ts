@@ -1,0 +1,215 @@
+/** `GET /v1/models` with wildcards: what vendors list, asked live, remembered, and never waited for long. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { compose, PROTOCOLS } from '../../src/app.ts';
+import { environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { dispatch } from '../../src/server/server.ts';
+import { SILENT } from '../../src/telemetry/log.ts';
+import { ModelLists } from '../../src/upstream/model-list.ts';
+
+const HOME = '/nonexistent/hopgate-test';
+const environment = environmentFrom({ HOME, HOPGATE_HOME: HOME });
+
+interface Vendor {
+  readonly url: string;
+  /** The headers of each request. */
+  readonly asked: Headers[];
+  answer: () => Response | Promise<Response>;
+  stop(): void;
+}
+
+function vendor(...ids: string[]): Vendor {
+  const asked: Headers[] = [];
+  const self: Vendor = {
+    asked,
+    answer: () => Response.json({ object: 'list', data: ids.map((id) => ({ id })) }),
+    get url() {
+      return `http://127.0.0.1:${server.port}`;
+    },
+    stop: () => void server.stop(true),
+  };
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) => {
+      asked.push(new Headers(request.headers.toJSON()));
+      return self.answer();
+    },
+  });
+  return self;
+}
+
+const parsed = (file: unknown) => {
+  const loaded = parseConfig(JSON.stringify(file), '/c/hopgate.yaml', environment);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  return loaded.config;
+};
+
+const ANTHROPIC = { 'anthropic-version': '2023-06-01', 'x-api-key': 'k' };
+
+describe('a list with wildcards', () => {
+  let one: Vendor;
+  beforeEach(() => {
+    one = vendor('qwen3-8b', 'org/llama-4', '通义千问');
+  });
+  afterEach(() => one.stop());
+
+  const gateway = (file: Record<string, unknown>) => {
+    const composed = compose({
+      config: parsed({ samples: { mode: 'off' }, ...file }),
+      environment,
+      log: SILENT,
+      version: 'test',
+    });
+    const get = async (path: string, headers: Record<string, string> = {}) => {
+      const request = new Request(`http://localhost${path}`, {
+        headers: { host: 'localhost', ...headers },
+      });
+      const response = await dispatch(composed.app, request);
+      return { status: response.status, body: (await response.json()) as Listed };
+    };
+    const ids = async (headers?: Record<string, string>) =>
+      (await get('/v1/models', headers)).body.data.map(({ id }) => id);
+    return { get, ids, close: () => composed.close() };
+  };
+  interface Listed {
+    readonly id: string;
+    readonly data: readonly { readonly id: string }[];
+  }
+  const provider = (more: Record<string, unknown> = {}) => ({
+    protocol: 'openai-chat',
+    base_url: `${one.url}/v1`,
+    keys: ['a-key-of-the-provider'],
+    models: ['*'],
+    ...more,
+  });
+
+  for (const headers of [{}, ANTHROPIC]) {
+    const whose = 'x-api-key' in headers ? 'Anthropic' : 'OpenAI';
+    test(`models: ["*"] lists what the vendor serves, in ${whose}'s shape`, async () => {
+      const { ids, get, close } = gateway({ providers: { p: provider() } });
+      const listed = await ids(headers);
+      for (const id of ['qwen3-8b', 'org/llama-4', '通义千问', 'p/qwen3-8b']) {
+        expect(listed).toContain(id);
+      }
+      expect(one.asked[0]?.get('authorization')).toBe('Bearer a-key-of-the-provider');
+      const found = await get('/v1/models/org/llama-4', headers);
+      expect(found.status).toBe(200);
+      expect(found.body.id).toBe('org/llama-4');
+      await close();
+    });
+  }
+
+  test('any name of a star route answers, also one that nobody listed', async () => {
+    one.answer = () => new Response('no list here', { status: 404 });
+    const { get, close } = gateway({
+      providers: { p: provider({ models: ['named'] }) },
+      routes: [{ when: { model: 'loose-*' }, to: ['p/*'] }],
+    });
+    expect((await get('/v1/models/loose-one')).body.id).toBe('loose-one');
+    expect((await get('/v1/models/named')).status).toBe(200);
+    expect((await get('/v1/models/other')).status).toBe(404);
+    await close();
+  });
+
+  test('globs of a provider and of a route take of the list what fits them, and lead where they say', async () => {
+    const other = vendor('glm-5', 'embedding-3', 'qwen3-8b');
+    const { ids, close } = gateway({
+      providers: {
+        p: provider({ models: ['qwen*'] }),
+        q: provider({ base_url: `${other.url}/v1`, models: ['fixed'] }),
+      },
+      routes: [{ when: { model: 'glm-*' }, to: ['q/*'] }],
+    });
+    const listed = await ids();
+    expect(listed).toContain('qwen3-8b');
+    expect(listed).toContain('glm-5');
+    expect(listed).toContain('fixed');
+    expect(listed).not.toContain('embedding-3');
+    expect(listed).not.toContain('org/llama-4');
+    expect(new Set(listed).size).toBe(listed.length);
+    await close();
+    other.stop();
+  });
+
+  test('a vendor that fails, hangs, or sends anything but a list leaves what the configuration names', async () => {
+    const answers: (() => Response | Promise<Response>)[] = [
+      () => new Response('broken', { status: 500 }),
+      () => new Response('<html>'),
+      () => new Response('x'.repeat(9 * 1024 * 1024)),
+      () => Response.json({ data: [{ id: 5 }, null, { id: 'a\nb' }, { id: 'x'.repeat(300) }] }),
+      () => new Promise<Response>(() => undefined),
+    ];
+    for (const answer of answers) {
+      one.answer = answer;
+      const { ids, close } = gateway({ providers: { p: provider({ models: ['named', '*'] }) } });
+      const before = performance.now();
+      expect(await ids()).toEqual(['named', 'p/named']);
+      expect(performance.now() - before).toBeLessThan(6000);
+      await close();
+    }
+  }, 30_000);
+
+  test('without a wildcard no vendor is asked', async () => {
+    const { ids, close } = gateway({ providers: { p: provider({ models: ['named'] }) } });
+    expect(await ids()).toEqual(['named', 'p/named']);
+    expect(one.asked).toHaveLength(0);
+    await close();
+  });
+
+  test('a key is needed as before, and no vendor is asked for whoever has none', async () => {
+    const { get, close } = gateway({
+      providers: { p: provider() },
+      auth: { keys: ['a-key-of-the-gateway'] },
+    });
+    expect((await get('/v1/models')).status).toBe(401);
+    expect(one.asked).toHaveLength(0);
+    const headers = { authorization: 'Bearer a-key-of-the-gateway' };
+    expect((await get('/v1/models', headers)).status).toBe(200);
+    await close();
+  });
+});
+
+describe('lists are remembered', () => {
+  const [provider] = Object.values(
+    parsed({
+      providers: { p: { protocol: 'openai-chat', base_url: 'http://127.0.0.1:1/v1', models: '*' } },
+    }).providers,
+  );
+
+  test('for some minutes; then asked again behind an answer, and kept where that fails', async () => {
+    let now = 0;
+    let asked = 0;
+    let answer: readonly string[] | undefined = ['a'];
+    const lists = new ModelLists(
+      async () => {
+        asked++;
+        return answer;
+      },
+      () => now,
+    );
+    const names = async () => (await lists.of([provider!])).get('p');
+    expect(await Promise.all([names(), names()])).toEqual([['a'], ['a']]);
+    expect(asked).toBe(1);
+    now += 10 * 60_000;
+    answer = ['b'];
+    expect(await names()).toEqual(['a']);
+    expect(await names()).toEqual(['b']);
+    expect(asked).toBe(2);
+    now += 10 * 60_000;
+    answer = undefined;
+    await names();
+    expect(await names()).toEqual(['b']);
+    // One that just failed is left alone for a while.
+    expect(asked).toBe(3);
+    now += 60_000;
+    await names();
+    expect(asked).toBe(4);
+  });
+});
+
+test('every protocol has an encoder that takes the list as it is', () => {
+  for (const { encodeModels } of Object.values(PROTOCOLS)) {
+    expect(encodeModels([{ id: '通义/千问', provider: 'p', created: 1 }]).data).toHaveLength(1);
+  }
+});

@@ -1,0 +1,45 @@
+/** Pages of the program that only its start needed are given back, and nothing else is. */
+
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { cleanMappings, releaseProgramPages } from '../../../src/server/process/release-memory.ts';
+
+const LINUX = process.platform === 'linux';
+
+const mapping = (range: string, mode: string, path: string, anonymous: number) =>
+  [
+    `${range} ${mode} 00000000 fe:00 10108974                           ${path}`,
+    'Rss:                5920 kB',
+    'Private_Dirty:         0 kB',
+    `Anonymous:           ${anonymous} kB`,
+    'AnonHugePages:         0 kB',
+    'VmFlags: rd ex mr mw me sd',
+  ].join('\n');
+
+test('what may be written to, was written to, or belongs to another file stays', () => {
+  const program = '/opt/my tools/hopgate';
+  const smaps = [
+    mapping('00200000-01a39000', 'r--p', program, 0),
+    mapping('01a40000-0684a000', 'r-xp', program, 0),
+    mapping('0684a000-0685f000', 'rw-p', program, 0),
+    mapping('0685f000-06867000', 'r--p', program, 12),
+    mapping('7f83a0000000-7f83a0100000', 'r-xp', '/usr/lib/libc.so.6', 0),
+    mapping('7f83a0200000-7f83a0300000', 'r--p', '', 0),
+    mapping('7f83a0400000-7f83a0500000', 'r-xp', `${program} (deleted)`, 0),
+    mapping('7ffd00000000-7ffd00021000', 'rw-p', '[stack]', 0),
+  ].join('\n');
+  expect(cleanMappings(smaps, program)).toEqual([
+    { from: 0x200000, to: 0x1a39000 },
+    { from: 0x1a40000, to: 0x684a000 },
+  ]);
+  expect(cleanMappings('', program)).toEqual([]);
+});
+
+test.skipIf(!LINUX)('the resident part of the program shrinks, and the program goes on', () => {
+  const resident = () =>
+    Number(/RssFile:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]);
+  const before = resident();
+  releaseProgramPages();
+  expect(resident()).toBeLessThan(before - 4096);
+  expect(JSON.parse('{"still":["here"]}')).toEqual({ still: ['here'] });
+});

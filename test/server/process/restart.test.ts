@@ -1,0 +1,168 @@
+/** SIGUSR2 under a supervisor: a new process on the same port, no connection refused, open streams finished by the old one. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { type Gateway, startGateway } from '../../support/binary.ts';
+import { until } from '../../support/until.ts';
+
+const linux = process.platform === 'linux';
+let gateway: Gateway | undefined;
+const heirs: number[] = [];
+afterEach(async () => {
+  for (const pid of heirs.splice(0)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+  await gateway?.stop();
+  gateway = undefined;
+});
+
+const CONFIG = { samples: { mode: 'off' } };
+// Nobody listens there: what counts is that there is a supervisor.
+const SUPERVISED = { NOTIFY_SOCKET: '/nowhere/notify' };
+
+/** Asks one after the other on one connection; whether the last answer said that it is the last. */
+function askUntilClosed(port: number, path: string): Promise<'told' | 'cut'> {
+  const { promise, resolve } = Promise.withResolvers<'told' | 'cut'>();
+  const socket = connect(port, '127.0.0.1', () => socket.write(request));
+  const request = `HEAD ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1');
+    if (!answer.endsWith('\r\n\r\n')) return;
+    if (/^connection: close\r$/im.test(answer)) resolve('told');
+    else socket.write(request);
+    answer = '';
+  });
+  socket.on('close', () => resolve('cut'));
+  socket.on('error', () => resolve('cut'));
+  return promise;
+}
+
+async function heir(of: Gateway): Promise<number> {
+  for (let i = 0; i < 200; i++) {
+    const line = of.logs().find(({ event }) => event === 'server.succeeded');
+    if (line !== undefined) {
+      heirs.push(line.pid as number);
+      return line.pid as number;
+    }
+    await Bun.sleep(25);
+  }
+  throw new Error(`nobody took over:\n${of.stderr()}`);
+}
+
+describe.skipIf(!linux)(
+  `succession${linux ? '' : ' [SKIPPED: needs a shared port of Linux]'}`,
+  () => {
+    test.each([1, 2])(
+      'no request fails while the process is exchanged, and the new one goes on alone; processes: %i',
+      async (workers) => {
+        gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+        const { url } = gateway;
+        const failures: string[] = [];
+        let asked = 0;
+        let stop = false;
+        const ask = async () => {
+          while (!stop) {
+            try {
+              const response = await fetch(`${url}/healthz`, { keepalive: false });
+              await response.text();
+              asked++;
+            } catch (thrown) {
+              failures.push(String(thrown));
+            }
+          }
+        };
+        const askers = Array.from({ length: 32 }, ask);
+        await Bun.sleep(100);
+        gateway.signal('SIGUSR2');
+        const pid = await heir(gateway);
+        expect(await gateway.exited).toBe(0);
+        await Bun.sleep(200);
+        stop = true;
+        await Promise.all(askers);
+        expect(failures).toEqual([]);
+        expect(asked).toBeGreaterThan(50);
+        process.kill(pid, 'SIGTERM');
+        // One of several may still answer when another has gone already.
+        let refused = 0;
+        for (let i = 0; i < 100 && refused < 5; i++) {
+          const answer = await fetch(`${url}/healthz`).catch(() => undefined);
+          refused = answer === undefined ? refused + 1 : 0;
+          await Bun.sleep(20);
+        }
+        expect(refused).toBe(5);
+      },
+      30_000,
+    );
+
+    test.each([1, 2])(
+      'a connection that was kept open is told to end before it is closed; processes: %i',
+      async (workers) => {
+        gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+        const port = Number(new URL(gateway.url).port);
+        const told: Promise<unknown>[] = [];
+        for (let i = 0; i < 8; i++) told.push(askUntilClosed(port, i % 2 === 0 ? '/healthz' : '/'));
+        await Bun.sleep(100);
+        gateway.signal('SIGUSR2');
+        await heir(gateway);
+        expect(await Promise.all(told)).toEqual(Array(8).fill('told'));
+        expect(await gateway.exited).toBe(0);
+      },
+      30_000,
+    );
+
+    test.each([1, 3])(
+      'SIGTERM while a successor starts ends both: nobody goes on unseen; processes: %i',
+      async (workers) => {
+        for (const ms of [0, 10, 20, 40]) {
+          gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
+          const { url } = gateway;
+          gateway.signal('SIGUSR2');
+          await Bun.sleep(ms);
+          gateway.signal('SIGTERM');
+          expect(await gateway.exited).toBe(0);
+          const done = gateway.logs().find(({ event }) => event === 'server.succeeded');
+          await gateway.stop();
+          if (done !== undefined) {
+            // It had taken over already, and whoever watches has been told.
+            process.kill(done.pid as number, 'SIGKILL');
+            continue;
+          }
+          const isGone = () =>
+            fetch(`${url}/healthz`, { keepalive: false }).then(
+              () => false,
+              () => true,
+            );
+          await until(isGone);
+          // Nor does one come up behind that.
+          await Bun.sleep(500);
+          expect(await isGone()).toBe(true);
+        }
+      },
+      60_000,
+    );
+
+    test('a successor that does not come up changes nothing', async () => {
+      gateway = await startGateway(CONFIG, { env: SUPERVISED });
+      await Bun.write(gateway.configPath, 'lisen: 1\n');
+      gateway.signal('SIGUSR2');
+      for (let i = 0; i < 200 && !gateway.stderr().includes('succession.failed'); i++) {
+        await Bun.sleep(25);
+      }
+      expect(gateway.logs().map(({ event }) => event)).toContain('server.succession.failed');
+      expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    }, 30_000);
+
+    test('without a supervisor the signal is refused, and ends nothing', async () => {
+      gateway = await startGateway(CONFIG);
+      gateway.signal('SIGUSR2');
+      await Bun.sleep(200);
+      expect(gateway.logs().map(({ event }) => event)).toContain('server.succession.refused');
+      expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    });
+  },
+);

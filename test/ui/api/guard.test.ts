@@ -1,0 +1,40 @@
+/** The door of the page's API: whose exchanges a key sees, and how much a request may bring. */
+
+import { expect, test } from 'bun:test';
+import type { Config } from '../../../src/config/config.ts';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import { viewerOf } from '../../../src/ui/api/guard.ts';
+import { readJson } from '../../../src/ui/api/jobs/job-requests.ts';
+
+const parts = (sees: readonly ('own' | 'all')[]) => ({
+  access: () => () => 'x',
+  config: () =>
+    ({ auth: { keys: sees.map((one) => ({ name: 'x', sees: one })) } }) as unknown as Config,
+});
+const request = new Request('http://localhost/ui/api/info');
+
+test.each([
+  [['all'], undefined],
+  [['own'], 'x'],
+  [['all', 'own'], 'x'],
+  [['own', 'all'], 'x'],
+  [['all', 'all'], undefined],
+] as const)('keys of one name that see %j', (sees, owner) => {
+  expect(viewerOf(request, parts(sees))).toEqual({ key: 'x', owner });
+});
+
+test('a body without a length is read no further than its limit', async () => {
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += 16_384;
+      controller.enqueue(new Uint8Array(16_384).fill(0x20));
+    },
+  });
+  const headers = { 'content-type': 'application/json' };
+  const asked = new Request('http://localhost/', { method: 'POST', body: endless, headers });
+  const thrown = await readJson(asked).catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(GatewayError);
+  expect((thrown as GatewayError).status).toBe(413);
+  expect(sent).toBeLessThan(1_000_000);
+});

@@ -1,0 +1,284 @@
+/** Replays and bisections from the page: progress, results, cancelling, limits, whose samples they make, a restart. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { isObject, type Json, type JsonObject } from '../../../../src/lib/json/json.ts';
+import type {
+  BisectResult,
+  JobEvent,
+  JobResult,
+  JobsList,
+  LiveEvent,
+  ReplayResult,
+  SampleDetail,
+} from '../../../../src/ui/api/api.ts';
+import { chatHistory } from '../../../samples/record/histories.ts';
+import { startGateway } from '../../../support/binary.ts';
+import { refuse, say } from '../../../support/fake-upstream/index.ts';
+import { until } from '../../../support/until.ts';
+import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../../api-world.ts';
+
+setDefaultTimeout(60_000);
+
+const CHAT = '/v1/chat/completions';
+const OPERATION_FAILED = { error: { code: '500', message: 'Operation failed' } };
+
+const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
+
+/** GLM: a large record of an executed tool as the last tool result. */
+function glmFails(body: JsonObject): boolean {
+  const last = list(body.messages).findLast((one) => isObject(one) && one.role === 'tool');
+  const content = isObject(last) ? last.content : undefined;
+  return typeof content === 'string' && content.length > 8192 && content.includes('rcc.tool.v1');
+}
+
+/** @param ms how long an answer takes */
+const asGlm = (world: ApiWorld, ms = 0) =>
+  world.upstream.answerWith(({ body }) =>
+    glmFails(body)
+      ? { ...refuse(500, {}, OPERATION_FAILED), firstByteMs: ms }
+      : say('Fine.', { delivery: { firstByteMs: ms } }),
+  );
+
+type Caller = Pick<ApiWorld, 'send' | 'api'>;
+
+async function begin(world: Caller, path: string, body: unknown, headers = {}): Promise<string> {
+  const response = await world.send('POST', path, body, headers);
+  const text = await response.text();
+  expect([response.status, text]).toEqual([202, expect.any(String)]);
+  return (JSON.parse(text) as { job: string }).job;
+}
+
+async function follow(world: Caller, job: string, headers = {}): Promise<readonly JobEvent[]> {
+  const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`, { headers }));
+  return eventsUntil(events, ({ type }) => type === 'end');
+}
+
+function endOf(events: readonly JobEvent[]): JobResult | null {
+  const end = events.at(-1)!;
+  if (end.type !== 'end') throw new Error(JSON.stringify(end));
+  return end.result;
+}
+
+function replayed(events: readonly JobEvent[]): ReplayResult {
+  const result = endOf(events);
+  if (result?.kind !== 'replay') throw new Error(JSON.stringify(events.at(-1)));
+  return result.result;
+}
+
+function bisected(events: readonly JobEvent[]): BisectResult {
+  const result = endOf(events);
+  if (result?.kind !== 'bisect') throw new Error(JSON.stringify(events.at(-1)));
+  return result.result;
+}
+
+let world: ApiWorld;
+let failing: string;
+beforeAll(async () => {
+  world = await startApiWorld();
+  asGlm(world);
+  failing = await world.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
+  await world.rows(1);
+});
+afterAll(() => world.stop());
+
+describe('a replay', () => {
+  test('tells of every request as it is answered, and compares two settings at the end', async () => {
+    const job = await begin(world, 'replay', {
+      id: failing,
+      repeat: 3,
+      compare: ['body.temperature=0', 'body.messages=[{"role":"user","content":"Hi."}]'],
+    });
+    const events = await follow(world, job);
+    const runs = events.filter((event) => event.type === 'run');
+    expect(runs.map((event) => event.job.done)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(runs.every((event) => event.job.total === 6)).toBe(true);
+    const { settings, p, runs: all } = replayed(events);
+    expect(settings.map(({ failed }) => failed)).toEqual([3, 0]);
+    expect(p).toBeCloseTo(0.1, 5);
+    expect(all[0]).toMatchObject({
+      sample: failing,
+      status: 500,
+      error: { message: 'Operation failed' },
+      recorded: { status: 500 },
+    });
+    // Whoever comes late gets all of it.
+    expect(await follow(world, job)).toEqual([...events]);
+  });
+
+  test('sends the very bytes that went to the vendor, where that edge is named', async () => {
+    const job = await begin(world, 'replay', { id: failing, stage: 'provider-request' });
+    replayed(await follow(world, job));
+    const [sent, before] = [world.upstream.asked.at(-1)!, world.upstream.asked[0]!];
+    expect(sent.body).toEqual(before.body);
+  });
+
+  test('goes where it is told to', async () => {
+    const job = await begin(world, 'replay', { id: failing, to: 'messages/m1' });
+    expect(replayed(await follow(world, job)).runs[0]!.target).toBe('messages/m1');
+    expect(world.upstream.asked.at(-1)!.protocol).toBe('anthropic-messages');
+  });
+
+  test('stops when it is cancelled, in the middle of a request, and tells what it has', async () => {
+    asGlm(world, 150);
+    try {
+      const job = await begin(world, 'replay', { id: failing, repeat: 100 });
+      const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`));
+      await eventsUntil(events, (event) => event.type === 'run' && event.job.done === 2);
+      const began = performance.now();
+      expect((await world.send('DELETE', `jobs/${job}`)).status).toBe(204);
+      const all = await follow(world, job);
+      expect(performance.now() - began).toBeLessThan(2000);
+      expect(all.at(-1)).toMatchObject({ job: { state: 'cancelled' } });
+      const { length } = replayed(all).runs;
+      expect(length).toBeGreaterThanOrEqual(2);
+      expect(length).toBeLessThan(20);
+      const asked = world.upstream.asked.length;
+      await Bun.sleep(500);
+      expect(world.upstream.asked.length).toBe(asked);
+    } finally {
+      asGlm(world);
+    }
+  });
+
+  test('four run at a time, the fifth is refused; requests of others are served meanwhile', async () => {
+    asGlm(world, 100);
+    const jobs: string[] = [];
+    try {
+      for (let i = 0; i < 4; i++)
+        jobs.push(await begin(world, 'replay', { id: failing, repeat: 50 }));
+      const fifth = await world.send('POST', 'replay', { id: failing });
+      expect([fifth.status, await fifth.json()]).toMatchObject([
+        429,
+        { error: { kind: 'rate_limit' } },
+      ]);
+      expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
+      const { jobs: listed } = await world.json<JobsList>('jobs');
+      expect(
+        listed
+          .filter(({ state }) => state === 'running')
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual([...jobs].sort());
+    } finally {
+      for (const job of jobs) await world.send('DELETE', `jobs/${job}`);
+      for (const job of jobs) await follow(world, job);
+      asGlm(world);
+    }
+  });
+
+  test('of a job that is not there, nothing', async () => {
+    expect((await world.api('jobs/job_1_x')).status).toBe(404);
+    expect((await world.send('DELETE', 'jobs/job_1_x')).status).toBe(404);
+  });
+});
+
+describe('a bisection', () => {
+  test('names the cause within its budget, probe by probe, and its samples appear in the list', async () => {
+    const live = eventsIn<LiveEvent>(await world.api('live'));
+    const job = await begin(world, 'bisect', { id: failing, budget: 40 });
+    const events = await follow(world, job);
+    const probes = events.filter((event) => event.type === 'probe');
+    expect(probes.length).toBeGreaterThan(5);
+    expect(probes.length).toBeLessThanOrEqual(40);
+    expect(probes.map(({ probe }) => probe.spent)).toEqual(probes.map((_, i) => i + 1));
+    const bests = probes.map(({ probe }) => probe.best);
+    expect(bests).toEqual(bests.toSorted((a, b) => b - a));
+    const result = bisected(events);
+    expect(result.cause!.at).toMatch(/^\/messages\/\d+/);
+    expect(result.words).toContain('tool result');
+    expect(result.failure).toMatchObject({ message: 'Operation failed' });
+    const { minimal, passing } = result.samples;
+    for (const [id, status] of [
+      [minimal, 500],
+      [passing, 200],
+    ] as const) {
+      const { meta } = await world.json<SampleDetail>(`samples/${id}`);
+      expect(meta.status).toBe(status);
+      expect(meta.about).toContain(failing);
+    }
+    await eventsUntil(live, (event) => event.type === 'row' && event.row.id === passing);
+  });
+
+  test('the same one twice at a time is refused; cancelled and begun again it goes on', async () => {
+    asGlm(world, 60);
+    try {
+      const body = { id: failing, stage: 'provider-request', budget: 60 };
+      const job = await begin(world, 'bisect', body);
+      expect((await world.send('POST', 'bisect', body)).status).toBe(409);
+      const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`));
+      await eventsUntil(events, (event) => event.type === 'probe' && event.probe.spent === 3);
+      await world.send('DELETE', `jobs/${job}`);
+      expect((await follow(world, job)).at(-1)).toMatchObject({ job: { state: 'cancelled' } });
+      asGlm(world);
+      const again = await follow(world, await begin(world, 'bisect', body));
+      const note = again.find((event) => event.type === 'note');
+      expect(note?.text).toMatch(/earlier run: [3-9]/);
+      expect(bisected(again).result).toBe('minimal');
+    } finally {
+      asGlm(world);
+    }
+  });
+
+  test('of a key is made in its name, and the samples are its own', async () => {
+    const ANN = { authorization: 'Bearer ann-secret-key' };
+    const BOB = { authorization: 'Bearer bob-secret-key' };
+    const own = await startApiWorld({
+      auth: {
+        keys: [
+          { name: 'ann', key: 'ann-secret-key' },
+          { name: 'bob', key: 'bob-secret-key' },
+        ],
+      },
+    });
+    try {
+      asGlm(own);
+      const id = await own.post(CHAT, { ...chatHistory(8), model: 'via-chat' }, ANN);
+      await until(async () => {
+        const response = await own.api(`samples/${id}`, { headers: ANN });
+        return response.ok && ((await response.json()) as SampleDetail).meta.state === 'done';
+      });
+      const job = await begin(own, 'bisect', { id }, ANN);
+      const { samples } = bisected(await follow(own, job, ANN));
+      const minimal = await own.json<SampleDetail>(`samples/${samples.minimal}`, ANN);
+      expect(minimal.meta.owner).toBe('ann');
+      expect((await own.api(`samples/${samples.minimal}`, { headers: BOB })).status).toBe(404);
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('when the server stops or dies', () => {
+  test('it does not wait for a job; the next one knows nothing of it, and a bisection goes on', async () => {
+    const own = await startApiWorld();
+    try {
+      asGlm(own);
+      const id = await own.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
+      await own.rows(1);
+      asGlm(own, 60);
+      const job = await begin(own, 'bisect', { id, budget: 80 });
+      const events = eventsIn<JobEvent>(await own.api(`jobs/${job}`));
+      await eventsUntil(events, (event) => event.type === 'probe' && event.probe.spent === 4);
+      own.gateway.signal('SIGKILL');
+      await own.gateway.exited;
+
+      // The same state, another process.
+      const home = { HOPGATE_HOME: `${own.gateway.home}/state` };
+      const next = await startGateway(own.config, { env: home });
+      const after = client(next);
+      expect((await after.api(`jobs/${job}`)).status).toBe(404);
+      const again = await begin(after, 'bisect', { id, budget: 80 });
+      const seen = eventsIn<JobEvent>(await after.api(`jobs/${again}`));
+      const begun = await eventsUntil(seen, ({ type }) => type === 'note' || type === 'end');
+      expect(begun.at(-1)).toMatchObject({ type: 'note' });
+
+      const began = performance.now();
+      next.signal('SIGTERM');
+      expect(await next.exited).toBe(0);
+      expect(performance.now() - began).toBeLessThan(5000);
+      await next.stop();
+    } finally {
+      await own.stop();
+    }
+  });
+});

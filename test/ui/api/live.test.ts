@@ -1,0 +1,144 @@
+/** The live feed: rows as they come and change, filters, what goes again, and a stop that waits for nobody. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { LiveEvent } from '../../../src/ui/api/api.ts';
+import { startGateway } from '../../support/binary.ts';
+import { refuse, say } from '../../support/fake-upstream/index.ts';
+import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../api-world.ts';
+
+setDefaultTimeout(60_000);
+
+const CHAT = '/v1/chat/completions';
+const ask = (content: string, more = {}) => ({
+  model: 'via-chat',
+  messages: [{ role: 'user', content }],
+  ...more,
+});
+
+let world: ApiWorld;
+beforeAll(async () => {
+  world = await startApiWorld();
+});
+afterAll(() => world.stop());
+
+const listen = async (query = '') => {
+  const events = eventsIn<LiveEvent>(await world.api(`live?${query}`));
+  expect(await events.next()).toMatchObject({ value: { type: 'hello' } });
+  return events;
+};
+
+const over = (id: string) => (event: LiveEvent) =>
+  event.type === 'row' && event.row.id === id && event.row.state === 'done';
+
+describe('the live feed', () => {
+  test('shows an exchange while it runs, and again when it is over', async () => {
+    const events = await listen();
+    world.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
+    const asked = world.post(CHAT, ask('Slowly.', { stream: true }));
+    const first = await events.next();
+    expect(first.value).toMatchObject({ type: 'row', row: { state: 'open', target: 'chat/m1' } });
+    const id = await asked;
+    const seen = await eventsUntil(events, over(id));
+    expect(seen.at(-1)).toMatchObject({ row: { id, status: 200, model: 'via-chat', cost: null } });
+  });
+
+  test('whoever comes later sees what is running already', async () => {
+    world.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
+    const asked = world.post(CHAT, ask('Still going.', { stream: true }));
+    await Bun.sleep(400);
+    const events = await listen();
+    expect((await events.next()).value).toMatchObject({ type: 'row', row: { state: 'open' } });
+    await eventsUntil(events, over(await asked));
+  });
+
+  test('lets through only what fits the filter', async () => {
+    const events = await listen('status=failed');
+    world.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
+    const fine = await world.post(CHAT, ask('One.'));
+    const bad = await world.post(CHAT, ask('Two.'));
+    const seen = await eventsUntil(events, over(bad));
+    expect(JSON.stringify(seen)).not.toContain(fine);
+    expect((await world.api('live?status=teapot')).status).toBe(400);
+  });
+
+  test('a hundred that come at once are all told, each at last as done', async () => {
+    const events = await listen();
+    const ids = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => world.post(CHAT, ask(`Number ${i}.`))),
+    );
+    const waiting = new Set(ids);
+    await eventsUntil(events, (event) => {
+      if (event.type === 'row' && event.row.state === 'done') waiting.delete(event.row.id);
+      return waiting.size === 0;
+    });
+  });
+
+  test('readers that hang up leave nothing behind: a new one always finds room', async () => {
+    for (let i = 0; i < 150; i++) {
+      const abort = new AbortController();
+      const response = await world.api('live', { signal: abort.signal });
+      expect(response.status).toBe(200);
+      abort.abort();
+    }
+    await (await listen()).return(undefined);
+  });
+
+  test('tells of samples that retention removes', async () => {
+    const own = await startApiWorld({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
+    try {
+      const events = eventsIn<LiveEvent>(await own.api('live'));
+      const gone: string[] = [];
+      // The recorder looks after retention with every batch of 500 and every half minute; the first
+      // look comes with the first sample.
+      const id = await own.post(CHAT, ask('Too much.'));
+      await eventsUntil(events, (event) => {
+        if (event.type === 'gone') gone.push(...event.ids);
+        return gone.length > 0;
+      });
+      expect(gone).toEqual([id]);
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('with several processes on one port', () => {
+  test('the feed tells what any of them recorded; jobs are refused in words', async () => {
+    const own = await startApiWorld({ workers: 2 });
+    try {
+      const events = eventsIn<LiveEvent>(await own.api('live'));
+      // Each request comes by a connection of its own, so that both processes get some.
+      const ids = await Promise.all(
+        Array.from({ length: 30 }, (_, i) =>
+          own.post(CHAT, ask(`Number ${i}.`), { connection: 'close' }),
+        ),
+      );
+      const waiting = new Set(ids);
+      await eventsUntil(events, (event) => {
+        if (event.type === 'row' && event.row.state === 'done') waiting.delete(event.row.id);
+        return waiting.size === 0;
+      });
+      const refused = await own.send('POST', 'replay', { id: ids[0] });
+      expect(refused.status).toBe(409);
+      expect(await refused.text()).toContain('hopgate replay');
+      expect(await own.json('info')).toMatchObject({ limits: { jobs: 0 } });
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('the end of the server', () => {
+  test('does not wait for pages that look on', async () => {
+    const gateway = await startGateway({ ...world.config, limits: { drain: 20 } });
+    const own = client(gateway);
+    const streams = await Promise.all([own.api('live'), own.api('live')]);
+    const readers = streams.map(async (stream) => (await stream.text()).length);
+    const began = performance.now();
+    gateway.signal('SIGTERM');
+    expect(await gateway.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(5000);
+    await Promise.all(readers);
+    await gateway.stop();
+  });
+});

@@ -1,0 +1,299 @@
+/** Figures of the charts against counting by hand, and the live filter against the index, over random samples. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import type { ModelPrice } from '../../../src/config/config.ts';
+import { openSampleBook } from '../../../src/samples/record/index.ts';
+import { pricesOf } from '../../../src/samples/replay/cost.ts';
+import type { SampleBook, SampleRow } from '../../../src/samples/sample.ts';
+import { openIndex } from '../../../src/samples/store/index-store.ts';
+import type { Percentiles, StatsFigures } from '../../../src/ui/api/api.ts';
+import { filterOfQuery, fits, priced, samplesPage } from '../../../src/ui/api/list.ts';
+import { statsFor } from '../../../src/ui/api/stats.ts';
+import { cpuTime } from '../../support/cpu-time.ts';
+
+const NOW = 1_800_000_000_000;
+const EVERYBODY = { key: '', owner: undefined };
+
+const price: ModelPrice = {
+  model: 'm*',
+  input: 2,
+  output: 10,
+  cached: 0.5,
+  cacheWrite: 2.5,
+  cacheWrite1h: 4,
+};
+const prices = pricesOf({
+  providers: { glm: { prices: [price] }, free: { prices: [] } },
+} as unknown as Parameters<typeof pricesOf>[0]);
+
+const tokens = fc.option(fc.integer({ min: 0, max: 100_000 }));
+const target = fc.constantFrom('glm/m1', 'glm/m2', 'glm/other', 'free/m1', '');
+const notes = fc.constantFrom('', 'content_bridged', 'content_bridged=3,parameter_dropped', 'x=12');
+
+/** Rows as the recorder makes them: parts of the tokens are never more than the whole. */
+const row: fc.Arbitrary<SampleRow> = fc
+  .record({
+    number: fc.integer({ min: 0, max: 0x7fffffff }),
+    age: fc.integer({ min: -1000, max: 100_000 }),
+    model: fc.constantFrom('m1', 'Claude-X', 'a[b]c', ''),
+    target,
+    status: fc.constantFrom(0, 200, 200, 429, 500, 503),
+    error: fc.constantFrom('', '', 'rate_limit', 'upstream'),
+    state: fc.constantFrom('done' as const, 'cut' as const),
+    notes,
+    input: tokens,
+    output: tokens,
+    parts: fc.tuple(fc.double({ min: 0, max: 0.5 }), fc.double({ min: 0, max: 0.5 })),
+    cached: fc.boolean(),
+    first: fc.option(fc.integer({ min: 0, max: 5000 })),
+    total: fc.option(fc.integer({ min: 0, max: 9000 })),
+    session: fc.constantFrom('', 'abc-1', 'abd-2'),
+    owner: fc.constantFrom('', 'ann', 'bob'),
+    entry: fc.constantFrom('openai-chat' as const, 'anthropic-messages' as const),
+  })
+  .map((one): SampleRow => {
+    const { number, age, input, parts, cached, first, total, output, ...rest } = one;
+    const part = (share: number) =>
+      input === null || !cached ? null : Math.floor(input * (share || 0));
+    const time = NOW - age;
+    const written = part(parts[1]);
+    return {
+      ...rest,
+      id: `req_${time}_${number.toString(36)}`,
+      time,
+      failed: rest.error !== '' || rest.status >= 400,
+      stream: false,
+      tries: 1,
+      hops: 1,
+      input_tokens: input,
+      output_tokens: input === null ? null : (output ?? 0),
+      cached_tokens: part(parts[0]),
+      cache_write_tokens: written,
+      cache_write_1h_tokens: written === null ? null : Math.floor(written / 2),
+      reasoning_tokens: input === null || output === null ? null : Math.floor(output / 3),
+      first_byte_ms: first,
+      total_ms: total,
+      memory_space: '',
+      bytes: 10,
+    } as SampleRow;
+  });
+
+const rowsOf = fc.uniqueArray(row, { maxLength: 60, selector: ({ id }) => id });
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function bookWith(rows: readonly SampleRow[]): SampleBook {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-stats-'));
+  folders.push(folder);
+  const index = openIndex(folder);
+  index.put(rows);
+  index.close();
+  return openSampleBook(folder, true);
+}
+
+/** Nearest rank, by its definition: the smallest value that at least p % are not above. */
+function ranked(values: readonly (number | null)[]): Percentiles | null {
+  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
+  if (sorted.length === 0) return null;
+  const at = (percent: number) =>
+    sorted.find(
+      (value) => sorted.filter((one) => one <= value).length * 100 >= percent * sorted.length,
+    )!;
+  return { p50: at(50), p95: at(95), p99: at(99) };
+}
+
+function costByHand(one: SampleRow): number | null {
+  if (one.input_tokens === null || !/^glm\/m/.test(one.target)) return null;
+  const [cached, written, long] = [
+    one.cached_tokens ?? 0,
+    one.cache_write_tokens ?? 0,
+    one.cache_write_1h_tokens ?? 0,
+  ];
+  const dollars =
+    (one.input_tokens - cached - written) * 2 +
+    cached * 0.5 +
+    (written - long) * 2.5 +
+    long * 4 +
+    one.output_tokens! * 10;
+  return dollars / 1_000_000;
+}
+
+function byHand(rows: readonly SampleRow[]): StatsFigures {
+  const total = (value: (one: SampleRow) => number | null) =>
+    rows.reduce((sum, one) => sum + (value(one) ?? 0), 0);
+  const count = (names: readonly (readonly [string, number])[]) => {
+    const counts: Record<string, number> = {};
+    for (const [name, times] of names) counts[name] = (counts[name] ?? 0) + times;
+    return counts;
+  };
+  const costs = rows.map(costByHand).filter((cost) => cost !== null);
+  const counted = rows.filter((one) => one.input_tokens !== null);
+  const told = rows.filter((one) => one.cached_tokens !== null);
+  const cacheable = told.reduce((sum, one) => sum + one.input_tokens!, 0);
+  return {
+    requests: rows.length,
+    failed: rows.filter(({ failed }) => failed).length,
+    statuses: count(rows.filter((one) => one.status > 0).map((one) => [String(one.status), 1])),
+    errors: count(rows.filter((one) => one.error !== '').map((one) => [one.error, 1])),
+    first_byte_ms: ranked(rows.map((one) => one.first_byte_ms)),
+    total_ms: ranked(rows.map((one) => one.total_ms)),
+    input_tokens: total((one) => one.input_tokens),
+    cached_tokens: total((one) => one.cached_tokens),
+    cache_write_tokens: total((one) => one.cache_write_tokens),
+    output_tokens: total((one) => one.output_tokens),
+    reasoning_tokens: total((one) => one.reasoning_tokens),
+    cache_hit_rate: cacheable > 0 ? total((one) => one.cached_tokens) / cacheable : null,
+    cost: costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0),
+    unpriced: counted.length - costs.length,
+    notes: count(
+      rows
+        .flatMap((one) => one.notes.split(',').filter((note) => note !== ''))
+        .map((note) => [note.split('=')[0]!, Number(note.split('=')[1] ?? 1)]),
+    ),
+  };
+}
+
+/** Sums of fractions depend on their order in the last digits. */
+const rounded = ({ cost, ...rest }: StatsFigures) => ({
+  ...rest,
+  cost: cost === null ? null : Number(cost.toFixed(9)),
+});
+
+describe('statistics', () => {
+  test('are what counting by hand gives, in every bucket, by target, and for one key alone', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        rowsOf,
+        fc.integer({ min: 1, max: 20 }),
+        fc.option(fc.constantFrom('ann', 'bob'), { nil: undefined }),
+        async (rows, buckets, owner) => {
+          const book = bookWith(rows);
+          const [since, until] = [NOW - 90_000, NOW];
+          const query = new URLSearchParams({
+            since: String(since),
+            until: String(until),
+            buckets: String(buckets),
+          });
+          const stats = await statsFor(book, query, { key: owner ?? '', owner }, prices);
+          book.close();
+          const seen = rows.filter(
+            (one) =>
+              one.time >= since && one.time < until && (owner === undefined || one.owner === owner),
+          );
+          expect(rounded(stats.all)).toEqual(rounded(byHand(seen)));
+          expect(stats.buckets.length).toBeLessThanOrEqual(buckets);
+          for (const [i, { time, ...figures }] of stats.buckets.entries()) {
+            expect(time).toBe(since + i * stats.bucket_ms);
+            const own = seen.filter((one) => one.time >= time && one.time < time + stats.bucket_ms);
+            expect(rounded(figures)).toEqual(rounded(byHand(own)));
+          }
+          for (const { target: name, ...figures } of stats.targets) {
+            const own = seen.filter((one) => one.target === name);
+            expect(rounded(figures)).toEqual(rounded(byHand(own)));
+          }
+          expect(stats.targets.map((one) => one.requests)).toEqual(
+            stats.targets.map((one) => one.requests).sort((a, b) => b - a),
+          );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('ten times as many samples are ten times as much work, not a hundred times', async () => {
+    const some = fc.sample(row, { numRuns: 3000, seed: 7 });
+    /** Milliseconds of CPU that it takes to sum up so many. */
+    const work = async (count: number) => {
+      const rows = Array.from({ length: count }, (_, i) => ({
+        ...some[i % some.length]!,
+        id: `req_${NOW - i}_${i.toString(36)}`,
+        time: NOW - i,
+      }));
+      const book = bookWith(rows);
+      const query = new URLSearchParams({ since: String(NOW - count), until: String(NOW + 1) });
+      const spent = await cpuTime(async () => {
+        const stats = await statsFor(book, query, EVERYBODY, prices);
+        expect(stats.all.requests).toBe(count);
+      });
+      book.close();
+      return spent;
+    };
+    await work(3000);
+    const few = await work(3000);
+    expect(await work(30_000)).toBeLessThan(40 * few);
+  });
+});
+
+describe('the filter of the live feed', () => {
+  const given = fc.record(
+    {
+      status: fc.constantFrom('500', '5xx', '429,5xx', 'ok', 'failed', 'cut', ' OK , 2xx'),
+      model: fc.constantFrom('m1', 'claude-*', 'glm/*', 'a[b]c', '?1', 'M'),
+      note: fc.constantFrom('content_bridged', 'parameter_dropped', 'x', 'content'),
+      session: fc.constantFrom('abc', 'ab', 'abc-1', 'b'),
+      entry: fc.constantFrom('openai-chat', 'openai-responses'),
+      error: fc.constantFrom('upstream', 'rate'),
+      since: fc.constantFrom(String(NOW - 50_000)),
+      until: fc.constantFrom(String(NOW - 10_000)),
+      q: fc.constantFrom('claude', 'bridged', 'req_', 'GLM', 'abd', '%', '_'),
+    },
+    { requiredKeys: [] },
+  );
+
+  test('lets through exactly what the list would show', () => {
+    fc.assert(
+      fc.property(rowsOf, given, fc.constantFrom(undefined, 'ann'), (rows, query, owner) => {
+        const book = bookWith(rows);
+        const filter = filterOfQuery(new URLSearchParams(query), { key: owner ?? '', owner });
+        const listed = book.list(filter).map(({ id }) => id);
+        book.close();
+        const passed = rows.filter((one) => fits(one, filter)).map(({ id }) => id);
+        expect(new Set(passed)).toEqual(new Set(listed));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('pages of the list', () => {
+  test('together show every row once, newest first, whatever stands at the same millisecond', () => {
+    fc.assert(
+      fc.property(rowsOf, fc.integer({ min: 1, max: 7 }), (rows, limit) => {
+        // Many of the same time: the cursor must tell them apart.
+        const crowded = rows.map((one) => ({ ...one, time: NOW - (one.status % 3) }));
+        const book = bookWith(crowded);
+        const ids: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const query = new URLSearchParams({ limit: String(limit), ...(cursor && { cursor }) });
+          const page = samplesPage(book, query, EVERYBODY, prices);
+          ids.push(...page.rows.map(({ id }) => id));
+          cursor = page.cursor;
+        } while (cursor !== undefined);
+        book.close();
+        const expected = crowded
+          .toSorted((a, b) => b.time - a.time || (a.id < b.id ? 1 : -1))
+          .map(({ id }) => id);
+        expect(ids).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('a row costs what its tokens cost, and nothing is made up without a price', () => {
+    fc.assert(
+      fc.property(row, (one) => {
+        const [cost, expected] = [priced(one, prices).cost, costByHand(one)];
+        if (expected === null) expect(cost).toBeNull();
+        else expect(cost).toBeCloseTo(expected, 12);
+      }),
+    );
+  });
+});
