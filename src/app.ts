@@ -3,9 +3,9 @@
 import { join, resolve } from 'node:path';
 import { askThrough } from './app/ask-model.ts';
 import { Ended, refusedRecord } from './app/exchange-log.ts';
-import { composeFeatures, type OfExchange } from './app/features.ts';
+import { composeFeatures, type FeaturesOfExchange } from './app/features.ts';
 import { workbenchTools } from './app/in-process.ts';
-import { memoryRoom } from './app/memory.ts';
+import { memoryService } from './app/memory.ts';
 import { recorderFor, recorderSettings } from './app/recorder.ts';
 import { responseState } from './app/responses.ts';
 import { tellOfDamage, tellOfExposed } from './app/state.ts';
@@ -13,7 +13,7 @@ import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './app/stored
 import { joined, streamValidator } from './app/stream-validator.ts';
 import { anthropicMessages } from './codecs/anthropic-messages/index.ts';
 import { anthropicMessagesRoutes } from './codecs/anthropic-messages/plugin.ts';
-import type { Protocol, Routes } from './codecs/codec.ts';
+import type { Codec, Routes } from './codecs/codec.ts';
 import { openaiChat } from './codecs/openai-chat/index.ts';
 import { openaiChatRoutes } from './codecs/openai-chat/plugin.ts';
 import { openaiResponses } from './codecs/openai-responses/index.ts';
@@ -24,82 +24,60 @@ import { GatewayError, invalid } from './conversation/errors.ts';
 import { targetName } from './conversation/target.ts';
 import type { ProtocolName } from './conversation/types.ts';
 import { openResponseStore } from './features/response-store/index.ts';
-import { mendBody, repair } from './features/tool-pairing/index.ts';
+import { repair, repairBody } from './features/tool-pairing/index.ts';
 import { fitTurnShapes } from './features/vendor-fit/index.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
-import { createGateway, type Snapshot } from './gateway/gateway.ts';
-import type { Failed } from './gateway/outcome.ts';
+import { createGateway, type Services } from './gateway/gateway.ts';
+import type { FailedOutcome } from './gateway/outcome.ts';
 import { tryParse } from './lib/json/json.ts';
 import { memberOf } from './lib/json/json-members.ts';
-import { atTurnEnd } from './lib/loop/batch.ts';
-import { deferred } from './lib/store/lazy.ts';
+import { atTickEnd } from './lib/loop/tick-end.ts';
+import { lazy } from './lib/store/lazy.ts';
 import { requestId } from './lib/text/ids.ts';
 import { modelsWith, openProviders, routingTable, takerOf } from './routing/index.ts';
 import { type Access, createAccess, isLoopback } from './server/auth.ts';
 import { type ConnectionLimits, Connections } from './server/connections.ts';
 import { healthRoutes } from './server/health.ts';
-import { rested, serveWith } from './server/receive.ts';
+import type { AppOptions, HopgateApp } from './server/process/run.ts';
+import { receive, rested } from './server/receive.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from './server/request-path.ts';
 import type { App } from './server/server.ts';
 import { countExchange, type ExchangeRecord, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';
-import { event, type Log } from './telemetry/log.ts';
+import { event } from './telemetry/log.ts';
 import { createUi } from './ui/index.ts';
+import { ConcurrencyLimit } from './upstream/concurrency-limit.ts';
 import { demoTransport } from './upstream/demo/index.ts';
 import { answerOf } from './upstream/fetch-transport.ts';
 import { askForModels, ModelLists } from './upstream/model-list.ts';
 import { UpstreamPool } from './upstream/pool.ts';
 import { refusedKeys } from './upstream/refused-keys.ts';
-import { Slots } from './upstream/slots.ts';
 import type { UpstreamRequest } from './upstream/transport.ts';
 
-export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
 };
 
 /** For the command line, which names no feature. */
-export const PAIRING = { mend: mendBody, repair, fitTurns: fitTurnShapes };
-
-export interface ComposeOptions {
-  readonly config: Config;
-  readonly environment: Environment;
-  readonly log: Log;
-  readonly version: string;
-  /** False: no feature sees what the client said or what is answered. */
-  readonly repair?: boolean;
-  /** Adds the metrics of other processes on the same port to this one's. */
-  readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
-  /** False: nothing that is said becomes a memory, as for exchanges that only try something. */
-  readonly remembers?: boolean;
-}
-
-export interface Composed {
-  readonly app: App;
-  /** Puts another configuration in force; open exchanges keep theirs. */
-  reload(config: Config): void;
-  /** The metrics of this process alone, as text. */
-  metrics(): string;
-  /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
-  openState(): void;
-  /** From now on `/readyz` says that this process is leaving. */
-  drain(): void;
-  /** Writes down what is still in memory. */
-  close(): Promise<void>;
-}
+export const PAIRING = { mend: repairBody, repair, fitTurns: fitTurnShapes };
 
 /** Everything that depends on the configuration; a reload makes it anew, of what there was before. */
-interface Settings {
-  readonly snapshot: Snapshot;
+interface ConfiguredServices {
+  readonly snapshot: Services;
   readonly upstreams: UpstreamPool;
   readonly access: Access;
   readonly bodyBytes: number;
 }
 
-function settingsOf(config: Config, environment: Environment, last?: Settings): Settings {
+function settingsOf(
+  config: Config,
+  environment: Environment,
+  last?: ConfiguredServices,
+): ConfiguredServices {
   const demo = () => {
     const transport = demoTransport();
     return async (request: UpstreamRequest) => answerOf(await demoCall(request, transport));
@@ -110,7 +88,7 @@ function settingsOf(config: Config, environment: Environment, last?: Settings): 
     last?.upstreams.next(providers) ??
     new UpstreamPool({ builtIn: { 'demo:': demo }, proxied }, providers);
   // Exchanges that run on hold their places.
-  const slots = last?.snapshot.slots ?? new Slots(limits.concurrency);
+  const slots = last?.snapshot.slots ?? new ConcurrencyLimit(limits.concurrency);
   slots.resize(limits.concurrency);
   const table = routingTable(config);
   return {
@@ -133,13 +111,13 @@ function demoCall(
   return transport({ path, headers, body, signal: abort.signal });
 }
 
-export function compose(options: ComposeOptions): Composed {
+export function createApp(options: AppOptions): HopgateApp {
   const { environment, log } = options;
   let settings = settingsOf(options.config, environment);
   let draining = false;
   const metrics = createGatewayMetrics(options.version);
   const shared = options.config.workers > 1;
-  const responses = deferred(() =>
+  const responses = lazy(() =>
     openResponseStore({
       shared,
       path: join(environment.home, 'state', 'responses.db'),
@@ -150,7 +128,7 @@ export function compose(options: ComposeOptions): Composed {
   const stateOf = responseState({ store, shared });
   const untold = tellOfDamage(log);
   const recorder = recorderFor(options.config, log);
-  const room = memoryRoom(
+  const room = memoryService(
     {
       log,
       metrics,
@@ -175,7 +153,7 @@ export function compose(options: ComposeOptions): Composed {
   const common = {
     protocols: PROTOCOLS,
     snapshot: () => settings.snapshot,
-    onRetry: ({ target, error }: Pick<Failed, 'target' | 'error'>) => {
+    onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
       const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
       if (tooLarge && target !== undefined) {
@@ -187,7 +165,7 @@ export function compose(options: ComposeOptions): Composed {
     ),
     onEnd: (summary: Summary) => {
       rested(connections, summary.exchange);
-      atTurnEnd(new Ended(summary, tell));
+      atTickEnd(new Ended(summary, tell));
     },
   };
   // What the gateway itself asks of a model passes no features: nothing it says could call for more.
@@ -213,7 +191,7 @@ export function compose(options: ComposeOptions): Composed {
   );
   const gateway = createGateway({
     ...common,
-    mend: options.repair === false ? undefined : mendBody,
+    mend: options.repair === false ? undefined : repairBody,
     extras(exchange, ask, recording) {
       const found = options.repair === false ? NOTHING : features.of(exchange, ask, recording);
       const own = stateOf(exchange, ask, found.space);
@@ -235,17 +213,17 @@ export function compose(options: ComposeOptions): Composed {
     connections,
     onRefused: (
       request: Request,
-      protocol: Protocol,
+      protocol: Codec,
       id: string,
       error: GatewayError,
       owner: string,
     ) => {
-      atTurnEnd(new Ended(refusedRecord(request, protocol, id, error, owner), tell));
+      atTickEnd(new Ended(refusedRecord(request, protocol, id, error, owner), tell));
     },
   };
-  const serve = serveWith(exchanges, gateway, { goesOn: true });
+  const serve = receive(exchanges, gateway, { goesOn: true });
   const memoryDoor: Parameters<typeof room.api>[0] = (handle) =>
-    serveWith({ ...exchanges, onRefused: room.refused }, handle);
+    receive({ ...exchanges, onRefused: room.refused }, handle);
   const state = storedResponses({
     store,
     shared,
@@ -256,25 +234,25 @@ export function compose(options: ComposeOptions): Composed {
     count: counter,
   });
   const stored = (handle: typeof state.retrieve) => (request: Request, id: string) =>
-    serveWith(exchanges, (exchange) => handle(exchange, id))(request, openaiResponses);
-  const refused = (words: string) => serveWith(exchanges, () => Promise.reject(notServed(words)));
+    receive(exchanges, (exchange) => handle(exchange, id))(request, openaiResponses);
+  const refused = (words: string) => receive(exchanges, () => Promise.reject(notServed(words)));
 
   const ui = createUi({
-    ...workbenchTools(compose, PROTOCOLS, environment, options.version),
+    ...workbenchTools(createApp, PROTOCOLS, environment, options.version),
     version: options.version,
     access,
     config: () => settings.snapshot.table.config,
     root: resolve(options.config.samples.dir),
-    mend: mendBody,
+    mend: repairBody,
     watch: (watcher) => recorder.watch(watcher),
   });
 
   const routes: Routes = {
     ...openaiChatRoutes(serve),
-    ...anthropicMessagesRoutes({ serve, countTokens: serveWith(exchanges, counter) }),
+    ...anthropicMessagesRoutes({ serve, countTokens: receive(exchanges, counter) }),
     ...openaiResponsesRoutes({
       serve,
-      search: serveWith(exchanges, async ({ body, signal }) => {
+      search: receive(exchanges, async ({ body, signal }) => {
         const value = tryParse(new TextDecoder().decode(body));
         if (value === undefined) throw invalid('The request body is not valid JSON.');
         const answer = features.codexSearch(value, signal);
@@ -286,7 +264,7 @@ export function compose(options: ComposeOptions): Composed {
       remove: stored(state.remove),
       inputItems: stored(state.inputItems),
       cancel: stored(state.cancel),
-      inputTokens: serveWith(exchanges, state.counted),
+      inputTokens: receive(exchanges, state.counted),
       compact: refused(COMPACT),
       conversations: refused(CONVERSATIONS),
       refuse(_request, status, message) {
@@ -380,7 +358,7 @@ const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   unfinishedBytes: limits.unfinishedBytes,
 });
 
-const NOTHING: OfExchange = { features: [], space: undefined };
+const NOTHING: FeaturesOfExchange = { features: [], space: undefined };
 
 const STARTED = Math.floor(Date.now() / 1000);
 const entry = (id: string, provider: string) => ({ id, provider, created: STARTED });

@@ -2,7 +2,7 @@
 
 import { workbenchTools } from './app/in-process.ts';
 import { LINT } from './app/linters.ts';
-import { compose, PAIRING, PROTOCOLS } from './app.ts';
+import { createApp, PAIRING, PROTOCOLS } from './app.ts';
 import { processIo, run, version } from './cli/index.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './server/process/run.ts';
@@ -15,13 +15,14 @@ export function start(
 ): Promise<number> {
   const environment = processEnvironment();
   return run(args, processIo(environment), {
-    ...workbenchTools(compose, PROTOCOLS, environment, version.version),
+    ...workbenchTools(createApp, PROTOCOLS, environment, version.version),
     pairing: PAIRING,
     program,
     lint: LINT,
     serve: (options) =>
       serve({
         ...options,
+        createApp,
         variables,
         isWorker: variables.HOPGATE_WORKER === '1',
         command: [...program, ...args],

@@ -19,9 +19,9 @@ import {
   toolRegistry,
 } from '../features/server-tools/index.ts';
 import type { ServerTool } from '../features/server-tools/tool.ts';
-import type { Ask } from '../gateway/client-request.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
 export interface ConversationSetup {
@@ -36,7 +36,7 @@ export interface ConversationSetup {
 /** Undefined for a request without any extension. @throws GatewayError for an extension that cannot be read or asks for another's space */
 export function conversationOf(
   { headers, owner, id }: Exchange,
-  ask: Ask,
+  ask: ClientRequest,
   setup: ConversationSetup,
 ): ConversationParts | undefined {
   // Most requests ask for nothing of the kind.
@@ -61,13 +61,13 @@ export function conversationOf(
 }
 
 /** Names headers that look like the gateway's own and mean nothing here. Undefined where there is none. */
-export function strayHeaders(headers: HeaderFields): Feature | undefined {
+export function strayHeaders(headers: ReadonlyHeaders): Feature | undefined {
   const names = unknownHeaders(headers);
   if (names.length === 0) return undefined;
   return {
     name: 'stray-headers',
     // All that there is to do is said here: the body need not be decoded for it.
-    looksAt(_, { notes }) {
+    mayApply(_, { notes }) {
       for (const name of names) notes.add('unknown_header_ignored', name, 'it means nothing here');
       return false;
     },

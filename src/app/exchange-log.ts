@@ -1,11 +1,11 @@
 /** What the gateway tells of an exchange, as telemetry wants it. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Summary } from '../gateway/exchange.ts';
-import type { TurnEnd } from '../lib/loop/batch.ts';
+import type { TurnEnd } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 
 /** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
@@ -50,7 +50,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
 /** A request that was turned away before it became an exchange. */
 export function refusedRecord(
   request: Request,
-  protocol: Protocol,
+  protocol: Codec,
   id: string,
   error: GatewayError,
   owner: string,

@@ -43,10 +43,10 @@ import {
   type VisionOptions,
   visionFeature,
 } from '../features/vision/index.ts';
-import type { Ask } from '../gateway/client-request.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
-import { deferred } from '../lib/store/lazy.ts';
+import { lazy } from '../lib/store/lazy.ts';
 import { docsIndex } from '../manual/index.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
@@ -77,7 +77,7 @@ export interface FeaturesOptions {
   mayUse(owner: string, space: string): boolean;
 }
 
-export interface OfExchange {
+export interface FeaturesOfExchange {
   readonly features: readonly Feature[];
   /** The memory space that the request uses. */
   readonly space: string | undefined;
@@ -85,7 +85,7 @@ export interface OfExchange {
 
 export interface Features {
   /** What acts on one exchange, under the configuration that is in force now. */
-  of(exchange: Exchange, ask: Ask, recording: Recording | undefined): OfExchange;
+  of(exchange: Exchange, ask: ClientRequest, recording: Recording | undefined): FeaturesOfExchange;
   /** Codex's own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
   /** Forgets the images of a memory space, and what was recalled for turns that are under way. */
@@ -117,10 +117,10 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const state = (name: string) => join(environment.home, 'state', name);
   const warn = (message: string) => event(log, 'state.problem', { message }, 'warn');
   const stores = {
-    hops: deferred(() => openHopLedger({ path: state('hops.db'), warn })),
-    answers: deferred(() => openSessionLedger({ path: state('session.db'), warn })),
-    short: deferred(() => openSentShort({ path: state('sent-short.db'), warn })),
-    descriptions: deferred(() => openDescriptionStore({ path: state('descriptions.db'), warn })),
+    hops: lazy(() => openHopLedger({ path: state('hops.db'), warn })),
+    answers: lazy(() => openSessionLedger({ path: state('session.db'), warn })),
+    short: lazy(() => openSentShort({ path: state('sent-short.db'), warn })),
+    descriptions: lazy(() => openDescriptionStore({ path: state('descriptions.db'), warn })),
   };
   const hops = stores.hops.value;
   const answers = stores.answers.value;
@@ -272,7 +272,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
 
   function exchangeTools(
     { owner }: Exchange,
-    ask: Ask,
+    ask: ClientRequest,
     { registry, chat, recording }: ToolsOfExchange,
   ): Feature {
     const scope = JSON.stringify([owner, chat?.scope ?? '']);

@@ -1,9 +1,9 @@
 /** What commands and the page work on samples with: protocols, folders of samples, gateways without a port. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { Environment } from '../config/environment.ts';
 import { bisect, openSampleBook } from '../samples/record/index.ts';
-import type { InProcessOptions, Tools } from '../samples/replay/tools.ts';
+import type { InProcessOptions, SampleServices } from '../samples/replay/tools.ts';
 import { type App, dispatch } from '../server/server.ts';
 import { type Log, SILENT } from '../telemetry/log.ts';
 
@@ -22,10 +22,10 @@ type Compose = (
 /** @param compose handed in, since it needs this itself for the page */
 export function workbenchTools(
   compose: Compose,
-  protocols: Readonly<Record<Protocol['name'], Protocol>>,
+  protocols: Readonly<Record<Codec['name'], Codec>>,
   environment: Environment,
   version: string,
-): Tools {
+): SampleServices {
   return {
     environment,
     protocols,

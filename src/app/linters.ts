@@ -4,7 +4,7 @@ import type { Lint } from '../cli/command.ts';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { lintRequest as lintMessages } from '../codecs/anthropic-messages/lint/lint-request.ts';
 import { lintStream as lintMessagesStream } from '../codecs/anthropic-messages/lint/lint-stream.ts';
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { Finding, Linter } from '../codecs/lint.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { lintRequest as lintChat } from '../codecs/openai-chat/lint/lint-request.ts';
@@ -19,7 +19,7 @@ import { vendorFit } from '../features/vendor-fit/index.ts';
 import { shapeBody } from '../gateway/parameters.ts';
 import { isObject, type Json } from '../lib/json/json.ts';
 
-const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,

@@ -1,6 +1,6 @@
 /** The memory of a configuration: the embedded one or another service's, its API, and what a reload changes of it. */
 
-import type { Protocol, Serve } from '../codecs/codec.ts';
+import type { Codec, Serve } from '../codecs/codec.ts';
 import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
@@ -43,11 +43,11 @@ export interface MemoryRoom {
    */
   api(
     door: (handle: Parameters<typeof memoryDoor>[0]) => Serve,
-    shape: Protocol,
+    shape: Codec,
     version: string,
   ): MemoryPluginOptions;
   /** Told of requests that were refused before they reached a space, or by it. */
-  refused(request: Request, protocol: Protocol, id: string, error: GatewayError): void;
+  refused(request: Request, protocol: Codec, id: string, error: GatewayError): void;
   configure(config: Config): void;
   /** Writes what waits. */
   close(): Promise<void>;
@@ -64,7 +64,7 @@ const EMBEDDINGS_BYTES = 64 * 2 ** 20;
 const TELL_EVERY = 10_000;
 
 /** Costs nothing until somebody asks for the memory. */
-export function memoryRoom(options: MemoryRoomOptions, initial: Config): MemoryRoom {
+export function memoryService(options: MemoryRoomOptions, initial: Config): MemoryRoom {
   const { log, metrics, recorder, keeps } = options;
   const watch = watchOf(log, metrics);
   let config = initial;

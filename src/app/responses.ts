@@ -18,11 +18,11 @@ import {
   record,
   resolveReferences,
 } from '../features/response-store/index.ts';
-import type { Ask } from '../gateway/client-request.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
-import type { Extras } from '../gateway/gateway.ts';
-import type { Said, ToldFrame } from '../gateway/stream/pipeline.ts';
-import { holdsAny, marks } from '../lib/bytes/bytes.ts';
+import type { ExchangeFeatures } from '../gateway/gateway.ts';
+import type { FinalAnswer, ToldFrame } from '../gateway/stream/pipeline.ts';
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 
 const PREVIOUS = Buffer.from('"previous_response_id"');
@@ -31,7 +31,7 @@ const CONVERSATION = Buffer.from('"conversation"');
 const INPUT = Buffer.from('"input"');
 const CONTINUES = [PREVIOUS, REFERENCE];
 // What may name somebody else's: items too, and names of fields that are written with escapes.
-const ESCAPED = marks('\\u005', '\\u006', '\\u007');
+const ESCAPED = needles('\\u005', '\\u006', '\\u007');
 const NAMES = [...CONTINUES, CONVERSATION, Buffer.from('"id"'), ...ESCAPED];
 
 // Another process writes what it was given at once; its answer may be read before that is done.
@@ -52,7 +52,7 @@ interface Found {
   readonly error?: GatewayError;
 }
 
-const bodyOf = (ask: Ask): JsonObject => ask.conversation.origin?.value ?? {};
+const bodyOf = (ask: ClientRequest): JsonObject => ask.conversation.origin?.value ?? {};
 
 /** The provider that keeps what it answers: then its own ids mean something to it. */
 const keeperOf = ({ target, client }: FeatureContext): string | undefined =>
@@ -80,7 +80,11 @@ export async function patiently<T>(
  * known goes to a vendor of the same protocol, which may know it.
  */
 export function responseState({ store, shared }: ResponseStateOptions) {
-  return (exchange: Exchange, ask: Ask, space: string | undefined): Extras | undefined => {
+  return (
+    exchange: Exchange,
+    ask: ClientRequest,
+    space: string | undefined,
+  ): ExchangeFeatures | undefined => {
     if (ask.protocol !== openaiResponses) return undefined;
     const owner = ownerOf(exchange.owner);
     const began = performance.timeOrigin + exchange.started;
@@ -136,12 +140,12 @@ export function responseState({ store, shared }: ResponseStateOptions) {
 
     const continuation: Feature = {
       name: 'response-state',
-      looksAt(bytes, context) {
+      mayApply(bytes, context) {
         found = undefined;
         keeper = keeperOf(context);
-        return holdsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
+        return containsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
       },
-      async before(conversation, context) {
+      async prepare(conversation, context) {
         if (context.hop === 1 && conversation === ask.conversation) found = await lookUp(context);
       },
       request(conversation: Conversation, context): Conversation {
@@ -174,14 +178,14 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       ...(storeOff(ask) ? {} : { onAnswer: keep, onCut: keepJob }),
     };
     /** A job goes on at the vendor when nobody listens any more: it is asked for by its id. */
-    function keepJob({ frames }: Said): void {
+    function keepJob({ frames }: FinalAnswer): void {
       if (keeper === undefined || bodyOf(ask).background !== true) return;
       const response = responseIn(frames, BEGUN);
       if (response === undefined) return;
       const body = bodyOf(ask);
       record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
     }
-    function keep(answer: Parameters<NonNullable<Extras['onAnswer']>>[0]): void {
+    function keep(answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0]): void {
       const told = toldBy(answer);
       if (told === undefined) return;
       const { response, output } = told;
@@ -200,7 +204,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
 }
 
 /** `store: false`: the text is searched first, so that a body that must be kept is not decoded for it. */
-function storeOff(ask: Ask): boolean {
+function storeOff(ask: ClientRequest): boolean {
   const body = Buffer.from(ask.bytes.buffer, ask.bytes.byteOffset, ask.bytes.length);
   return body.includes('"store"') && ask.conversation.settings.store === false;
 }
@@ -223,7 +227,7 @@ function isAmbiguous(bytes: Buffer): boolean {
     twice(PREVIOUS) ||
     twice(CONVERSATION) ||
     twice(INPUT) ||
-    holdsAny(bytes, ESCAPED)
+    containsAny(bytes, ESCAPED)
   );
 }
 
@@ -234,7 +238,9 @@ interface Told {
 }
 
 /** Undefined when there is none to be had. */
-function toldBy(answer: Said | { readonly kind: 'json'; readonly text: string }): Told | undefined {
+function toldBy(
+  answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
+): Told | undefined {
   if (answer.kind === 'json') return told(tryParse(answer.text));
   const last = responseIn(answer.frames, OVER);
   const done = itemsOf(answer.frames);

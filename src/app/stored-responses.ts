@@ -212,7 +212,7 @@ function streamOf({ body }: UpstreamAnswer, over: () => void): ReadableStream<Ui
   return new ReadableStream({
     async pull(controller) {
       try {
-        const chunks = await body.next();
+        const chunks = await body.read();
         for (const chunk of chunks ?? []) controller.enqueue(chunk);
         if (chunks !== undefined) return;
         controller.close();

@@ -8,7 +8,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json/json.ts';
-import type { Tools } from '../samples/replay/tools.ts';
+import type { SampleServices } from '../samples/replay/tools.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -66,7 +66,7 @@ export interface Invocation {
   number(name: string): number | undefined;
   flag(name: string): boolean;
   readonly io: Io;
-  readonly deps: Deps;
+  readonly deps: CommandServices;
   /** What people read on stdout. */
   readonly out: Terminal;
   /** What people read on stderr. */
@@ -102,7 +102,7 @@ export interface ServeOptions {
 }
 
 /** What only `main.ts` can bring along. */
-export interface Deps extends Omit<Tools, 'environment'> {
+export interface CommandServices extends Omit<SampleServices, 'environment'> {
   /** Runs the server until it is told to stop; the exit code. */
   serve(options: ServeOptions): Promise<number>;
   /** The repair of broken histories. */

@@ -1,14 +1,14 @@
 /** The command line's front door: picks a command, shows help, and turns failures into exit codes. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { type CommandSpec, type Deps, type Io, UsageError } from './command.ts';
+import { type CommandServices, type CommandSpec, type Io, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, generalHelp } from './help.ts';
 import { type ParsedLine, parseLine } from './parse.ts';
 import { createTerminal } from './terminal.ts';
 
 export { banner } from './banner.ts';
-export type { Deps, Io, ServeOptions } from './command.ts';
+export type { CommandServices, Io, ServeOptions } from './command.ts';
 export { version } from './commands/version.ts';
 export { processIo } from './process-io.ts';
 
@@ -19,7 +19,7 @@ export { processIo } from './process-io.ts';
 export async function run(
   argv: readonly string[],
   io: Io,
-  deps: Deps,
+  deps: CommandServices,
   commands: readonly CommandSpec[] = COMMANDS,
 ): Promise<number> {
   const colours = !argv.includes('--no-color');

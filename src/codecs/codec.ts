@@ -7,7 +7,7 @@ import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { SseFrame } from '../lib/bytes/sse.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 
 /** The upstream side: what was sent where, so that names and kinds find their way back. */
@@ -122,7 +122,7 @@ export interface HttpError {
   readonly body: JsonObject;
 }
 
-export interface Protocol {
+export interface Codec {
   readonly name: ProtocolName;
   /** Appended to a provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
   readonly upstreamPath: string;
@@ -148,7 +148,7 @@ export interface Protocol {
   encodeStream(context: ClientContext): StreamEncoder;
 
   /** An upstream's error answer, by meaning. `body` is the raw text, JSON or not. */
-  decodeError(status: number, body: string, headers: HeaderFields): GatewayError;
+  decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError;
   encodeError(error: GatewayError, requestId: string): HttpError;
 
   /** Looks at a whole reply without converting it. */
@@ -194,4 +194,4 @@ export type Routes = Readonly<
 >;
 
 /** Hands a request to the gateway; never rejects. What routes are made of. */
-export type Serve = (request: Request, protocol: Protocol) => Promise<Response>;
+export type Serve = (request: Request, protocol: Codec) => Promise<Response>;

@@ -6,7 +6,7 @@ import type { Block, Conversation, Tool, Turn } from './types.ts';
  * A changed node. It is no longer what the wire said, so `wire` goes; what it was decoded from stays
  * as `residue`, from which an encoder of the same protocol keeps the fields that have no meaning here.
  */
-export function edited<T extends Turn | Block | Tool>(node: T, changes: Partial<T>): T {
+export function editNode<T extends Turn | Block | Tool>(node: T, changes: Partial<T>): T {
   const { wire, ...rest } = node as T & { wire?: T['wire'] };
   return { ...rest, residue: wire ?? node.residue, ...changes } as T;
 }
@@ -23,7 +23,7 @@ export function withParts(
  * Maps a list; the same reference comes back when nothing changed. `change` returns the item itself
  * to keep it, undefined to drop it, or a list to put in its place.
  */
-export function mapSame<T>(
+export function mapUnchanged<T>(
   list: readonly T[],
   change: (item: T, index: number) => T | readonly T[] | undefined,
 ): readonly T[] {

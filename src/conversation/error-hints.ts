@@ -1,6 +1,6 @@
 /** What an HTTP answer tells of an error beside its body, alike in every protocol. */
 
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { ErrorKind } from './errors.ts';
 
 const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
@@ -24,7 +24,7 @@ export const kindOfStatus = (status: number): ErrorKind =>
   BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'invalid_request' : 'upstream');
 
 /** Seconds, from `retry-after-ms`, or `retry-after` in seconds or as a date. */
-export function retryAfterOf(headers: HeaderFields): number | undefined {
+export function retryAfterOf(headers: ReadonlyHeaders): number | undefined {
   const ms = Number.parseFloat(headers.get('retry-after-ms') ?? '');
   if (ms >= 0) return ms / 1000;
   const value = headers.get('retry-after');
@@ -38,7 +38,7 @@ export function retryAfterOf(headers: HeaderFields): number | undefined {
 }
 
 /** `x-should-retry`, the vendor's own word, which both official SDKs obey. */
-export function retryHintOf(headers: HeaderFields): boolean | undefined {
+export function retryHintOf(headers: ReadonlyHeaders): boolean | undefined {
   const value = headers.get('x-should-retry');
   return value === 'true' ? true : value === 'false' ? false : undefined;
 }

@@ -6,7 +6,7 @@ import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -52,7 +52,7 @@ export interface Interceptor {
    * held back this hop's `finish` and `end`, and on the hops that follow keeps back their `start` and
    * continues the count of blocks: the client sees one stream.
    */
-  next?(): Next | undefined;
+  continuation?(): Continuation | undefined;
 }
 
 /** One that is made when there is something to intercept: plain whole replies never get so far. */
@@ -85,13 +85,13 @@ export abstract class LateInterceptor implements Interceptor {
     return this.#own.end();
   }
 
-  next() {
-    return this.#own.next?.();
+  continuation() {
+    return this.#own.continuation?.();
   }
 }
 
 /** Work between two hops: tools to run, and the conversation with which to go on. */
-export interface Next {
+export interface Continuation {
   /**
    * No hop follows: what `run` emits holds this hop's `finish` and `end`, and the conversation it gives
    * is not sent (a turn in which the client's own calls stand beside calls that were run here).
@@ -113,19 +113,19 @@ export interface Feature {
    * return the conversation as it is, so that a body nobody must look into is never parsed. Left
    * out: always look.
    */
-  looksAt?(body: Buffer, context: FeatureContext): boolean;
+  mayApply?(body: Buffer, context: FeatureContext): boolean;
   /**
    * What `request` needs to know beforehand and must wait for (an image described by another model).
    * Called before the request passes of an attempt, only when `looksAt` said yes, with the
    * conversation as it was asked. Never rejects but when `signal` fires: what could not be had is
    * `request`'s to live without.
    */
-  before?(conversation: Conversation, context: FeatureContext, signal: AbortSignal): Promise<void>;
+  prepare?(conversation: Conversation, context: FeatureContext, signal: AbortSignal): Promise<void>;
   /**
    * Would this pass, given this refusal of a target's (`context.refusal`), change the request so that it may be
    * taken? Then it is sent once more. Left out: no. Refusals of the history are always answered once.
    */
-  mends?(refusal: GatewayError): boolean;
+  repairsRefusal?(refusal: GatewayError): boolean;
   /** Pure and idempotent; the same reference when there is nothing to do. */
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
@@ -144,10 +144,10 @@ export interface Recording {
   /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
   /** The client's response begins. */
-  clientStart(status: number, headers: HeaderFields): void;
+  clientStart(status: number, headers: ReadonlyHeaders): void;
   clientChunk(chunk: Uint8Array | string): void;
   /** Nothing more will happen. */
-  end(told: Told): void;
+  end(told: ExchangeOutcome): void;
 }
 
 /** A tool that was run by this gateway. Times in ms. */
@@ -170,7 +170,7 @@ export interface SentRequest {
   /** The name of the route that chose it. */
   readonly route?: string;
   readonly url: string;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly body: Uint8Array;
 }
 
@@ -178,14 +178,14 @@ export interface HopRecording {
   /** A connection was made for it; not told where a kept one is used, nor of a provider behind a proxy. */
   connected(): void;
   /** The upstream's response begins. */
-  start(status: number, headers: HeaderFields): void;
+  start(status: number, headers: ReadonlyHeaders): void;
   chunk(chunk: Uint8Array): void;
   /** The response is over, or never came. */
   end(error: GatewayError | undefined): void;
 }
 
 /** How an exchange ended. Times in ms since it started. */
-export interface Told {
+export interface ExchangeOutcome {
   /** 499: the client went away. */
   readonly status: number;
   readonly model: string | undefined;
@@ -209,7 +209,7 @@ export interface RecordedExchange {
   /** The client's. */
   readonly protocol: { readonly name: ProtocolName };
   readonly body: Uint8Array;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly search: string;
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;

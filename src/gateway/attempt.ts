@@ -1,78 +1,33 @@
 /** One try at one target: prepare, send, and read until it is clear what came of it. */
 
-import type { ClientContext, Protocol } from '../codecs/codec.ts';
+import type { ClientContext, Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
-import type { StreamEvent } from '../conversation/events.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { Feature, HopRecording, Recording } from '../features/feature.ts';
+import type { HopRecording } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
-import { watchSilence } from '../lib/loop/idle-timer.ts';
+import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { maskLiterals } from '../lib/text/literals.ts';
-import type { RoutedTarget } from '../routing/index.ts';
 import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
-import { type ChunkSource, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
-import type { Sending, Upstream } from '../upstream/upstream.ts';
+import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
+import type { UpstreamCall } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
-import type { Ask } from './client-request.ts';
-import type { Exchange } from './exchange.ts';
-import type { Answer, Failed } from './outcome.ts';
-import { type Prepared, prepare } from './prepare.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { FailedOutcome, Outcome } from './outcome.ts';
+import { prepare } from './prepare.ts';
 import { wholeAnswer } from './read-whole.ts';
 import { decoded } from './response-body.ts';
 import { openStream } from './stream/open.ts';
-import type { ClientSide } from './stream/translate.ts';
-import { ByteSource } from './stream/upstream-stream.ts';
+import { UpstreamBody } from './stream/upstream-body.ts';
+import type { Attempt, Reading } from './types.ts';
 
 const ERROR_BODY_BYTES = 1024 * 1024;
 
-/** Which request of the exchange this is, and what the ones before it left. */
-export interface Hop {
-  /** 1: the client's own request. */
-  readonly number: number;
-  /** What is sent instead of what was asked; undefined on the first hop. */
-  readonly conversation?: Conversation;
-  /** The client's open stream. */
-  readonly client?: ClientSide;
-  /** For a client that wants no stream: the events of the hops before. */
-  readonly events?: readonly StreamEvent[];
-}
-
-export interface Attempt {
-  readonly exchange: Exchange;
-  readonly ask: Ask;
-  readonly routed: RoutedTarget;
-  readonly protocol: Protocol;
-  readonly upstream: Upstream;
-  readonly features: readonly Feature[];
-  readonly hop: Hop;
-  /** Counts the tries of this hop, from 1. */
-  readonly number: number;
-  /** What this target said of the history on the try before; features act on it. */
-  readonly refusal: GatewayError | undefined;
-  /** The name of the rule that chose the target. */
-  readonly rule: string | undefined;
-  readonly recording: Recording | undefined;
-  /** Somebody wants the whole answer when it is over. */
-  readonly keepsAnswer: boolean;
-  /** What no client may be told, in every spelling. */
-  readonly secrets?: readonly string[];
-  readonly events?: AttemptEvents;
-}
-
-/** What is told of a try while it runs. */
-export interface AttemptEvents {
-  /** The request goes out: its turn has come. */
-  onAsked(): void;
-  /** The vendor says that this key will not do; `key` is its name, `key-` and six digits. */
-  onKeyRefused(provider: string, key: string, status: number): void;
-}
-
 /** Never rejects; whatever goes wrong is a `Failed` that says what may be tried next. */
-export async function attempt(options: Attempt): Promise<Answer> {
+export async function attempt(options: Attempt): Promise<Outcome> {
   const { exchange, ask, routed, protocol, upstream, hop, recording } = options;
   const { target } = routed;
   const notes = new Notes();
@@ -80,9 +35,9 @@ export async function attempt(options: Attempt): Promise<Answer> {
   const abort = new Abort();
   // Whoever asks for the first time was there a moment ago.
   const first = hop.number === 1 && options.number === 1;
-  if (first) abort.followSoon(exchange);
+  if (first) abort.followLater(exchange);
   else abort.follow(exchange.signal);
-  let sending: Sending | undefined;
+  let sending: UpstreamCall | undefined;
   let recorded: HopRecording | undefined;
   try {
     if (abort.aborted) throw gone();
@@ -93,7 +48,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     const { body } = prepared;
     const onSend =
       recording &&
-      ((url: string, headers: HeaderFields) => {
+      ((url: string, headers: ReadonlyHeaders) => {
         const { number, rule: route } = options;
         recorded = recording.hop(hop.number, number, {
           target,
@@ -105,7 +60,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
         });
       });
     // The steps of `Upstream.send`: every exchange comes by here, and one more function that waits would be felt.
-    const beginning = upstream.begin(abort);
+    const beginning = upstream.acquire(abort);
     sending = beginning instanceof Promise ? await beginning : beginning;
     const request = {
       path: protocol.upstreamPath,
@@ -121,7 +76,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
     options.events?.onAsked();
     let answer: UpstreamAnswer;
     try {
-      answer = await upstream.ask(sending, request);
+      answer = await upstream.sendRequest(sending, request);
     } catch (thrown) {
       throw sending.failed(thrown);
     }
@@ -134,7 +89,7 @@ export async function attempt(options: Attempt): Promise<Answer> {
       return failure;
     }
     const { headers, body: plain } = decoded(answer);
-    const source = new ByteSource(plain, {
+    const source = new UpstreamBody(plain, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
       mostBytes: upstream.config.answers.bytes,
@@ -162,26 +117,12 @@ export async function attempt(options: Attempt): Promise<Answer> {
   }
 }
 
-/** What the two readers of an answer need. */
-export interface Reading {
-  readonly attempt: Attempt;
-  readonly prepared: Prepared;
-  readonly source: ByteSource;
-  readonly client: ClientContext;
-  readonly common: {
-    readonly target: RoutedTarget['target'];
-    readonly notes: Notes;
-    readonly headers: HeaderFields;
-    readonly same: boolean;
-  };
-}
-
 /** What an encoder needs to know of the client. */
 class Client implements ClientContext {
   readonly requestId: string;
   readonly provider: string;
   readonly notes: Notes;
-  readonly #ask: Ask;
+  readonly #ask: ClientRequest;
 
   constructor({ exchange, ask, routed }: Attempt, notes: Notes) {
     this.requestId = exchange.id;
@@ -203,11 +144,11 @@ export const gone = (): GatewayError =>
 /** The vendor said no: its error by meaning, its own words kept when they can go out as they are. */
 async function refused(
   options: Attempt,
-  { key }: Sending,
+  { key }: UpstreamCall,
   answer: UpstreamAnswer,
   notes: Notes,
   recorded: HopRecording | undefined,
-): Promise<Failed> {
+): Promise<FailedOutcome> {
   const { ask, protocol, routed, secrets = NONE } = options;
   const { target } = routed;
   const { provider } = target;
@@ -228,7 +169,7 @@ async function refused(
   if (error !== meant && key.label !== undefined) {
     options.events?.onKeyRefused(provider, key.label, status);
   }
-  const failure: Failed = { kind: 'failed', error, remedy, target, notes };
+  const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes };
   // A redirect stays here: a client that followed it would take its key and its words to that place.
   const same = protocol === ask.protocol && error === vendors && isObject(tryParse(text));
   if (!same || !saysWhatCounts(ask.protocol, error)) return failure;
@@ -239,7 +180,7 @@ async function refused(
 const NONE: readonly string[] = [];
 
 /** Clients begin to compact by one code or word, which not every vendor of their protocol says. */
-function saysWhatCounts(protocol: Protocol, error: GatewayError): boolean {
+function saysWhatCounts(protocol: Codec, error: GatewayError): boolean {
   if (error.kind !== 'context_overflow') return true;
   const { body } = protocol.encodeError(error, '');
   const told = isObject(body.error) ? body.error : {};
@@ -257,9 +198,9 @@ const redirected = (provider: string, status: number): GatewayError =>
 const ERROR_MS = 10_000;
 
 /** As much of an error answer as comes: one that breaks off, falls silent or does not end is still that error. */
-async function readError(body: ChunkSource, idleMs: number): Promise<Uint8Array> {
-  const watch = watchSilence(idleMs, () => body.cancel());
-  const late = watchSilence(ERROR_MS, () => body.cancel());
+async function readError(body: ResponseBody, idleMs: number): Promise<Uint8Array> {
+  const watch = startIdleTimer(idleMs, () => body.cancel());
+  const late = startIdleTimer(ERROR_MS, () => body.cancel());
   const pieces = new Pieces();
   try {
     await readFirst(body, ERROR_BODY_BYTES, (chunk) => {

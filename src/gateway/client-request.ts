@@ -1,10 +1,10 @@
 /** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
-import { holdsAny, marks, searchable } from '../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
 import {
   isObject,
   type Json,
@@ -21,7 +21,7 @@ const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const EXTENSION = Buffer.from('"hopgate"');
-const HISTORY = marks(
+const HISTORY = needles(
   '"tool_use',
   '"tool_calls',
   '"function_call',
@@ -32,11 +32,11 @@ const HISTORY = marks(
 const NONE: readonly Note[] = [];
 
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
-export type Mend = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
+export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
-export class Ask {
-  readonly protocol: Protocol;
+export class ClientRequest {
+  readonly protocol: Codec;
   /** The body as it may be forwarded: the client's bytes, without the `hopgate` extension. */
   readonly bytes: Buffer;
   /** The `hopgate: {…}` extension of the body, where there was one. */
@@ -45,17 +45,17 @@ export class Ask {
   readonly stream: boolean;
   #value: Json | undefined;
   #conversation: Conversation | undefined;
-  readonly #mend: Mend | undefined;
+  readonly #mend: RepairBody | undefined;
   #mended: Notes | undefined;
   #modelAt: readonly [number, number] | undefined;
 
   /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
-  constructor(protocol: Protocol, body: Uint8Array, mend?: Mend) {
+  constructor(protocol: Codec, body: Uint8Array, mend?: RepairBody) {
     this.protocol = protocol;
     this.#mend = mend;
-    const whole = searchable(body);
+    const whole = asBuffer(body);
     const cut = whole.includes(EXTENSION) ? cutExtension(whole) : undefined;
-    this.bytes = cut === undefined ? whole : searchable(cut.bytes);
+    this.bytes = cut === undefined ? whole : asBuffer(cut.bytes);
     this.extension = cut?.extension;
     if (this.bytes.length <= PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
@@ -101,7 +101,7 @@ export class Ask {
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and it is told which.
-      if (this.#mend === undefined || !holdsAny(this.bytes, HISTORY)) throw thrown;
+      if (this.#mend === undefined || !containsAny(this.bytes, HISTORY)) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);
       if (value === this.#parsed) throw thrown;
@@ -187,7 +187,7 @@ function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject 
 const BACKGROUND: ReadonlySet<string> = new Set(['background']);
 
 /** Responses: `background: true`. Bodies without the word cost one look. */
-export function asksForJob({ bytes }: Ask): boolean {
+export function asksForJob({ bytes }: ClientRequest): boolean {
   if (!bytes.includes('"background"')) return false;
   const member = topLevel(bytes, BACKGROUND)?.get('background');
   return (

@@ -1,11 +1,11 @@
 /** `count_tokens`: the upstream's own count where it has one, else an estimate that says so. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
-import { HeaderList } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { isObject, splice, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
@@ -14,16 +14,16 @@ import { isRedirect } from '../upstream/classify.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Sent } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
-import { Ask } from './client-request.ts';
+import { ClientRequest } from './client-request.ts';
 import { errorResponse } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
-import type { Gateway, Snapshot } from './gateway.ts';
+import type { Gateway, Services } from './gateway.ts';
 import { decoded } from './response-body.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 
 export interface CountTokensOptions {
-  readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
-  readonly snapshot: () => Snapshot;
+  readonly protocols: Readonly<Record<ProtocolName, Codec>>;
+  readonly snapshot: () => Services;
 }
 
 /**
@@ -35,7 +35,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
     const notes = new Notes();
     const own = { requestId: exchange.id, target: undefined, notes } as const;
     try {
-      const ask = new Ask(exchange.protocol, withOutputCap(exchange.body));
+      const ask = new ClientRequest(exchange.protocol, withOutputCap(exchange.body));
       const { table, upstream } = options.snapshot();
       const facts = requestFacts({
         model: ask.model,
@@ -74,7 +74,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
 const COUNTS: Partial<Record<ProtocolName, string>> = { 'openai-responses': 'input_tokens' };
 
 function counted(tokens: number, own: Parameters<typeof ownHeaders>[1]): Response {
-  const headers = HeaderList.of({ 'content-type': 'application/json' });
+  const headers = FlatHeaders.of({ 'content-type': 'application/json' });
   ownHeaders(headers, own);
   return new Response(JSON.stringify({ input_tokens: tokens }), {
     headers: nativeHeaders(headers),
@@ -100,16 +100,16 @@ const COUNT_BYTES = 1024 * 1024;
 
 interface Counted {
   readonly status: number;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly bytes: Uint8Array;
 }
 
 /** The vendor's answer, or undefined where it cannot count. */
 async function nativeCount(
   exchange: Exchange,
-  ask: Ask,
+  ask: ClientRequest,
   routed: RoutedTarget,
-  upstream: ReturnType<Snapshot['upstream']>,
+  upstream: ReturnType<Services['upstream']>,
   secrets: readonly string[],
 ): Promise<Counted | undefined> {
   const { target } = routed;
@@ -131,7 +131,7 @@ async function nativeCount(
       abort,
     });
     const { status, headers, body } = decoded(sent.answer);
-    const bytes = await body.all(COUNT_BYTES);
+    const bytes = await body.readAll(COUNT_BYTES);
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;
     const text = new TextDecoder().decode(bytes);
     if (status >= 200 && status < 300) {
@@ -161,9 +161,9 @@ const FOREIGN_MS = 2000;
  */
 async function foreignCount(
   exchange: Exchange,
-  ask: Ask,
+  ask: ClientRequest,
   { target }: RoutedTarget,
-  upstream: ReturnType<Snapshot['upstream']>,
+  upstream: ReturnType<Services['upstream']>,
   protocols: CountTokensOptions['protocols'],
 ): Promise<number | undefined> {
   if (target.protocol === exchange.protocol.name || target.profile.countTokens !== true) {
@@ -182,13 +182,13 @@ async function foreignCount(
       path: '/messages/count_tokens',
       search: '',
       body: Buffer.from(JSON.stringify({ ...body, model: target.model, max_tokens: undefined })),
-      clientHeaders: HeaderList.of({}),
+      clientHeaders: FlatHeaders.of({}),
       sameProtocol: false,
       stream: false,
       abort,
     });
     const { status, body: answer } = decoded(sent.answer);
-    const value = tryParse(new TextDecoder().decode(await answer.all()));
+    const value = tryParse(new TextDecoder().decode(await answer.readAll()));
     const found = status === 200 && isObject(value) ? value.input_tokens : undefined;
     return typeof found === 'number' && Number.isFinite(found) && found >= 0 ? found : undefined;
   } catch {

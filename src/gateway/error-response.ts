@@ -1,23 +1,23 @@
 /** An error as a response in the client's own protocol. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
-import { HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { type OwnHeaders, ownHeaders } from './response-headers.ts';
 
 export function errorParts(
-  protocol: Protocol,
+  protocol: Codec,
   error: GatewayError,
   own: OwnHeaders,
-): { status: number; headers: HeaderList; body: string } {
+): { status: number; headers: FlatHeaders; body: string } {
   const { status, headers, body } = protocol.encodeError(error, own.requestId);
-  const all = HeaderList.of(headers);
+  const all = FlatHeaders.of(headers);
   all.set('content-type', 'application/json');
   return { status, headers: ownHeaders(all, own), body: JSON.stringify(body) };
 }
 
-export function errorResponse(protocol: Protocol, error: GatewayError, own: OwnHeaders): Response {
+export function errorResponse(protocol: Codec, error: GatewayError, own: OwnHeaders): Response {
   const { status, headers, body } = errorParts(protocol, error, own);
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }

@@ -4,18 +4,18 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Recording } from '../features/feature.ts';
-import type { Ask } from './client-request.ts';
+import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Summary } from './exchange.ts';
-import type { Answer } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 
 const NONE: readonly never[] = [];
 
-export class Tally {
+export class ExchangeSummaryBuilder {
   readonly recording: Recording | undefined;
   readonly #exchange: Exchange;
   readonly #onEnd: (summary: Summary) => void;
-  #ask: Ask | undefined;
-  #answer: Answer | undefined;
+  #ask: ClientRequest | undefined;
+  #answer: Outcome | undefined;
   #route: string | undefined;
   #tries = 0;
   #hops = 0;
@@ -38,7 +38,7 @@ export class Tally {
     this.#onEnd = onEnd;
   }
 
-  asked(ask: Ask): void {
+  asked(ask: ClientRequest): void {
     this.#ask = ask;
   }
 
@@ -61,7 +61,7 @@ export class Tally {
   }
 
   /** A hop has its answer. */
-  tried(answer: Answer, tries: number): void {
+  tried(answer: Outcome, tries: number): void {
     this.#answer = answer;
     this.#tries += tries;
     this.#hops++;

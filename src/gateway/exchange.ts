@@ -1,15 +1,15 @@
 /** One exchange: a client's request and all that is done to answer it. */
 
-import type { Protocol } from '../codecs/codec.ts';
-import type { Told } from '../features/feature.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { Codec } from '../codecs/codec.ts';
+import type { ExchangeOutcome } from '../features/feature.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 export interface Exchange {
   /** `req_…` */
   readonly id: string;
-  readonly protocol: Protocol;
+  readonly protocol: Codec;
   readonly body: Uint8Array;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   /** The query string, `''` or `?…`. */
   readonly search: string;
   /** Fires when the client goes away. */
@@ -21,7 +21,7 @@ export interface Exchange {
 }
 
 /** What happened, told once when it is over. */
-export interface Summary extends Told {
+export interface Summary extends ExchangeOutcome {
   readonly exchange: Exchange;
   /** Milliseconds until its turn came. */
   readonly queue: number | undefined;

@@ -1,16 +1,12 @@
 /** From one hop to the next: what was held is run, and the conversation that comes of it is sent. */
 
-import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
-import type { Conversation } from '../conversation/types.ts';
+import { asGatewayError } from '../conversation/errors.ts';
 import type { Exchange } from './exchange.ts';
-import type { RunHop } from './gateway.ts';
-import type { Failed, Opened, Whole } from './outcome.ts';
-
-/** The hop that follows on an open stream; an error when it cannot be had. */
-export type Again = (conversation: Conversation, before: Opened) => Promise<Opened | GatewayError>;
+import type { FailedOutcome, WholeOutcome } from './outcome.ts';
+import type { FollowUp, RunHop } from './types.ts';
 
 /** Runs further hops of a stream. Their numbers count up from the one returned function's first call. */
-export function nextOpened(runHop: RunHop): Again {
+export function nextOpened(runHop: RunHop): FollowUp {
   let number = 1;
   return async (conversation, before) => {
     number++;
@@ -24,10 +20,10 @@ export function nextOpened(runHop: RunHop): Again {
 
 /** All hops of an answer that is not streamed, one after another. */
 export async function finishWhole(
-  first: Whole,
+  first: WholeOutcome,
   runHop: RunHop,
   exchange: Exchange,
-): Promise<Whole | Failed> {
+): Promise<WholeOutcome | FailedOutcome> {
   let answer = first;
   for (let number = 2; answer.continuation !== undefined; number++) {
     const { next, events, finish } = answer.continuation;

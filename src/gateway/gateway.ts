@@ -1,59 +1,62 @@
 /** The whole pipeline on one page: ask → route → tries → answer, and again for every further hop. */
 
-import type { Protocol } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
-import { HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
+import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { secretsOf } from '../upstream/secrets.ts';
-import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type AttemptEvents, attempt, gone, type Hop } from './attempt.ts';
-import { Ask, type Mend } from './client-request.ts';
+import { attempt, gone } from './attempt.ts';
+import { ClientRequest, type RepairBody } from './client-request.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
-import { Tally } from './exchange-summary.ts';
+import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole, nextOpened } from './follow-ups.ts';
-import type { Answer, Failed, Opened, Whole } from './outcome.ts';
+import type { FailedOutcome, Outcome, StreamOutcome, WholeOutcome } from './outcome.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
-import { runTries, type Tries } from './retry.ts';
+import { type RetryContext, retry } from './retry.ts';
 import { streamBody } from './stream/client-stream.ts';
-import type { Lane, Said } from './stream/pipeline.ts';
+import type { FinalAnswer, StreamPipeline } from './stream/pipeline.ts';
+import type { AttemptEvents, Hop, RunHop } from './types.ts';
 
 /** What may change while the process runs (a reload); read once per exchange. */
-export interface Snapshot {
+export interface Services {
   readonly table: RoutingTable;
   readonly upstream: (routed: RoutedTarget) => Upstream;
   /** How many exchanges may run at a time. */
-  readonly slots: Slots;
+  readonly slots: ConcurrencyLimit;
 }
 
 /** What acts on one exchange. */
-export interface Extras {
+export interface ExchangeFeatures {
   readonly features: readonly Feature[];
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
-  readonly onAnswer?: (answer: Said | { readonly kind: 'json'; readonly text: string }) => void;
+  readonly onAnswer?: (
+    answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
+  ) => void;
   /** What was said of a stream that did not come to its end, or that the client left. */
-  readonly onCut?: (said: Said) => void;
+  readonly onCut?: (said: FinalAnswer) => void;
 }
 
 export interface GatewayOptions {
-  readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
+  readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   /** For bodies that cannot be read as they are. */
-  readonly mend?: Mend;
+  readonly mend?: RepairBody;
   /** @throws GatewayError what the client is told instead of an answer */
   readonly extras: (
     exchange: Exchange,
-    ask: Ask,
+    ask: ClientRequest,
     recording: Recording | undefined,
-  ) => Extras | undefined;
-  readonly snapshot: () => Snapshot;
+  ) => ExchangeFeatures | undefined;
+  readonly snapshot: () => Services;
   /** Told of everything that crosses an edge, where samples are wanted. */
   readonly record: (exchange: RecordedExchange) => Recording | undefined;
-  readonly onRetry: (failed: Failed) => void;
+  readonly onRetry: (failed: FailedOutcome) => void;
   /** As {@link AttemptEvents}. */
   readonly onKeyRefused?: (provider: string, key: string, status: number) => void;
   /** A stream to a client opens (true) or is over (false). */
@@ -63,16 +66,13 @@ export interface GatewayOptions {
 
 export type Gateway = (exchange: Exchange) => Promise<Response>;
 
-/** One hop, from routing to an answer or the failure that says most. Never rejects. */
-export type RunHop = (hop: Hop) => Promise<Answer>;
-
 /** Answers exchanges. The returned function never rejects: every failure is a response in the client's protocol. */
 export function createGateway(options: GatewayOptions): Gateway {
   return async (exchange) => {
     const recording = options.record(exchange);
-    const tally = new Tally(exchange, recording, options.onEnd);
+    const tally = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
     try {
-      const ask = new Ask(exchange.protocol, exchange.body, options.mend);
+      const ask = new ClientRequest(exchange.protocol, exchange.body, options.mend);
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange);
@@ -113,11 +113,11 @@ export function createGateway(options: GatewayOptions): Gateway {
 /** What all hops of one exchange share. */
 interface Running {
   readonly options: GatewayOptions;
-  readonly snapshot: Snapshot;
+  readonly snapshot: Services;
   readonly exchange: Exchange;
-  readonly ask: Ask;
-  readonly extras: Extras | undefined;
-  readonly tally: Tally;
+  readonly ask: ClientRequest;
+  readonly extras: ExchangeFeatures | undefined;
+  readonly tally: ExchangeSummaryBuilder;
 }
 
 function hopRunner(running: Running): RunHop {
@@ -142,14 +142,14 @@ function hopRunner(running: Running): RunHop {
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
     const { rule, targets } = decision;
     tally.routed(rule);
-    return runTries(new TriesOfHop(running, hop, rule), targets);
+    return retry(new TriesOfHop(running, hop, rule), targets);
   };
 }
 
-const conversationOf = (hop: Hop, ask: Ask): { readonly conversation: Conversation } =>
+const conversationOf = (hop: Hop, ask: ClientRequest): { readonly conversation: Conversation } =>
   hop.conversation === undefined ? ask : { conversation: hop.conversation };
 
-class TriesOfHop implements Tries, AttemptEvents {
+class TriesOfHop implements RetryContext, AttemptEvents {
   readonly #running: Running;
   readonly #hop: Hop;
   readonly #rule: string | undefined;
@@ -198,21 +198,21 @@ class TriesOfHop implements Tries, AttemptEvents {
 
   mends(refusal: GatewayError): boolean {
     const features = this.#running.extras?.features ?? NO_FEATURES;
-    return features.some((feature) => feature.mends?.(refusal) === true);
+    return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }
 
-  onRetry(failed: Failed): void {
+  onRetry(failed: FailedOutcome): void {
     this.#running.options.onRetry(failed);
   }
 
-  tried(answer: Answer, tries: number): void {
+  tried(answer: Outcome, tries: number): void {
     this.#running.tally.tried(answer, tries);
   }
 }
 
 const NO_FEATURES: readonly Feature[] = [];
 
-const unrouted = (error: GatewayError): Failed => ({
+const unrouted = (error: GatewayError): FailedOutcome => ({
   kind: 'failed',
   error,
   remedy: 'never',
@@ -223,7 +223,7 @@ const unrouted = (error: GatewayError): Failed => ({
 const LATE = Symbol('late');
 
 /** The answer, or LATE when the client has waited so long that it needs a sign of life. */
-async function inTime(running: Promise<Answer>, ms: number): Promise<Answer | typeof LATE> {
+async function inTime(running: Promise<Outcome>, ms: number): Promise<Outcome | typeof LATE> {
   if (ms <= 0) return running;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<typeof LATE>((resolve) => {
@@ -236,17 +236,21 @@ async function inTime(running: Promise<Answer>, ms: number): Promise<Answer | ty
 
 interface StreamJob {
   readonly exchange: Exchange;
-  readonly ask: Ask;
+  readonly ask: ClientRequest;
   readonly runHop: RunHop;
   readonly keepAliveMs: number;
-  readonly tally: Tally;
+  readonly tally: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
 }
 
 function streamed(
   { exchange, ask, runHop, keepAliveMs, tally, secrets }: StreamJob,
-  opened: Opened | Promise<Answer>,
-  onEnd: (lane: Lane | undefined, clientGone: boolean, error: GatewayError | undefined) => void,
+  opened: StreamOutcome | Promise<Outcome>,
+  onEnd: (
+    lane: StreamPipeline | undefined,
+    clientGone: boolean,
+    error: GatewayError | undefined,
+  ) => void,
 ): Response {
   const ready = opened instanceof Promise ? undefined : opened;
   const { recording } = tally;
@@ -267,7 +271,7 @@ function streamed(
     tap: recording && ((chunk) => recording.clientChunk(chunk)),
     onEnd: ({ lane, clientGone, error }) => onEnd(lane, clientGone, error),
   });
-  const headers = ready?.same ? forwardedHeaders(ready.headers, secrets) : new HeaderList();
+  const headers = ready?.same ? forwardedHeaders(ready.headers, secrets) : new FlatHeaders();
   headers.set('content-type', 'text/event-stream; charset=utf-8');
   headers.set('cache-control', 'no-cache');
   headers.set('x-accel-buffering', 'no');
@@ -276,7 +280,7 @@ function streamed(
   return new Response(body, { headers: nativeHeaders(headers) });
 }
 
-const openedOrError = (answer: Answer): Opened | GatewayError => {
+const openedOrError = (answer: Outcome): StreamOutcome | GatewayError => {
   if (answer.kind === 'stream') return answer;
   if (answer.kind === 'failed') return answer.error;
   return asGatewayError(new Error('a whole answer where a stream was asked for'));
@@ -284,12 +288,12 @@ const openedOrError = (answer: Answer): Opened | GatewayError => {
 
 function wholeResponse(
   exchange: Exchange,
-  answer: Whole,
-  tally: Tally,
+  answer: WholeOutcome,
+  tally: ExchangeSummaryBuilder,
   secrets: readonly string[],
 ): Response {
   tally.firstByte();
-  const headers = answer.same ? forwardedHeaders(answer.headers, secrets) : new HeaderList();
+  const headers = answer.same ? forwardedHeaders(answer.headers, secrets) : new FlatHeaders();
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
   const { status } = answer;
@@ -303,8 +307,8 @@ function wholeResponse(
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
 function failedResponse(
   exchange: Exchange,
-  failed: Failed,
-  tally: Tally,
+  failed: FailedOutcome,
+  tally: ExchangeSummaryBuilder,
   secrets: readonly string[],
 ): Response {
   const { raw, target, notes } = failed;
@@ -321,8 +325,8 @@ function failedResponse(
 function refused(
   exchange: Exchange,
   error: GatewayError,
-  tally: Tally,
-  from: Partial<Pick<Failed, 'target' | 'notes'>> = {},
+  tally: ExchangeSummaryBuilder,
+  from: Partial<Pick<FailedOutcome, 'target' | 'notes'>> = {},
 ): Response {
   const { target, notes } = from;
   const own = { requestId: exchange.id, target, notes };

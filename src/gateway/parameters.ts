@@ -2,7 +2,7 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import type { Profile } from '../conversation/target.ts';
-import { searchable } from '../lib/bytes/bytes.ts';
+import { asBuffer } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
 
 const utf8 = new TextDecoder();
@@ -35,7 +35,7 @@ export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): U
   if (profile.dropParams === undefined && profile.renameParams === undefined) return bytes;
   const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
   if (keys.length === 0) return bytes;
-  const body = searchable(bytes);
+  const body = asBuffer(bytes);
   if (!keys.some((key) => body.includes(`"${key}"`))) return bytes;
   const members = topLevel(bytes);
   if (members === undefined || !keys.some((key) => members.has(key))) return bytes;

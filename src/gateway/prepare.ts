@@ -1,6 +1,6 @@
 /** From what was asked to what is sent: the request passes, then the target's own words. */
 
-import type { Protocol, UpstreamContext } from '../codecs/codec.ts';
+import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
@@ -11,26 +11,18 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import type { Hop } from './attempt.ts';
-import type { Ask } from './client-request.ts';
+import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
+import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
 // Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.
 const CARRIER = Buffer.from(CARRIER_PREFIX);
 
-export interface Prepared {
-  readonly body: Uint8Array;
-  readonly interceptors: readonly Interceptor[];
-  readonly context: UpstreamContext;
-  /** The earlier response that the client named and the target was not told of: the answer names it all the same. */
-  readonly previous?: string | undefined;
-}
-
 interface Job {
-  readonly ask: Ask;
+  readonly ask: ClientRequest;
   readonly target: Target;
-  readonly protocol: Protocol;
+  readonly protocol: Codec;
   readonly features: readonly Feature[];
   readonly notes: Notes;
   readonly hop: Hop;
@@ -48,14 +40,14 @@ export function prepare(job: Job): Prepared | Promise<Prepared> {
   const armed: Feature[] = [];
   let asks = false;
   for (const feature of job.features) {
-    if (hop.number === 1 && feature.looksAt?.(ask.bytes, context) === false) continue;
+    if (hop.number === 1 && feature.mayApply?.(ask.bytes, context) === false) continue;
     armed.push(feature);
-    asks ||= feature.before !== undefined;
+    asks ||= feature.prepare !== undefined;
   }
   if (!asks) return pass(job, armed, context);
   const conversation = hop.conversation ?? ask.conversation;
   const { signal } = job.abort;
-  return Promise.all(armed.map((feature) => feature.before?.(conversation, context, signal))).then(
+  return Promise.all(armed.map((feature) => feature.prepare?.(conversation, context, signal))).then(
     () => pass(job, armed, context),
   );
 }
@@ -65,7 +57,7 @@ class SentRequest implements UpstreamContext {
   readonly target: Target;
   readonly notes: Notes;
   readonly #sent: Conversation | undefined;
-  readonly #ask: Ask;
+  readonly #ask: ClientRequest;
 
   constructor(sent: Conversation | undefined, { ask, target, notes }: Job) {
     this.#sent = sent;

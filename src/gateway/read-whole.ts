@@ -5,17 +5,17 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
 import type { Block } from '../conversation/types.ts';
-import type { Interceptor, Next } from '../features/feature.ts';
+import type { Continuation, Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
 import { type Json, parseJson } from '../lib/json/json.ts';
 import { TargetError, tooMuch } from '../upstream/target-error.ts';
-import type { Reading } from './attempt.ts';
 import { asksForJob } from './client-request.ts';
-import type { Answer, Whole } from './outcome.ts';
-import { boundsOf, emptyOrCut, fault, translateLane } from './stream/open.ts';
-import { AnswerWatch } from './stream/progress.ts';
+import type { Outcome, WholeOutcome } from './outcome.ts';
+import { AnswerProgress } from './stream/answer-progress.ts';
+import { boundsOf, fault, incompleteAnswerError, translateLane } from './stream/open.ts';
 import { firstWord, Quiet } from './stream/quiet-bytes.ts';
+import type { Reading } from './types.ts';
 
 const utf8 = new TextDecoder();
 
@@ -24,7 +24,7 @@ export function wholeAnswer(
   reading: Reading,
   contentType: string,
   status: number,
-): Answer | Promise<Answer> {
+): Outcome | Promise<Outcome> {
   const { source, common } = reading;
   // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
   const length = common.headers.get('content-length');
@@ -39,7 +39,7 @@ export function wholeAnswer(
     : read(reading, bytes, contentType, status);
 }
 
-function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Answer {
+function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Outcome {
   const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
   const streamed = contentType.includes('event-stream');
@@ -53,13 +53,13 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   // Without a content type the server would make one up for a text.
   const told = (contentType !== '' && found.ascii) || bytes;
   const body = direct ? withPrevious(reading, told) : told;
-  const asIs: Whole = { kind: 'whole', ...common, status, body, digest };
+  const asIs: WholeOutcome = { kind: 'whole', ...common, status, body, digest };
   if (digest.pending !== undefined && digest.error === undefined) {
     // The job runs, and is paid for: the same request once more would be another one.
     const asked = digest.pending === 'background' || asksForJob(ask);
     return direct && asked ? asIs : fault(onlyAJob(provider), reading);
   }
-  const error = digest.error ?? emptyOrCut(sound, provider);
+  const error = digest.error ?? incompleteAnswerError(sound, provider);
   if (error !== undefined) return fault(error, reading);
   if (direct && prepared.interceptors.length === 0) return asIs;
   const { texts } = digest;
@@ -70,7 +70,8 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   if (ask.stream) {
     const lane = translateLane(reading, false);
     const first = [lane.feed([...unfold(reply)]), lane.end()];
-    const empty = lane.next === undefined ? emptyOrCut(lane.digest, provider) : undefined;
+    const empty =
+      lane.next === undefined ? incompleteAnswerError(lane.digest, provider) : undefined;
     if (empty !== undefined) return fault(empty, reading);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
@@ -81,7 +82,7 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
     return { ...asIs, same: false, continuation: { next, events: all, finish } };
   }
-  const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
+  const empty = incompleteAnswerError({ ...digest, ...heard(events) }, provider);
   if (empty !== undefined) return fault(empty, reading);
   if (direct && events === before) return asIs;
   return finished(reading, asIs, [...(hop.events ?? []), ...events]);
@@ -105,7 +106,11 @@ const onlyAJob = (provider: string): TargetError =>
   );
 
 /** The answer that these events make, in the client's protocol. */
-function finished({ attempt, client }: Reading, asIs: Whole, told: readonly StreamEvent[]): Whole {
+function finished(
+  { attempt, client }: Reading,
+  asIs: WholeOutcome,
+  told: readonly StreamEvent[],
+): WholeOutcome {
   const fold = new Fold();
   for (const event of told) fold.push(event);
   const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
@@ -120,10 +125,10 @@ function ignoredByAll(interceptors: readonly Interceptor[], texts: readonly stri
 
 /** Whether these events hold an answer, and how they end. */
 function heard(events: readonly StreamEvent[]): Pick<Digest, 'semantic' | 'answered' | 'finish'> {
-  const watch = new AnswerWatch();
+  const watch = new AnswerProgress();
   let finish: Digest['finish'];
   for (const event of events) {
-    watch.see(event);
+    watch.observe(event);
     if (event.type === 'finish') finish = event.reason;
   }
   return { semantic: watch.semantic, answered: watch.answered, finish };
@@ -212,7 +217,7 @@ const says = (block: Block) => !('text' in block) || block.text !== '';
 function intercept(
   before: readonly StreamEvent[],
   interceptors: readonly Interceptor[],
-): { events: readonly StreamEvent[]; next: Next | undefined } {
+): { events: readonly StreamEvent[]; next: Continuation | undefined } {
   let current = before;
   for (const interceptor of interceptors) {
     const out: StreamEvent[] = [];
@@ -224,8 +229,8 @@ function intercept(
     out.push(...interceptor.end());
     current = out;
   }
-  let next: Next | undefined;
-  for (const interceptor of interceptors) next ??= interceptor.next?.();
+  let next: Continuation | undefined;
+  for (const interceptor of interceptors) next ??= interceptor.continuation?.();
   const same = current.length === before.length && current.every((event, i) => event === before[i]);
   return { events: same ? before : current, next };
 }

@@ -2,10 +2,10 @@
 
 import type { Readable as NodeReadable, Transform } from 'node:stream';
 import { GatewayError } from '../conversation/errors.ts';
-import { HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { streamSource } from '../upstream/fetch-transport.ts';
-import type { ChunkSource, UpstreamAnswer } from '../upstream/transport.ts';
+import type { ResponseBody, UpstreamAnswer } from '../upstream/transport.ts';
 
 // Whoever packs a body more often than this wants to do harm.
 const MOST_ENCODINGS = 2;
@@ -37,7 +37,7 @@ function unpackers(): Readonly<Record<string, Unpack>> {
 export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
   const encoding = answer.headers.get('content-encoding');
   if (encoding === null) return answer;
-  const headers = new HeaderList();
+  const headers = new FlatHeaders();
   for (const [name, value] of answer.headers) {
     if (name !== 'content-encoding' && name !== 'content-length') headers.append(name, value);
   }
@@ -46,7 +46,7 @@ export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
 }
 
 /** Encodings are undone in the reverse of the order in which they were applied (RFC 9110 §8.4). */
-function unpacked(body: ChunkSource, encoding: string): ChunkSource {
+function unpacked(body: ResponseBody, encoding: string): ResponseBody {
   const known = unpackers();
   const steps: Unpack[] = [];
   for (const part of encoding.split(',', MOST_ENCODINGS + 1)) {
@@ -70,13 +70,13 @@ const unreadable = (encoding: string, cause: unknown) =>
     cause,
   });
 
-function failing(body: ChunkSource, error: Error): ReadableStream<Uint8Array> {
+function failing(body: ResponseBody, error: Error): ReadableStream<Uint8Array> {
   body.cancel();
   return new ReadableStream({ start: (controller) => controller.error(error) });
 }
 
 function throughAll(
-  body: ChunkSource,
+  body: ResponseBody,
   steps: readonly Unpack[],
   encoding: string,
 ): ReadableStream<Uint8Array> {
@@ -120,9 +120,9 @@ function throughAll(
   );
 }
 
-async function* chunksOf(body: ChunkSource, onError: (thrown: unknown) => void) {
+async function* chunksOf(body: ResponseBody, onError: (thrown: unknown) => void) {
   try {
-    for (let batch = await body.next(); batch !== undefined; batch = await body.next()) {
+    for (let batch = await body.read(); batch !== undefined; batch = await body.read()) {
       yield* batch;
     }
   } catch (thrown) {

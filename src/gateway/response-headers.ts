@@ -2,7 +2,7 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { type HeaderFields, HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd } from '../lib/http/hop-fields.ts';
 import { maskLiterals } from '../lib/text/literals.ts';
 import { headerText } from '../lib/text/shown-text.ts';
@@ -87,7 +87,7 @@ function targetText(target: Target): string {
 const MOST_NOTES = 4096;
 
 /** `x-hopgate-…`: what happened here, on every answer. */
-export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
+export function ownHeaders(headers: FlatHeaders, own: OwnHeaders): FlatHeaders {
   headers.set('x-hopgate-request-id', own.requestId);
   if (own.target !== undefined) {
     headers.set('x-hopgate-target', targetText(own.target));
@@ -102,10 +102,10 @@ export function ownHeaders(headers: HeaderList, own: OwnHeaders): HeaderList {
  * that its `Connection` names, and no secret of this gateway.
  */
 export function forwardedHeaders(
-  upstream: HeaderFields,
+  upstream: ReadonlyHeaders,
   secrets: readonly string[] = [],
-): HeaderList {
-  const headers = endToEnd(HeaderList.from(upstream), isForwarded);
+): FlatHeaders {
+  const headers = endToEnd(FlatHeaders.from(upstream), isForwarded);
   for (let i = 0; i < headers.size; i++) {
     const value = headers.value(i);
     const safe = maskLiterals(value, secrets);

@@ -5,20 +5,24 @@ import { canAnswer } from '../conversation/refusal.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { retryDelay } from '../upstream/classify.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { Answer, Failed } from './outcome.ts';
+import type { FailedOutcome, Outcome } from './outcome.ts';
 
 /** The tries of one hop. */
-export interface Tries {
+export interface RetryContext {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
   upstream(routed: RoutedTarget): Upstream;
   /** `refusal`: what the target said of the history on the try before, for the features to act on. */
-  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined): Promise<Answer>;
+  attempt(
+    routed: RoutedTarget,
+    number: number,
+    refusal: GatewayError | undefined,
+  ): Promise<Outcome>;
   /** Would a feature change the request so that it may be taken? */
   mends(refusal: GatewayError): boolean;
-  onRetry(failed: Failed): void;
+  onRetry(failed: FailedOutcome): void;
   /** Told what came of it, and after how many tries. */
-  tried(answer: Answer, tries: number): void;
+  tried(answer: Outcome, tries: number): void;
 }
 
 /**
@@ -27,10 +31,10 @@ export interface Tries {
  * itself ends it at once. A refusal of the history is answered once, by the same target with what the refusal
  * names taken out. A target without room is passed over as long as another one has some.
  */
-export async function runTries(hop: Tries, targets: readonly RoutedTarget[]): Promise<Answer> {
+export async function retry(hop: RetryContext, targets: readonly RoutedTarget[]): Promise<Outcome> {
   const left = [...targets];
-  let last: Failed | undefined;
-  let tooLarge: Failed | undefined;
+  let last: FailedOutcome | undefined;
+  let tooLarge: FailedOutcome | undefined;
   let tries = 0;
   let mended = false;
   let repeated = false;
@@ -97,13 +101,13 @@ export async function runTries(hop: Tries, targets: readonly RoutedTarget[]): Pr
 }
 
 /** The first of those that are left that has room, else the first; it is left no more. */
-function nextOf(hop: Tries, left: RoutedTarget[]): RoutedTarget | undefined {
+function nextOf(hop: RetryContext, left: RoutedTarget[]): RoutedTarget | undefined {
   if (left.length < 2) return left.pop();
   const free = left.findIndex((routed) => !hop.upstream(routed).full);
   return left.splice(Math.max(0, free), 1)[0];
 }
 
-function ended(hop: Tries, answer: Answer, tries: number): Answer {
+function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
   hop.tried(answer, tries);
   return answer;
 }

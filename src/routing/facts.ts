@@ -1,8 +1,8 @@
 /** The facts of a request that routes ask about, each read from the conversation when first asked for. */
 
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
-import { holdsAny, marks } from '../lib/bytes/bytes.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { estimateMedia } from './media-tokens.ts';
 import type { RouteRequest } from './request.ts';
 
@@ -12,7 +12,7 @@ export interface FactsInput {
   readonly stream: boolean;
   /** Length of the body. */
   readonly bytes: number;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   /** A session id, else the request id. */
   readonly affinity: string;
   /** Milliseconds since 1970; left out: when first asked for. */
@@ -34,7 +34,7 @@ const SAMPLED = 32_768;
 /** A smaller body is decoded for its media only where it seems to hold any. */
 const SMALL_BODY = 64_000;
 /** As all protocols name images and documents. */
-const MEDIA = marks('"image', '"input_image', '"input_file', '"document"', '"file"');
+const MEDIA = needles('"image', '"input_image', '"input_file', '"document"', '"file"');
 
 /** A lazy request for the router: what no rule asks for is never computed, and nothing is computed twice. */
 export function requestFacts(input: FactsInput): RouteRequest {
@@ -58,7 +58,7 @@ class Facts implements RouteRequest {
   readonly model: string;
   readonly protocol: ProtocolName;
   readonly stream: boolean;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly affinity: string;
   // No `#` names: `withModel` makes objects that have this one for their prototype.
   private readonly bytes: number;
@@ -174,7 +174,7 @@ function estimateTokens(
 ): number {
   let text = bytes;
   let media = 0;
-  if (bytes >= SMALL_BODY || (asked.bytes !== undefined && holdsAny(asked.bytes, MEDIA))) {
+  if (bytes >= SMALL_BODY || (asked.bytes !== undefined && containsAny(asked.bytes, MEDIA))) {
     const visit = (block: Block) => {
       if (block.type === 'tool-result') block.content.forEach(visit);
       if (block.type !== 'media') return;

@@ -4,7 +4,7 @@ import type { Category, ProviderConfig } from '../config/config.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 /**
  * The facts of a request. All but the first three may be getters: a fact that no rule of the table
@@ -30,7 +30,7 @@ export interface RouteRequest {
   readonly thinking: boolean;
   /** none, minimal, low, medium, high, xhigh, max. */
   readonly effort: string | undefined;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   /** Milliseconds since 1970. */
   readonly time: number;
   /** The text of the last user turn; '' when there is none. */

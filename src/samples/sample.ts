@@ -237,7 +237,7 @@ export interface ExportedSample {
 }
 
 /** Recorded exchanges on disk, as commands use them; works while a gateway writes. */
-export interface SampleBook {
+export interface SampleStore {
   readonly root: string;
   list(filter?: SampleFilter): readonly SampleRow[];
   /** Samples from `since` on in buckets of `bucketMs`; `filter` must say since and until. */

@@ -1,7 +1,7 @@
 /** What the gateway tells of itself: models, metrics, the manual, and the answer to every path that is none. */
 
 import { Elysia } from 'elysia';
-import type { ModelEntry, Protocol } from '../codecs/codec.ts';
+import type { Codec, ModelEntry } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError, invalid } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { JsonObject } from '../lib/json/json.ts';
@@ -15,9 +15,9 @@ import { localUrl, pathOf } from './request-path.ts';
 
 export interface AboutRoutesOptions {
   /** In what shape a failure outside every protocol is told. */
-  readonly fallback: Protocol;
+  readonly fallback: Codec;
   /** The protocol whose clients show themselves by an `anthropic-version` or `x-api-key` header. */
-  readonly anthropic: Protocol;
+  readonly anthropic: Codec;
   readonly access: () => Access;
   /** All that can be listed; vendors are asked for theirs, with a short deadline. */
   readonly models: () => Promise<readonly ModelEntry[]>;
@@ -32,7 +32,7 @@ export interface AboutRoutesOptions {
 }
 
 /** In whose shape errors and models are told: by the path, else by how the client shows itself. */
-function dialectOf(request: Request, { fallback, anthropic }: AboutRoutesOptions): Protocol {
+function dialectOf(request: Request, { fallback, anthropic }: AboutRoutesOptions): Codec {
   const api = apiOf(pathOf(request.url));
   if (api !== undefined) return api === 'anthropic' ? anthropic : fallback;
   const { headers } = request;
@@ -169,7 +169,7 @@ function nothingAt(request: Request, options: AboutRoutesOptions): Response {
 function pageOf(
   models: readonly ModelEntry[],
   query: URLSearchParams,
-  protocol: Protocol,
+  protocol: Codec,
 ): JsonObject {
   const asked = query.get('limit');
   const limit = asked === null ? models.length : Number(asked);

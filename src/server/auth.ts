@@ -2,7 +2,7 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { lineText } from '../lib/text/shown-text.ts';
 
 interface NamedKey {
@@ -17,7 +17,7 @@ export interface AccessOptions {
 }
 
 /** Checks one request; the name of the key it came with, '' where none is needed. */
-export type Access = (headers: HeaderFields) => string;
+export type Access = (headers: ReadonlyHeaders) => string;
 
 // One native call; a hash object would cost every request three times as much.
 const sha256 = (text: string) => Bun.SHA256.hash(text);
@@ -76,13 +76,13 @@ export function createAccess(options: AccessOptions): Access {
   };
 }
 
-function presentedKey(headers: HeaderFields): string | undefined {
+function presentedKey(headers: ReadonlyHeaders): string | undefined {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1];
   return bearer ?? headers.get('x-api-key')?.trim() ?? headers.get('api-key')?.trim() ?? undefined;
 }
 
 /** Does it name this machine as its host, and come from no page of another site? */
-export function isLocalRequest(headers: HeaderFields): boolean {
+export function isLocalRequest(headers: ReadonlyHeaders): boolean {
   try {
     checkHost(headers, 'localhost');
     checkOrigin(headers);
@@ -92,7 +92,7 @@ export function isLocalRequest(headers: HeaderFields): boolean {
   }
 }
 
-function checkHost(headers: HeaderFields, bound: string): void {
+function checkHost(headers: ReadonlyHeaders, bound: string): void {
   const host = (headers.get('host') ?? '').replace(/:\d+$/, '').toLowerCase();
   if (host === '' || isLoopback(host) || IP_LITERAL.test(host) || host === bound) return;
   if (host.endsWith('.localhost')) return;
@@ -106,7 +106,7 @@ function checkHost(headers: HeaderFields, bound: string): void {
 // A scheme, a name of at most 253 characters, and a port.
 const MOST_OF_ORIGIN = 512;
 
-function checkOrigin(headers: HeaderFields): void {
+function checkOrigin(headers: ReadonlyHeaders): void {
   const origin = headers.get('origin');
   if (origin === null) return;
   const readable = origin.length <= MOST_OF_ORIGIN && URL.canParse(origin);

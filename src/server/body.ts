@@ -2,7 +2,7 @@
 
 import type { Transform } from 'node:stream';
 import { GatewayError, invalid } from '../conversation/errors.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { lineText } from '../lib/text/shown-text.ts';
 import { type Connections, PROGRESS_BYTES } from './connections.ts';
@@ -64,7 +64,7 @@ const tooLarge = (limit: number) =>
  */
 export function readBody(
   request: Request,
-  headers: HeaderFields,
+  headers: ReadonlyHeaders,
   limit: number,
   connections: Connections,
 ): Promise<ArrayBuffer | Uint8Array> {
@@ -100,7 +100,7 @@ const afterOthers = (buffer: ArrayBuffer): Promise<ArrayBuffer> =>
 
 async function readChecked(
   request: Request,
-  headers: HeaderFields,
+  headers: ReadonlyHeaders,
   limit: number,
   connections: Connections,
 ): Promise<Uint8Array> {

@@ -1,13 +1,13 @@
 /** From an HTTP request to an exchange, with everything that can be wrong about it said in its own protocol. */
 
-import type { Protocol, Serve } from '../codecs/codec.ts';
+import type { Codec, Serve } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { gone } from '../gateway/attempt.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { HeaderList } from '../lib/http/headers.ts';
-import { turnEnd } from '../lib/loop/batch.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
+import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
@@ -20,7 +20,7 @@ export interface ExchangesOptions {
   /** Told of requests that never became an exchange; `owner` as of an exchange, '' where nobody knows. */
   readonly onRefused: (
     request: Request,
-    protocol: Protocol,
+    protocol: Codec,
     id: string,
     error: GatewayError,
     owner: string,
@@ -28,7 +28,7 @@ export interface ExchangesOptions {
 }
 
 /** A handler that opens an exchange and hands it on. Never rejects. */
-export function serveWith(
+export function receive(
   options: ExchangesOptions,
   handle: Gateway,
   /** The exchange goes on behind the response; {@link rested} tells of its end. */
@@ -41,19 +41,19 @@ export function serveWith(
     let reading = false;
     let owner = '';
     try {
-      const headers = HeaderList.from(request.headers);
+      const headers = FlatHeaders.from(request.headers);
       owner = options.access()(headers);
       reading = true;
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
       connections.working(request);
       // What came in the same turn goes on together.
-      await turnEnd();
+      await tickEnd();
       // Nobody would get the answer, and the vendor would be paid for it.
       if (connections.closed(request)) throw gone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
-        new Incoming(request, protocol, { id, headers, body, owner, started }),
+        new ReceiveOptions(request, protocol, { id, headers, body, owner, started }),
       );
       if (!goesOn) connections.resting(request);
       return response;
@@ -72,7 +72,7 @@ export function serveWith(
 
 /** An exchange that went on behind its response is over: its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {
-  if (exchange instanceof Incoming) connections.resting(exchange.request);
+  if (exchange instanceof ReceiveOptions) connections.resting(exchange.request);
 }
 
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
@@ -85,19 +85,19 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: HeaderList };
+type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: FlatHeaders };
 
-class Incoming implements Exchange {
+class ReceiveOptions implements Exchange {
   readonly id: string;
-  readonly protocol: Protocol;
+  readonly protocol: Codec;
   readonly body: Uint8Array;
-  readonly headers: HeaderList;
+  readonly headers: FlatHeaders;
   readonly search: string;
   readonly owner: string;
   readonly started: number;
   readonly request: Request;
 
-  constructor(request: Request, protocol: Protocol, read: Read) {
+  constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
     this.protocol = protocol;
     this.body = read.body;

@@ -1,26 +1,9 @@
 /** What to do about a try that failed before the client got anything. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { Remedy } from './target-error.ts';
 import { TargetError } from './target-error.ts';
-
-/**
- * - `again`: the same target, after a pause
- * - `next-key`: the same target with another key, at once; where there is none, `next-target`
- * - `next-target`: this target will not do; another one may
- * - `elsewhere`: the next target where there is one, else the same again
- * - `wider`: the request is too large for this target; another one may take it
- * - `once`: one more try in all, at the next target where there is one: what came is likely to come again
- * - `never`: the request itself is at fault, or the vendor forbade a retry
- */
-export type Remedy =
-  | 'again'
-  | 'next-key'
-  | 'next-target'
-  | 'elsewhere'
-  | 'wider'
-  | 'once'
-  | 'never';
 
 const isTooLarge = ({ kind }: GatewayError): boolean =>
   kind === 'context_overflow' || kind === 'too_large';
@@ -37,7 +20,7 @@ export const isRedirect = (status: number): boolean => status >= 300 && status <
 export function remedyForStatus(
   status: number,
   error: GatewayError,
-  headers: HeaderFields,
+  headers: ReadonlyHeaders,
 ): Remedy {
   if (isRedirect(status)) return 'next-target';
   if (isTooLarge(error)) return 'wider';

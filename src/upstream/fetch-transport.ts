@@ -1,17 +1,17 @@
 /** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
 
-import { HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import {
   CONTROLS,
   EACH_CONTROL,
   type HeadLimits,
   MalformedReply,
   USUAL_LIMITS,
-} from './http1/reply-parser.ts';
+} from './http1/response-parser.ts';
 import {
-  type ChunkSource,
+  type ChunkSink,
   collect,
-  type Taker,
+  type ResponseBody,
   type Transport,
   type UpstreamAnswer,
   type UpstreamTls,
@@ -39,7 +39,7 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
       limits,
       await fetch(url, {
         method,
-        headers: HeaderList.from(headers).record(),
+        headers: FlatHeaders.from(headers).record(),
         body: body as Uint8Array<ArrayBuffer> | undefined,
         signal: abort.signal,
         redirect: 'manual',
@@ -76,8 +76,8 @@ function checked(limits: HeadLimits = USUAL_LIMITS, response: Response): Upstrea
   throw new MalformedReply(wrong);
 }
 
-function withoutControls(headers: Headers): HeaderList {
-  const list = new HeaderList();
+function withoutControls(headers: Headers): FlatHeaders {
+  const list = new FlatHeaders();
   for (const [name, value] of headers) list.append(name, value.replace(EACH_CONTROL, ' '));
   return list;
 }
@@ -98,7 +98,7 @@ const taken = ({ done, value }: Batch) => {
 };
 
 /** A web stream as a source. */
-export function streamSource(stream: () => ReadableStream<Uint8Array> | null): ChunkSource {
+export function streamSource(stream: () => ReadableStream<Uint8Array> | null): ResponseBody {
   let reader: Reader | undefined;
   let cancelled = false;
   let stirred = false;
@@ -114,23 +114,23 @@ export function streamSource(stream: () => ReadableStream<Uint8Array> | null): C
     if (many === undefined) return undefined;
     return many instanceof Promise ? many.then(came) : came(many);
   };
-  const source: ChunkSource = {
-    next,
-    async each(taker: Taker) {
+  const source: ResponseBody = {
+    read: next,
+    async pipe(taker: ChunkSink) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
         for (const chunk of batch) {
-          slow = taker.take(chunk);
+          slow = taker.write(chunk);
           if (slow !== undefined) await slow;
           slow = undefined;
         }
       }
     },
-    stirred() {
+    takeActivity() {
       const told = stirred || slow !== undefined;
       stirred = false;
       return told;
     },
-    all: (most = Number.POSITIVE_INFINITY) => collect(source, most),
+    readAll: (most = Number.POSITIVE_INFINITY) => collect(source, most),
     cancel() {
       if (cancelled) return;
       cancelled = true;

@@ -65,7 +65,7 @@ export class KeyRing {
    * The next key in turn that is not resting. When all rest, the one that is due first: a rest is a
    * guess about the vendor, and a refusal costs less than a request that is never tried.
    */
-  lend(at?: number): LentKey {
+  lease(at?: number): LentKey {
     const count = this.#slots.length;
     if (count === 0) return NO_KEY;
     const first = this.#slots[this.#next]!;

@@ -2,7 +2,7 @@
 
 import type { AuthStyle } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import { type HeaderFields, HeaderList } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
 
 /** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
@@ -37,7 +37,7 @@ const isForwarded = (name: string) =>
   !HELD_BACK.has(name) && !name.startsWith('x-hopgate-') && !name.startsWith('x-forwarded-');
 
 export interface UpstreamHeaderOptions {
-  readonly client: HeaderFields;
+  readonly client: ReadonlyHeaders;
   /** Client and upstream speak the same protocol: every header is forwarded that is not held back here or by `Connection`. */
   readonly sameProtocol: boolean;
   readonly protocol: ProtocolName;
@@ -52,11 +52,11 @@ export interface UpstreamHeaderOptions {
 const MOST_KEPT = 8;
 
 interface Kept {
-  readonly forwarded: HeaderList;
+  readonly forwarded: FlatHeaders;
   readonly key: string | undefined;
   readonly stream: boolean;
   readonly sameProtocol: boolean;
-  readonly headers: HeaderList;
+  readonly headers: FlatHeaders;
 }
 
 /**
@@ -68,9 +68,9 @@ export class UpstreamHeaders {
   #oldest = 0;
 
   /** Not to be changed. */
-  of(options: UpstreamHeaderOptions): HeaderList {
+  of(options: UpstreamHeaderOptions): FlatHeaders {
     const { key, stream, sameProtocol } = options;
-    const client = HeaderList.from(options.client);
+    const client = FlatHeaders.from(options.client);
     // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
     if (sameProtocol && hopFields(client) !== undefined) return upstreamHeaders(options);
     for (const one of this.#kept) {
@@ -86,10 +86,10 @@ export class UpstreamHeaders {
 }
 
 /** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
-export function upstreamHeaders(options: UpstreamHeaderOptions): HeaderList {
+export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   const headers = options.sameProtocol
-    ? endToEnd(HeaderList.from(options.client), isForwarded)
-    : new HeaderList();
+    ? endToEnd(FlatHeaders.from(options.client), isForwarded)
+    : new FlatHeaders();
   headers.set('content-type', 'application/json');
   headers.set('accept-encoding', 'identity');
   if (!headers.has('accept')) {
@@ -104,7 +104,7 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): HeaderList {
   return headers;
 }
 
-function authorize(headers: HeaderList, style: AuthStyle, key: string): void {
+function authorize(headers: FlatHeaders, style: AuthStyle, key: string): void {
   if (style === 'bearer') headers.set('authorization', `Bearer ${key}`);
   else if (style !== 'none') headers.set(style, key);
 }

@@ -1,7 +1,6 @@
 /** Failures that say by themselves what may be tried next. */
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
-import type { Remedy } from './classify.ts';
 
 /** An error of this gateway about one target, with its remedy. */
 export class TargetError extends GatewayError {
@@ -29,3 +28,21 @@ export const tooMuch = (
     `Provider ${provider} sent ${what} of more than ${bytes} bytes (limits.${limit}).`,
     { retryable: false },
   );
+
+/**
+ * - `again`: the same target, after a pause
+ * - `next-key`: the same target with another key, at once; where there is none, `next-target`
+ * - `next-target`: this target will not do; another one may
+ * - `elsewhere`: the next target where there is one, else the same again
+ * - `wider`: the request is too large for this target; another one may take it
+ * - `once`: one more try in all, at the next target where there is one: what came is likely to come again
+ * - `never`: the request itself is at fault, or the vendor forbade a retry
+ */
+export type Remedy =
+  | 'again'
+  | 'next-key'
+  | 'next-target'
+  | 'elsewhere'
+  | 'wider'
+  | 'once'
+  | 'never';

@@ -1,20 +1,20 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
 import { Pieces } from '../lib/bytes/bytes.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import type { Stirring } from '../lib/loop/idle-timer.ts';
-import type { HeadLimits } from './http1/reply-parser.ts';
+import type { ActivitySource } from '../lib/loop/idle-timer.ts';
+import type { HeadLimits } from './http1/response-parser.ts';
 
 /** A body is larger than whoever reads it takes. What sends it is to be cut off. */
-export class TooMuch extends Error {
+export class BodyTooLarge extends Error {
   readonly code = 'too much';
 }
 
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET' | 'DELETE';
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly body?: Uint8Array;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
@@ -25,44 +25,44 @@ export interface UpstreamRequest {
 }
 
 /** An object and no function: of every event of every stream it is cold, with all that it closes over. */
-export interface Taker {
+export interface ChunkSink {
   /** A promise when it takes time. Must not throw, nor may its promise reject. */
-  take(chunk: Uint8Array): Promise<void> | undefined;
+  write(chunk: Uint8Array): Promise<void> | undefined;
 }
 
 /**
  * A body as it comes, in the chunks that it comes in. It stirs when bytes come, and for as long as whoever
  * takes them is not done.
  */
-export interface ChunkSource extends Stirring {
+export interface ResponseBody extends ActivitySource {
   /**
    * All chunks that are there (maybe none yet), waiting where there are none; undefined at the end.
    * @throws when the connection broke off
    */
-  next(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
+  read(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
   /**
    * Gives every chunk that is still to come, in the turn in which it comes; where taking it gives a
    * promise, the next one waits for it. Resolves at the end. @throws as `next` does
    */
-  each(taker: Taker): Promise<void>;
+  pipe(taker: ChunkSink): Promise<void>;
   /**
    * The whole body, of `most` bytes at most (left out: any), for whoever has not called `next`.
    * @throws as `next` does; TooMuch, and then the rest is not read
    */
-  all(most?: number): Uint8Array | Promise<Uint8Array>;
+  readAll(most?: number): Uint8Array | Promise<Uint8Array>;
   /** Nobody wants the rest. Safe at any time. */
   cancel(): void;
 }
 
 /** The first bytes of a body, up to the chunk that reaches `limit`; the rest is not waited for. @throws as `next` does */
 export async function readFirst(
-  body: ChunkSource,
+  body: ResponseBody,
   limit: number,
   onChunk: (chunk: Uint8Array) => void,
 ): Promise<void> {
   let size = 0;
   while (size < limit) {
-    const more = await body.next();
+    const more = await body.read();
     if (more === undefined) return;
     for (const chunk of more) {
       onChunk(chunk);
@@ -72,26 +72,26 @@ export async function readFirst(
   body.cancel();
 }
 
-/** All chunks of a body as one. @throws as {@link ChunkSource.all} does */
+/** All chunks of a body as one. @throws as {@link ResponseBody.readAll} does */
 export async function collect(
-  body: Pick<ChunkSource, 'next' | 'cancel'>,
+  body: Pick<ResponseBody, 'read' | 'cancel'>,
   most: number,
 ): Promise<Uint8Array> {
   const pieces = new Pieces();
   for (;;) {
-    const more = await body.next();
+    const more = await body.read();
     if (more === undefined) return pieces.joined();
     for (const chunk of more) pieces.push(chunk);
     if (pieces.size <= most) continue;
     body.cancel();
-    throw new TooMuch();
+    throw new BodyTooLarge();
   }
 }
 
 export interface UpstreamAnswer {
   readonly status: number;
-  readonly headers: HeaderFields;
-  readonly body: ChunkSource;
+  readonly headers: ReadonlyHeaders;
+  readonly body: ResponseBody;
 }
 
 /** Rejects when no answer could be had at all; an answer of any status resolves. */

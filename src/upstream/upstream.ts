@@ -2,15 +2,15 @@
 
 import type { ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
-import type { HeaderFields } from '../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import { type SilenceWatch, watchSilence } from '../lib/loop/idle-timer.ts';
+import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { NotConnected } from './http1/connection.ts';
-import { MalformedReply } from './http1/reply-parser.ts';
+import { MalformedReply } from './http1/response-parser.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
-import { Slots } from './slots.ts';
 import { TargetError } from './target-error.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
@@ -23,31 +23,31 @@ export interface SendOptions {
   readonly method?: UpstreamRequest['method'];
   /** Left out: a request without one. */
   readonly body?: Uint8Array;
-  readonly clientHeaders: HeaderFields;
+  readonly clientHeaders: ReadonlyHeaders;
   readonly sameProtocol: boolean;
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
   /** Told what goes out, just before it does. */
-  readonly onSend?: (url: string, headers: HeaderFields) => void;
+  readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
   /** As the transport tells it. */
   readonly onConnected?: () => void;
 }
 
 export interface Sent {
   readonly answer: UpstreamAnswer;
-  /** As {@link Sending.release}. */
+  /** As {@link UpstreamCall.release}. */
   release(): void;
 }
 
 /** One try at sending a request: the slot it takes, the key it uses, and the limits on its time. */
-export class Sending {
+export class UpstreamCall {
   readonly key: LentKey;
   readonly #config: ProviderConfig;
   readonly #abort: Abort;
   readonly #release: () => void;
   readonly #limit: ReturnType<typeof setTimeout> | undefined;
-  readonly #watch: SilenceWatch;
+  readonly #watch: IdleTimer;
   #late = false;
 
   constructor(config: ProviderConfig, key: LentKey, abort: Abort, release: () => void) {
@@ -57,7 +57,7 @@ export class Sending {
     this.#release = release;
     const { totalMs, firstByteMs } = config.timeouts;
     this.#limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    this.#watch = watchSilence(firstByteMs, () => {
+    this.#watch = startIdleTimer(firstByteMs, () => {
       this.#late = true;
       abort.abort(new Error('no answer in time'));
     });
@@ -94,7 +94,7 @@ export class Upstream {
   readonly config: ProviderConfig;
   readonly keys: KeyRing;
   readonly #transport: Transport;
-  readonly #slots: Slots;
+  readonly #slots: ConcurrencyLimit;
   readonly #query: string;
   readonly #headers = new UpstreamHeaders();
   #lastPath = '';
@@ -116,7 +116,7 @@ export class Upstream {
       asLast ? last.keys : undefined,
     );
     this.#transport = transport;
-    this.#slots = last === undefined ? new Slots(concurrency) : last.#slots;
+    this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.#slots.resize(concurrency);
     this.#query = Object.entries(config.query)
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.reveal())}`)
@@ -143,15 +143,15 @@ export class Upstream {
   }
 
   /** The beginning of a try; waits where all slots are taken. Rejects with the abort's reason. */
-  begin(abort: Abort): Sending | Promise<Sending> {
+  acquire(abort: Abort): UpstreamCall | Promise<UpstreamCall> {
     const taken = this.#slots.take(abort);
     return typeof taken === 'function'
-      ? new Sending(this.config, this.keys.lend(), abort, taken)
-      : taken.then((release) => new Sending(this.config, this.keys.lend(), abort, release));
+      ? new UpstreamCall(this.config, this.keys.lease(), abort, taken)
+      : taken.then((release) => new UpstreamCall(this.config, this.keys.lease(), abort, release));
   }
 
   /** What goes out, and the answer of any status. Whoever awaits it tells `sending` what came of it. */
-  ask(sending: Sending, options: SendOptions): Promise<UpstreamAnswer> {
+  sendRequest(sending: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
     const headers = this.#headers.of({
@@ -180,9 +180,9 @@ export class Upstream {
    * @throws GatewayError timeout, or upstream when nothing answered; the abort's reason when aborted
    */
   async send(options: SendOptions): Promise<Sent> {
-    const sending = await this.begin(options.abort);
+    const sending = await this.acquire(options.abort);
     try {
-      const answer = await this.ask(sending, options);
+      const answer = await this.sendRequest(sending, options);
       sending.begun();
       return { answer, release: () => sending.release() };
     } catch (thrown) {

@@ -24,7 +24,7 @@ test('what failed inside is told with its place, credentials masked, and not at 
   expect(line.error).toBe('internal');
   expect(line.error_message).toBe('The gateway failed to handle this request.');
   expect(line.error_cause).toStartWith('TypeError: no such member, ');
-  expect(String(line.error_cause)).toContain('exchange-record.test.ts');
+  expect(String(line.error_cause)).toContain('exchange-log.test.ts');
   expect(String(line.error_cause)).not.toContain('aB3aB3');
   expect(String(line.error_cause).length).toBeLessThan(700);
 });

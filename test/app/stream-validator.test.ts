@@ -5,12 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { joined, streamValidator } from '../../src/app/stream-validator.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { Told } from '../../src/features/feature.ts';
+import type { ExchangeOutcome } from '../../src/features/feature.ts';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const SAMPLES = join(import.meta.dir, '../../samples');
-const TOLD: Told = {
+const TOLD: ExchangeOutcome = {
   status: 200,
   model: 'm',
   target: undefined,

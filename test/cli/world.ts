@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { workbenchTools } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
-import { compose, PROTOCOLS } from '../../src/app.ts';
-import { type Deps, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
+import { createApp, PROTOCOLS } from '../../src/app.ts';
+import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
-import { mendBody, repair } from '../../src/features/tool-pairing/index.ts';
+import { repair, repairBody } from '../../src/features/tool-pairing/index.ts';
 import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
 
 export interface Ran {
@@ -73,16 +73,16 @@ export function createWorld(): World {
         cwd: home,
         fetch: world.fetch,
       };
-      const deps: Deps = {
+      const deps: CommandServices = {
         serve: async (options) => {
           world.served.push(options);
           return 0;
         },
-        pairing: { mend: mendBody, repair, fitTurns: fitTurnShapes },
+        pairing: { mend: repairBody, repair, fitTurns: fitTurnShapes },
         program: world.program,
         platform: world.platform,
         lint: LINT,
-        ...workbenchTools(compose, PROTOCOLS, io.environment, 'test'),
+        ...workbenchTools(createApp, PROTOCOLS, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };
     },

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { unfold } from '../../src/conversation/fold.ts';
@@ -15,7 +15,7 @@ const PROTOCOLS = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   'anthropic-messages': anthropicMessages,
-} satisfies Record<ProtocolName, Protocol>;
+} satisfies Record<ProtocolName, Codec>;
 
 const LEAST = {
   'openai-chat': { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
@@ -219,7 +219,7 @@ describe('a citation of a file, which has no address', () => {
   });
 
   /** What a client of this protocol gets of the answer as a stream. */
-  const streamed = (to: Protocol, body: JsonObject) => {
+  const streamed = (to: Codec, body: JsonObject) => {
     const { reply } = told('openai-responses', to.name, body);
     const notes = new Notes();
     const asked = to.decodeRequest(LEAST[to.name]);

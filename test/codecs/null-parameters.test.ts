@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { withParts } from '../../src/conversation/edit.ts';
@@ -23,7 +23,7 @@ const responses = {
   some_new_field: null,
 };
 
-function encoded(from: Protocol, body: JsonObject, to: Protocol) {
+function encoded(from: Codec, body: JsonObject, to: Codec) {
   const notes = new Notes();
   const target = { provider: 'vendor', model: 'm', protocol: to.name, profile: NO_PROFILE };
   const asked = from.decodeRequest(body);
@@ -49,7 +49,7 @@ const anthropic = {
   mcp_servers: null,
 };
 
-const BODIES: readonly (readonly [Protocol, JsonObject])[] = [
+const BODIES: readonly (readonly [Codec, JsonObject])[] = [
   [openaiChat, chat],
   [openaiResponses, responses],
   [anthropicMessages, anthropic],
@@ -68,7 +68,7 @@ describe('null is not told as a parameter that was dropped, nor sent', () => {
 });
 
 test('a field that says something is told as ever', () => {
-  const told = (from: Protocol, body: JsonObject, to: Protocol) => encoded(from, body, to).notes;
+  const told = (from: Codec, body: JsonObject, to: Codec) => encoded(from, body, to).notes;
   const parameter = 'parameter_dropped';
   expect(told(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat)).toContain(
     parameter,

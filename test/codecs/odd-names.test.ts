@@ -8,7 +8,7 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Target } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { mendBody, pairing } from '../../src/features/tool-pairing/index.ts';
+import { pairing, repairBody } from '../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
@@ -58,7 +58,7 @@ describe('a request with an inherited name', () => {
           VENDORS[to].flatMap((vendor) =>
             attempt(`${what}, for ${vendor} (${to})`, () => {
               const notes = new Notes();
-              const asked = PROTOCOLS[from].decodeRequest(mendBody(body, from, notes));
+              const asked = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
               const target = targetOf(to, vendor);
               const context = { target, client: from, notes, hop: 1 };
               const paired = pairing.request!(asked, context);

@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { BlockHead, StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 
-const ASKED: readonly (readonly [Protocol, object])[] = [
+const ASKED: readonly (readonly [Codec, object])[] = [
   [openaiChat, { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] }],
   [
     openaiChat,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { edited, mapSame } from '../../src/conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../src/conversation/edit.ts';
 import type { Reply } from '../../src/conversation/events.ts';
 import { Fold, unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -167,17 +167,17 @@ describe('edits', () => {
   };
 
   test('an edited node is no longer what the wire said, but remembers it', () => {
-    const once = edited(turn, { text: 'b' });
+    const once = editNode(turn, { text: 'b' });
     expect(once.wire).toBeUndefined();
     expect(once.residue).toBe(turn.wire);
-    expect(edited(once, { text: 'c' }).residue).toBe(turn.wire);
+    expect(editNode(once, { text: 'c' }).residue).toBe(turn.wire);
   });
 
   test('a list in which nothing changed is the same list', () => {
     const list = [1, 2, 3];
-    expect(mapSame(list, (n) => n)).toBe(list);
-    expect(mapSame(list, (n) => (n === 2 ? undefined : n))).toEqual([1, 3]);
-    expect(mapSame(list, (n) => (n === 1 ? [7, 8] : n))).toEqual([7, 8, 2, 3]);
+    expect(mapUnchanged(list, (n) => n)).toBe(list);
+    expect(mapUnchanged(list, (n) => (n === 2 ? undefined : n))).toEqual([1, 3]);
+    expect(mapUnchanged(list, (n) => (n === 1 ? [7, 8] : n))).toEqual([7, 8, 2, 3]);
   });
 });
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { Reply } from '../../src/conversation/events.ts';
@@ -60,12 +60,12 @@ const reply: fc.Arbitrary<Reply> = fc.record({
 const PROTOCOLS = [openaiChat, anthropicMessages, openaiResponses];
 
 /** The reply as a vendor of this protocol would write it. */
-const bodyOf = (protocol: Protocol, given: Reply): Json => {
+const bodyOf = (protocol: Codec, given: Reply): Json => {
   const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'v', notes: new Notes() };
   return JSON.parse(JSON.stringify(protocol.encodeReply(given, context)));
 };
 
-const decoded = (protocol: Protocol, body: Json): Reply =>
+const decoded = (protocol: Codec, body: Json): Reply =>
   protocol.decodeReply(body, {
     sent: STREAMED,
     target: { ...targetWith(), protocol: protocol.name },
@@ -73,7 +73,7 @@ const decoded = (protocol: Protocol, body: Json): Reply =>
   });
 
 /** An interceptor of a kind, and what it does beside handing events on. */
-const KINDS: Readonly<Record<string, (protocol: Protocol) => [Interceptor, () => unknown[]]>> = {
+const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => unknown[]]>> = {
   'leaked calls'(protocol) {
     const told: unknown[] = [];
     const notes = new Notes();
@@ -105,7 +105,7 @@ function isUntouched(interceptor: Interceptor, given: Reply): boolean {
   const out = events.flatMap((event) => interceptor.event(event));
   out.push(...interceptor.end());
   const same = out.length === events.length && out.every((event, i) => event === events[i]);
-  return same && interceptor.next?.() === undefined;
+  return same && interceptor.continuation?.() === undefined;
 }
 
 const CASES = PROTOCOLS.flatMap((protocol) =>

@@ -6,8 +6,8 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
-import { Slots } from '../../src/upstream/slots.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import { PROTOCOLS, scriptedGateway } from './scripted.ts';
 
@@ -31,7 +31,7 @@ test('an error answer that never ends is that error, once its vendor was silent 
 });
 
 test('a client that leaves while it waits for its turn is told of as gone, not as a failure here', async () => {
-  const slots = new Slots(1);
+  const slots = new ConcurrencyLimit(1);
   const leave = slots.take(new AbortController()) as () => void;
   const gateway = scriptedGateway('openai-chat', [], [], '', { slots });
   const abort = new AbortController();
@@ -63,7 +63,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
   const table = routingTable(loaded.config);
   const count = createTokenCounter({
     protocols: PROTOCOLS,
-    snapshot: () => ({ table, slots: new Slots(0), upstream: () => upstream }),
+    snapshot: () => ({ table, slots: new ConcurrencyLimit(0), upstream: () => upstream }),
   });
   for (let i = 1; i <= 2; i++) {
     const response = await count({

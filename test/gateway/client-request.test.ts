@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { Ask } from '../../src/gateway/client-request.ts';
+import { ClientRequest } from '../../src/gateway/client-request.ts';
 
 const bytes = (value: unknown) =>
   new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
@@ -14,7 +14,7 @@ const BIG = 'x'.repeat(80_000);
 
 function refusal(body: Uint8Array): GatewayError {
   try {
-    const ask = new Ask(openaiChat, body);
+    const ask = new ClientRequest(openaiChat, body);
     void ask.conversation;
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown;
@@ -27,7 +27,7 @@ describe('what is asked', () => {
   test('only the model name changes on the byte lane, small body or large', () => {
     for (const content of ['hi', BIG]) {
       const body = `{ "messages":[{"role":"user","content":"${content}"}], "model" : "a", "x": 1.0 }`;
-      const ask = new Ask(openaiChat, bytes(body));
+      const ask = new ClientRequest(openaiChat, bytes(body));
       expect(text(ask.bytesFor('b/"c'))).toBe(body.replace('"a"', '"b/\\"c"'));
       expect(ask.bytesFor('a')).toBe(ask.bytes);
     }
@@ -35,7 +35,7 @@ describe('what is asked', () => {
 
   test('a large body is not parsed for its model and stream flag', () => {
     const body = bytes(`{"model":"m","stream":true,"messages":"${BIG}`);
-    const ask = new Ask(openaiChat, body);
+    const ask = new ClientRequest(openaiChat, body);
     expect([ask.model, ask.stream]).toEqual(['m', true]);
   });
 
@@ -50,7 +50,7 @@ describe('what is asked', () => {
         ];
         const own = order.map((i) => members[i]!);
         const withIt = [...own.slice(0, at), '"hopgate":{"memory":{}}', ...own.slice(at)];
-        const ask = new Ask(openaiChat, bytes(`{${withIt.join(',')}}`));
+        const ask = new ClientRequest(openaiChat, bytes(`{${withIt.join(',')}}`));
         expect(text(ask.bytes)).toBe(`{${own.join(',')}}`);
         expect(ask.extension).toEqual({ memory: {} });
       }),

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { Feature, Interceptor, Next } from '../../src/features/feature.ts';
+import type { Continuation, Feature, Interceptor } from '../../src/features/feature.ts';
 import { type Scripted, scriptedGateway } from './scripted.ts';
 
 /** Continues after a first hop that called `lookup`: the call is held, its answer is a user turn. */
@@ -25,7 +25,7 @@ function lookup(run?: () => void): Feature {
           return held || (called && event.type !== 'start') ? [] : event;
         },
         end: () => [],
-        next(): Next | undefined {
+        continuation(): Continuation | undefined {
           if (!called || hop > 1) return undefined;
           return {
             async run() {

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
+import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
@@ -19,11 +19,11 @@ const bounds: Bounds = {
   secrets: [SECRET],
 };
 
-function laneOf(protocol: ProtocolName, limits: Bounds | undefined = bounds): RelayLane {
+function laneOf(protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough {
   const target = { ...targetWith(), protocol };
   const client = { asked: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
   const upstream = { sent: STREAMED, target, notes: new Notes() };
-  return new RelayLane(PROTOCOLS[protocol], upstream, client, limits);
+  return new Passthrough(PROTOCOLS[protocol], upstream, client, limits);
 }
 
 const chat = (delta: object, more = {}) =>

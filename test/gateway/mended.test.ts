@@ -2,12 +2,16 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { mendBody } from '../../src/features/tool-pairing/index.ts';
-import { Ask } from '../../src/gateway/client-request.ts';
+import { repairBody } from '../../src/features/tool-pairing/index.ts';
+import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 const ask = (protocol: ProtocolName, body: unknown) =>
-  new Ask(PROTOCOLS[protocol], new TextEncoder().encode(JSON.stringify(body)), mendBody);
+  new ClientRequest(
+    PROTOCOLS[protocol],
+    new TextEncoder().encode(JSON.stringify(body)),
+    repairBody,
+  );
 
 const call = { type: 'tool_use', id: 7, name: 'Read', input: {} };
 const result = { type: 'tool_result', tool_use_id: 7, content: 'one' };

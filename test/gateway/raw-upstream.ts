@@ -7,8 +7,8 @@ import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import type { Exchange, Summary } from '../../src/gateway/exchange.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
-import { Slots } from '../../src/upstream/slots.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 /** One connection of a client of this upstream. */
@@ -123,7 +123,7 @@ export function rawWorld(yaml: string): World {
   const { config } = loaded;
   const table = routingTable(config);
   const pool = new UpstreamPool({ builtIn: {}, proxied: () => false }, config.providers);
-  const slots = new Slots(0);
+  const slots = new ConcurrencyLimit(0);
   const summaries: Summary[] = [];
   const refusedKeys: string[] = [];
   const snapshot = () => ({

@@ -6,10 +6,10 @@ import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
-import { HeaderList } from '../../src/lib/http/headers.ts';
+import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
-import { Slots } from '../../src/upstream/slots.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 import { PROTOCOLS, scriptedGateway } from './scripted.ts';
 
@@ -72,7 +72,7 @@ describe('a redirect of the upstream', () => {
       protocols: PROTOCOLS,
       snapshot: () => ({
         table,
-        slots: new Slots(0),
+        slots: new ConcurrencyLimit(0),
         upstream: ({ provider }) =>
           new Upstream(provider, async () =>
             answerOf(Response.json({ input_tokens: 1 }, { status: 308, headers: { location } })),
@@ -96,6 +96,6 @@ describe('a redirect of the upstream', () => {
 });
 
 test('a Location beside another status does not lead a client away either', () => {
-  const headers = forwardedHeaders(HeaderList.of({ location, 'x-request-id': 'r' }));
+  const headers = forwardedHeaders(FlatHeaders.of({ location, 'x-request-id': 'r' }));
   expect([...headers]).toEqual([['x-request-id', 'r']]);
 });

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
-import { HeaderList } from '../../src/lib/http/headers.ts';
+import { FlatHeaders } from '../../src/lib/http/headers.ts';
 
 const fields = { 'x-hop': '1', 'x-ratelimit-remaining': '4' };
 const forwarded = (connection: string) =>
-  [...forwardedHeaders(HeaderList.of({ ...fields, connection }))].map(([name]) => name);
+  [...forwardedHeaders(FlatHeaders.of({ ...fields, connection }))].map(([name]) => name);
 
 describe('fields that an upstream meant for this hop', () => {
   test.each(['X-Hop', 'keep-alive, x-hop', ' close,,X-HOP '])(

@@ -1,7 +1,7 @@
 /** A gateway in this process whose upstream answers by script: for tests of the pipeline without sockets. */
 
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
@@ -11,12 +11,12 @@ import type { Feature } from '../../src/features/feature.ts';
 import type { Summary } from '../../src/gateway/exchange.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { routingTable } from '../../src/routing/index.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
-import { Slots } from '../../src/upstream/slots.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
 
-export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
@@ -55,8 +55,8 @@ export function scriptedGateway(
   {
     name = 'up',
     profile = 'none',
-    slots = new Slots(0),
-  }: { readonly name?: string; readonly profile?: string; readonly slots?: Slots } = {},
+    slots = new ConcurrencyLimit(0),
+  }: { readonly name?: string; readonly profile?: string; readonly slots?: ConcurrencyLimit } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
     `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"], profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,

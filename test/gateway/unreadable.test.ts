@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
-import type { Lane } from '../../src/gateway/stream/pipeline.ts';
-import { TranslateLane } from '../../src/gateway/stream/translate.ts';
+import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
+import type { StreamPipeline } from '../../src/gateway/stream/pipeline.ts';
+import { Translator } from '../../src/gateway/stream/translator.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
@@ -25,8 +25,8 @@ const UPSTREAM = {
   notes: new Notes(),
 };
 
-const translating = (to: Protocol, keepsBytes: boolean) =>
-  new TranslateLane({
+const translating = (to: Codec, keepsBytes: boolean) =>
+  new Translator({
     decoder: openaiChat.decodeStream(UPSTREAM),
     interceptors: [],
     client: { encoder: to.encodeStream(CLIENT), context: CLIENT, fold: undefined },
@@ -34,8 +34,8 @@ const translating = (to: Protocol, keepsBytes: boolean) =>
     continues: false,
   });
 
-const LANES: readonly (readonly [string, () => Lane])[] = [
-  ['forwarded', () => new RelayLane(openaiChat, UPSTREAM, CLIENT)],
+const LANES: readonly (readonly [string, () => StreamPipeline])[] = [
+  ['forwarded', () => new Passthrough(openaiChat, UPSTREAM, CLIENT)],
   ['watched', () => translating(openaiChat, true)],
   ['converted', () => translating(anthropicMessages, false)],
 ];

@@ -7,7 +7,7 @@ import { historyRefusal } from '../../src/conversation/refusal.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
 import { afterRefusal } from '../../src/features/refusal-retry/index.ts';
-import { mendBody, pairing, repair } from '../../src/features/tool-pairing/index.ts';
+import { pairing, repair, repairBody } from '../../src/features/tool-pairing/index.ts';
 import { mayNeedRepair } from '../../src/features/tool-pairing/prefilter.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
@@ -181,7 +181,7 @@ const target = (protocol: ProtocolName, profile: Profile = NO_PROFILE): Target =
 });
 
 function decoded(body: JsonObject, from: ProtocolName): Conversation {
-  return PROTOCOLS[from].decodeRequest(mendBody(body, from, new Notes()));
+  return PROTOCOLS[from].decodeRequest(repairBody(body, from, new Notes()));
 }
 
 const MOST = 1024 * 1024;
@@ -309,7 +309,7 @@ for (const [from, histories, wrap] of OTHERS) {
               const notes = new Notes();
               const context = { target: at, client: from, notes, hop: 1 };
               mayNeedRepair(bytes, from);
-              fit.looksAt!(bytes, context);
+              fit.mayApply!(bytes, context);
               const paired = pairing.request!(conversation, context);
               PROTOCOLS[to].encodeRequest(fit.request!(paired, context), at, notes);
             },

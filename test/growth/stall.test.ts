@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { boundedError } from '../../src/conversation/error-bounds.ts';
@@ -12,7 +12,7 @@ import { openRecorder } from '../../src/samples/record/index.ts';
 import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
-const PROTOCOLS: readonly Protocol[] = [openaiChat, openaiResponses, anthropicMessages];
+const PROTOCOLS: readonly Codec[] = [openaiChat, openaiResponses, anthropicMessages];
 const MOST = 262_144;
 
 const long = (word: string) => word.repeat((24 * 2 ** 20) / word.length);

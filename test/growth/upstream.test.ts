@@ -2,24 +2,24 @@
 
 import { describe, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { decoded } from '../../src/gateway/response-body.ts';
-import { Originals } from '../../src/gateway/stream/fast/original-frames.ts';
-import { Tail } from '../../src/gateway/stream/fast/tail-buffer.ts';
-import { RelayLane } from '../../src/gateway/stream/passthrough.ts';
-import { Outputs } from '../../src/gateway/stream/pipeline.ts';
+import { OriginalFrames } from '../../src/gateway/stream/fast/original-frames.ts';
+import { TailBuffer } from '../../src/gateway/stream/fast/tail-buffer.ts';
+import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
+import { OutputBuilder } from '../../src/gateway/stream/pipeline.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
-import { TranslateLane } from '../../src/gateway/stream/translate.ts';
+import { Translator } from '../../src/gateway/stream/translator.ts';
 import { Pieces } from '../../src/lib/bytes/bytes.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
-import { HeaderList } from '../../src/lib/http/headers.ts';
+import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { maskLiterals, spellingsOf } from '../../src/lib/text/literals.ts';
 import { streamSource } from '../../src/upstream/fetch-transport.ts';
-import { Reply } from '../../src/upstream/http1/reply.ts';
-import { ReplyParser } from '../../src/upstream/http1/reply-parser.ts';
+import { ResponseParser } from '../../src/upstream/http1/response-parser.ts';
+import { ResponseStream } from '../../src/upstream/http1/response-stream.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { expectLinear, type GrowthCase } from '../support/growth.ts';
 
@@ -91,7 +91,7 @@ const bounds: Bounds = {
   contentMs: 1e9,
 };
 const client = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'p', notes: new Notes() };
-const upstreamOf = (protocol: Protocol) => ({
+const upstreamOf = (protocol: Codec) => ({
   sent: STREAMED,
   target: { ...targetWith(), protocol: protocol.name },
   notes: new Notes(),
@@ -101,14 +101,14 @@ const WORD = BEGUN.replace('"role":"assistant",', '');
 const EMPTY = BEGUN.replace('"role":"assistant","content":"a"', '');
 const REASON = BEGUN.replace('"content"', '"reasoning_content"');
 
-const LANES: readonly (readonly [string, () => RelayLane | TranslateLane])[] = [
-  ['forwarded', () => new RelayLane(openaiChat, upstreamOf(openaiChat), client, bounds)],
+const LANES: readonly (readonly [string, () => Passthrough | Translator])[] = [
+  ['forwarded', () => new Passthrough(openaiChat, upstreamOf(openaiChat), client, bounds)],
   ...[anthropicMessages, openaiResponses, openaiChat].map(
     (to) =>
       [
         `to ${to.name}`,
         () =>
-          new TranslateLane({
+          new Translator({
             decoder: openaiChat.decodeStream(upstreamOf(openaiChat)),
             interceptors: [],
             client: { encoder: to.encodeStream(client), context: client, fold: undefined },
@@ -182,7 +182,7 @@ describe('answers', () => {
         piece,
         most: piece === 1 ? 128 * 1024 : 1024 * 1024,
         run: (all: readonly Uint8Array[]) => {
-          const parser = new ReplyParser({ headerBytes: 1 << 30, headers: 1 << 30 });
+          const parser = new ResponseParser({ headerBytes: 1 << 30, headers: 1 << 30 });
           for (const one of all) parser.push(Buffer.from(one));
         },
       })),
@@ -197,13 +197,13 @@ describe('answers', () => {
         most: 64 * 1024,
         input: (size) => size,
         run: async (size) => {
-          const reply = new Reply(
+          const reply = new ResponseStream(
             { pause() {}, resume() {}, drop() {} },
             { resolve() {}, reject() {} },
           );
-          reply.take(Buffer.from(`${HEAD}content-length: ${size}\r\n\r\n`));
-          const over = reply.each({ take: () => Promise.resolve() });
-          for (let i = 0; i < size; i++) reply.take(Buffer.from('x'));
+          reply.receive(Buffer.from(`${HEAD}content-length: ${size}\r\n\r\n`));
+          const over = reply.pipe({ write: () => Promise.resolve() });
+          for (let i = 0; i < size; i++) reply.receive(Buffer.from('x'));
           await over;
         },
       });
@@ -254,8 +254,8 @@ describe('answers', () => {
               else controller.enqueue(next);
             },
           });
-          const headers = HeaderList.of({ 'content-encoding': encoding });
-          return decoded({ status: 200, headers, body: streamSource(() => body) }).body.all();
+          const headers = FlatHeaders.of({ 'content-encoding': encoding });
+          return decoded({ status: 200, headers, body: streamSource(() => body) }).body.readAll();
         },
       });
     },
@@ -272,7 +272,7 @@ describe('lists', () => {
         most: 256 * 1024,
         input: (size) => Array.from({ length: size / 16 }, (_, i) => `x-${i}`),
         run: (names) => {
-          const list = new HeaderList();
+          const list = new FlatHeaders();
           for (const name of names) list.append(name, 'y');
           for (const name of names) list.set(name, 'z');
           for (const name of names) list.get(name);
@@ -296,7 +296,7 @@ describe('lists', () => {
               piece,
             ),
           run: (all) => {
-            const tail = new Tail(mark);
+            const tail = new TailBuffer(mark);
             for (const one of all) tail.push(one);
             return tail.bytes;
           },
@@ -315,8 +315,8 @@ describe('lists', () => {
         input: (size) =>
           Array.from({ length: size / 16 }, (_, index) => ({ type: 'block-stop', index }) as const),
         run: (events) => {
-          const originals = new Originals();
-          const out = new Outputs();
+          const originals = new OriginalFrames();
+          const out = new OutputBuilder();
           const frame = { event: '', data: 'x', bytes: new Uint8Array(1), from: 0, to: 1 };
           for (const event of events) originals.push(frame, [event], out);
           for (const event of events) originals.take(event, 'x', out);

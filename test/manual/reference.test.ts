@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { configurationPage } from '../../scripts/docs.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { type ErrorKind, GatewayError } from '../../src/conversation/errors.ts';
@@ -59,7 +59,7 @@ describe('docs/errors.md', () => {
   const union = /export type ErrorKind =([\s\S]*?);/.exec(read('src/conversation/errors.ts'))![1]!;
   const kinds = [...union.matchAll(/'(\w+)'/g)].map(([, kind]) => kind as ErrorKind);
 
-  const words = (protocol: Protocol, kind: ErrorKind): string => {
+  const words = (protocol: Codec, kind: ErrorKind): string => {
     const { status, body } = protocol.encodeError(new GatewayError(kind, 'x'), 'req_1');
     const { type, code } = body.error as { type: string; code?: string | null };
     return `${status} \`${type}\`${code ? `, \`${code}\`` : ''}`;

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../src/codecs/codec.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
@@ -12,7 +12,7 @@ import { requestFacts } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
 
 const captures = new URL('../../../shared/captures/', import.meta.url);
-const protocols: Readonly<Record<string, Protocol>> = {
+const protocols: Readonly<Record<string, Codec>> = {
   v1_messages: anthropicMessages,
   v1_chat_completions: openaiChat,
   v1_responses: openaiResponses,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { MediaBlock } from '../../src/conversation/types.ts';
-import { Ask } from '../../src/gateway/client-request.ts';
+import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { requestFacts } from '../../src/routing/facts.ts';
 import { estimateMedia, imageSize } from '../../src/routing/media-tokens.ts';
 
@@ -131,7 +131,7 @@ describe('tokens', () => {
 describe('the estimate', () => {
   function tokens(protocol: typeof openaiChat | typeof anthropicMessages, body: object): number {
     const bytes = Buffer.from(JSON.stringify(body));
-    const ask = new Ask(protocol, bytes);
+    const ask = new ClientRequest(protocol, bytes);
     return requestFacts({
       model: ask.model,
       protocol: protocol.name,

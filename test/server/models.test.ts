@@ -1,7 +1,7 @@
 /** `GET /v1/models` with wildcards: what vendors list, asked live, remembered, and never waited for long. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { compose, PROTOCOLS } from '../../src/app.ts';
+import { createApp, PROTOCOLS } from '../../src/app.ts';
 import { environmentFrom, parseConfig } from '../../src/config/index.ts';
 import { dispatch } from '../../src/server/server.ts';
 import { SILENT } from '../../src/telemetry/log.ts';
@@ -55,7 +55,7 @@ describe('a list with wildcards', () => {
   afterEach(() => one.stop());
 
   const gateway = (file: Record<string, unknown>) => {
-    const composed = compose({
+    const composed = createApp({
       config: parsed({ samples: { mode: 'off' }, ...file }),
       environment,
       log: SILENT,

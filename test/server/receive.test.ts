@@ -6,7 +6,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
 import { Connections } from '../../src/server/connections.ts';
-import { serveWith } from '../../src/server/receive.ts';
+import { receive } from '../../src/server/receive.ts';
 import { until } from '../support/until.ts';
 
 const reached: Gateway = async () => new Response('reached');
@@ -14,7 +14,7 @@ const reached: Gateway = async () => new Response('reached');
 /** Serves with `handle`, and keeps what was refused. */
 function door(handle: Gateway = reached) {
   const refused: GatewayError[] = [];
-  const serve = serveWith(
+  const serve = receive(
     {
       access: () => () => 'ann',
       bodyBytes: () => 1000,

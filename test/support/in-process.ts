@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compose } from '../../src/app.ts';
+import { createApp } from '../../src/app.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { startServer } from '../../src/server/server.ts';
@@ -28,7 +28,7 @@ export async function startInProcess(config: unknown, home?: string): Promise<In
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const lines: string[] = [];
   const log = createLog({ format: 'json', level: 'debug', write: (line) => lines.push(line) });
-  const composed = compose({ config: loaded.config, environment, log, version: '0.0.0' });
+  const composed = createApp({ config: loaded.config, environment, log, version: '0.0.0' });
   const server = await startServer({
     app: composed.app,
     host: '127.0.0.1',

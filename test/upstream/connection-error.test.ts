@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test';
 import { remedyForError } from '../../src/upstream/classify.ts';
 import { NotConnected } from '../../src/upstream/http1/connection.ts';
-import { MalformedReply } from '../../src/upstream/http1/reply-parser.ts';
+import { MalformedReply } from '../../src/upstream/http1/response-parser.ts';
 import { connectionError } from '../../src/upstream/upstream.ts';
 
 const failure = (code: string) => Object.assign(new Error('http://secret.test'), { code });

@@ -3,11 +3,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { HeaderList } from '../../src/lib/http/headers.ts';
+import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { remedyForError, remedyForStatus, retryDelay } from '../../src/upstream/classify.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { KeyRing } from '../../src/upstream/key-ring.ts';
 import { UpstreamHeaders, upstreamHeaders } from '../../src/upstream/request-headers.ts';
-import { Slots } from '../../src/upstream/slots.ts';
 
 const key = (text: string) => ({ reveal: () => text });
 const error = (kind: ConstructorParameters<typeof GatewayError>[0]) => new GatewayError(kind, 'x');
@@ -60,19 +60,19 @@ describe('what a refusal means', () => {
 describe('keys', () => {
   test('are used in turn; one that was refused rests, at most the longest time', () => {
     const ring = new KeyRing([key('a'), key('b')], 1000);
-    const first = ring.lend();
-    expect([first.text, ring.lend().text, ring.lend().text]).toEqual(['a', 'b', 'a']);
+    const first = ring.lease();
+    expect([first.text, ring.lease().text, ring.lease().text]).toEqual(['a', 'b', 'a']);
     first.rest(1_000_000);
-    expect([ring.lend().text, ring.lend().text]).toEqual(['b', 'b']);
+    expect([ring.lease().text, ring.lease().text]).toEqual(['b', 'b']);
     expect(ring.awake(Date.now() + 1001)).toBe(2);
   });
 
   test('when all rest, the one due first is tried rather than none', () => {
     const ring = new KeyRing([key('a'), key('b')], 10_000);
-    ring.lend().rest(9000);
-    ring.lend().rest(3000);
-    expect(ring.lend().text).toBe('b');
-    expect(new KeyRing([], 0).lend().text).toBeUndefined();
+    ring.lease().rest(9000);
+    ring.lease().rest(3000);
+    expect(ring.lease().text).toBe('b');
+    expect(new KeyRing([], 0).lease().text).toBeUndefined();
   });
 });
 
@@ -131,7 +131,7 @@ describe('headers to an upstream', () => {
       fc.property(fc.array(asked, { minLength: 1, maxLength: 40 }), (all) => {
         const upstream = new UpstreamHeaders();
         for (const { fields: sent, ...rest } of all) {
-          const wanted = { ...options, ...rest, client: HeaderList.of(sent) };
+          const wanted = { ...options, ...rest, client: FlatHeaders.of(sent) };
           expect([...upstream.of(wanted)]).toEqual([...upstreamHeaders(wanted)]);
         }
       }),
@@ -141,7 +141,7 @@ describe('headers to an upstream', () => {
   test('the same fields get the very same list, whatever credentials and lengths they come with', () => {
     const upstream = new UpstreamHeaders();
     const from = (fields: Record<string, string>) =>
-      upstream.of({ ...options, sameProtocol: true, client: HeaderList.of(fields) });
+      upstream.of({ ...options, sameProtocol: true, client: FlatHeaders.of(fields) });
     const first = from({ host: 'a', 'x-session': '1', 'content-length': '10', cookie: 'a' });
     expect(from({ 'content-length': '99', 'x-session': '1', authorization: 'b' })).toBe(first);
     expect(from({ 'x-session': '2' })).not.toBe(first);
@@ -160,23 +160,23 @@ describe('headers to an upstream', () => {
     (connection, left) => {
       const upstream = new UpstreamHeaders();
       const fields = { 'x-hop': '1', 'x-session': '1' };
-      const names = (client: HeaderList) =>
+      const names = (client: FlatHeaders) =>
         [...upstream.of({ ...options, sameProtocol: true, client })]
           .map(([name]) => name)
           .filter((name) => name in fields || name === 'connection');
-      const named = HeaderList.of({ ...fields, connection });
+      const named = FlatHeaders.of({ ...fields, connection });
       expect(names(named)).toEqual(left);
       // Neither list is taken for the other's.
-      expect(names(HeaderList.of(fields))).toEqual(['x-hop', 'x-session']);
+      expect(names(FlatHeaders.of(fields))).toEqual(['x-hop', 'x-session']);
       expect(names(named)).toEqual(left);
-      expect(names(HeaderList.of({ 'x-session': '1' }))).toEqual(['x-session']);
+      expect(names(FlatHeaders.of({ 'x-session': '1' }))).toEqual(['x-session']);
       expect(names(named)).toEqual(left);
     },
   );
 
   test('what is ours to say goes out though the client’s Connection names it', () => {
     const connection = 'x-api-key, content-type, anthropic-version, x-org';
-    const client = HeaderList.of({ connection });
+    const client = FlatHeaders.of({ connection });
     const sent = upstreamHeaders({ ...options, sameProtocol: true, client });
     expect(sent.get('x-api-key')).toBe('vendor-key');
     expect(sent.get('content-type')).toBe('application/json');
@@ -193,7 +193,7 @@ describe('headers to an upstream', () => {
 
 describe('slots', () => {
   test('the limit holds, waiters enter in order, one who leaves the line is skipped', async () => {
-    const slots = new Slots(1);
+    const slots = new ConcurrencyLimit(1);
     const open = new AbortController();
     const first = slots.take(open) as () => void;
     const leaving = new AbortController();

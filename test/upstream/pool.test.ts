@@ -6,10 +6,10 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { Abort } from '../../src/lib/loop/abort.ts';
+import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
 import { sameConfig } from '../../src/upstream/same-config.ts';
-import { Slots } from '../../src/upstream/slots.ts';
-import type { Sending, Upstream } from '../../src/upstream/upstream.ts';
+import type { Upstream, UpstreamCall } from '../../src/upstream/upstream.ts';
 
 const BASE = { protocol: 'openai-chat', base_url: 'http://up.test/v1', keys: ['key-1', 'key-2'] };
 
@@ -32,14 +32,14 @@ function reloaded(before: object, after: object, more: object = {}): [Upstream, 
 }
 
 /** Takes a slot of an upstream that has one. */
-function enter(upstream: Upstream): Sending {
-  const sending = upstream.begin(new Abort());
+function enter(upstream: Upstream): UpstreamCall {
+  const sending = upstream.acquire(new Abort());
   if (sending instanceof Promise) throw new Error('no slot was free');
   sending.begun();
   return sending;
 }
 
-const waits = (upstream: Upstream) => upstream.begin(new Abort()) instanceof Promise;
+const waits = (upstream: Upstream) => upstream.acquire(new Abort()) instanceof Promise;
 
 describe('a reload', () => {
   test('that leaves a provider as it was does not let more requests at it than it takes', () => {
@@ -54,7 +54,7 @@ describe('a reload', () => {
     const [old, now] = reloaded({ concurrency: 1 }, { concurrency: 1, models: ['m'] });
     expect(now).not.toBe(old);
     const running = enter(old);
-    const waiting = now.begin(new Abort());
+    const waiting = now.acquire(new Abort());
     expect(waiting).toBeInstanceOf(Promise);
     running.release();
     (await waiting).begun();
@@ -84,13 +84,13 @@ describe('a reload', () => {
   ])('that changes %s does not ask a resting key again', (_what, change) => {
     const first = configOf();
     const pool = new UpstreamPool(options, first.providers);
-    const key = pool.of(first.providers.up!).keys.lend();
+    const key = pool.of(first.providers.up!).keys.lease();
     expect(key.text).toBe('key-1');
     key.rest(60_000);
     const second = configOf(change, { keep_alive: 14 });
     const { keys } = pool.next(second.providers).of(second.providers.up!);
     expect(keys.awake()).toBe(1);
-    expect([keys.lend().text, keys.lend().text]).not.toContain('key-1');
+    expect([keys.lease().text, keys.lease().text]).not.toContain('key-1');
   });
 
   test('does not keep a key resting for a refusal by another place or with other headers', () => {
@@ -101,7 +101,7 @@ describe('a reload', () => {
     ]) {
       const first = configOf();
       const pool = new UpstreamPool(options, first.providers);
-      pool.of(first.providers.up!).keys.lend().rest(60_000);
+      pool.of(first.providers.up!).keys.lease().rest(60_000);
       const second = configOf(change);
       expect(pool.next(second.providers).of(second.providers.up!).keys.awake()).toBe(2);
     }
@@ -118,16 +118,16 @@ describe('a reload', () => {
 
   test('that changes a key alone puts the new one in force', () => {
     const [, now] = reloaded({ keys: ['key-1'] }, { keys: ['key-9'] });
-    expect(now.keys.lend().text).toBe('key-9');
+    expect(now.keys.lease().text).toBe('key-9');
   });
 });
 
 describe('a limit that changes', () => {
   const asker = () => new AbortController();
-  const take = (slots: Slots) => slots.take(asker()) as () => void;
+  const take = (slots: ConcurrencyLimit) => slots.take(asker()) as () => void;
 
   test('to less lets nobody in before enough have left', async () => {
-    const slots = new Slots(2);
+    const slots = new ConcurrencyLimit(2);
     const [first, second] = [take(slots), take(slots)];
     let entered = 0;
     const waiting = Promise.resolve(slots.take(asker())).then((leave) => {
@@ -144,7 +144,7 @@ describe('a limit that changes', () => {
   });
 
   test.each([2, 0])('to %i lets those in who wait', async (limit) => {
-    const slots = new Slots(1);
+    const slots = new ConcurrencyLimit(1);
     take(slots);
     const waiting = slots.take(asker());
     expect(waiting).toBeInstanceOf(Promise);

@@ -17,7 +17,7 @@ import {
   routingTable,
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
-import { type Deps, type Invocation, UsageError } from '../command.ts';
+import { type CommandServices, type Invocation, UsageError } from '../command.ts';
 import { loadOrTell } from '../load-config.ts';
 import { fittingTable } from '../terminal.ts';
 
@@ -87,7 +87,7 @@ function explainRequest(
 
 type Body = ReturnType<typeof bodyOf>;
 
-function requestOf(body: Body, protocol: ProtocolName, deps: Deps): RouteRequest {
+function requestOf(body: Body, protocol: ProtocolName, deps: CommandServices): RouteRequest {
   const time = Date.now();
   if (typeof body === 'string') return plainRequest(body, protocol, time);
   let decoded: Conversation | undefined;

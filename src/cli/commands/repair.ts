@@ -8,7 +8,7 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type Deps, type Invocation, UsageError } from '../command.ts';
+import { type CommandServices, type Invocation, UsageError } from '../command.ts';
 
 /** What all lines of one run share. */
 export interface RepairOptions {
@@ -16,7 +16,7 @@ export interface RepairOptions {
   readonly profile: string | undefined;
   /** Who wrote the histories: nobody else takes the seals in them. */
   readonly from: string | undefined;
-  readonly deps: Pick<Deps, 'protocols' | 'pairing'>;
+  readonly deps: Pick<CommandServices, 'protocols' | 'pairing'>;
 }
 
 /**

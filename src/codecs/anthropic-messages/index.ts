@@ -1,7 +1,7 @@
 /** Anthropic Messages: the protocol as the gateway sees it. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { ModelEntry, Protocol } from '../codec.ts';
+import type { Codec, ModelEntry } from '../codec.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
 import { decodeReply, encodeReply } from './reply/reply.ts';
@@ -43,4 +43,4 @@ export const anthropicMessages = {
   digestStream,
   terminalMarks: [],
   encodeModels,
-} satisfies Protocol;
+} satisfies Codec;

@@ -1,7 +1,7 @@
 /** The OpenAI Chat Completions protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { ModelEntry, Protocol } from '../codec.ts';
+import type { Codec, ModelEntry } from '../codec.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
 import { decodeReply, encodeReply } from './reply/reply.ts';
@@ -39,4 +39,4 @@ export const openaiChat = {
   digestStream,
   terminalMarks: [],
   encodeModels,
-} satisfies Protocol;
+} satisfies Codec;

@@ -1,7 +1,7 @@
 /** The OpenAI Responses protocol, both sides. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { ModelEntry, Protocol } from '../codec.ts';
+import type { Codec, ModelEntry } from '../codec.ts';
 import { digestReply, digestStream, tellsItem, terminalMarks } from './reply/digest.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
 import { decodeReply, encodeReply } from './reply/reply.ts';
@@ -42,4 +42,4 @@ export const openaiResponses = {
   tellsItem,
   withPrevious,
   encodeModels,
-} satisfies Protocol;
+} satisfies Codec;

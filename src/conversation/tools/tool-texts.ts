@@ -1,9 +1,9 @@
 /** Whether a request's body holds any word of tools: several features ask that of the same bytes. */
 
-import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 
 // `tools`, `tool_calls`, `tool_choice`, `functions`, `function_call`, and the role `tool`.
-const WORDS = marks('"tool', '"function');
+const WORDS = needles('"tool', '"function');
 // A larger body takes long to search, and is not to be held on to only to spare that.
 const MOST_HELD = 64 * 1024;
 
@@ -14,7 +14,7 @@ const large = new WeakMap<Buffer, boolean>();
 export function mentionsTools(body: Buffer): boolean {
   const known = last?.body === body ? last.found : large.get(body);
   if (known !== undefined) return known;
-  const found = holdsAny(body, WORDS);
+  const found = containsAny(body, WORDS);
   if (body.length > MOST_HELD) large.set(body, found);
   else last = { body, found };
   return found;

@@ -1,7 +1,7 @@
 /** The extension in headers, for apps that cannot change the bodies they send. */
 
 import { invalid } from '../../conversation/errors.ts';
-import { type HeaderFields, HeaderList } from '../../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
 const EXTENSION = 'x-hopgate-extension';
@@ -49,7 +49,7 @@ const wrong = (name: string, text: string) => invalid(`The header ${name} ${text
  */
 export function joinedExtension(
   body: JsonObject | undefined,
-  headers: HeaderFields,
+  headers: ReadonlyHeaders,
 ): JsonObject | undefined {
   if (!mentions(headers)) return body;
   refuseMisspelt(headers);
@@ -68,15 +68,15 @@ export function joinedExtension(
 }
 
 /** One look for all of the names. */
-function mentions(headers: HeaderFields): boolean {
-  const list = HeaderList.from(headers);
+function mentions(headers: ReadonlyHeaders): boolean {
+  const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) if (list.name(i).startsWith('x-hopgate-')) return true;
   return false;
 }
 
 /** A name that is nearly one of these is one, misspelt; any other may be a proxy's. @throws GatewayError */
-function refuseMisspelt(headers: HeaderFields): void {
-  const list = HeaderList.from(headers);
+function refuseMisspelt(headers: ReadonlyHeaders): void {
+  const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
@@ -93,8 +93,8 @@ const NAME_CHARS = 100;
 const NONE: readonly string[] = [];
 
 /** Headers that begin like the gateway's own and are none: who sent one may believe that it does something. */
-export function unknownHeaders(headers: HeaderFields): readonly string[] {
-  const list = HeaderList.from(headers);
+export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
+  const list = FlatHeaders.from(headers);
   let names = NONE;
   for (let i = 0; i < list.size && names.length < MOST_TOLD; i++) {
     const name = list.name(i);

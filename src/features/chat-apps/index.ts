@@ -4,7 +4,7 @@ import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Memory } from '../../conversation/memory.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
 import { capture } from './capture.ts';
@@ -24,7 +24,7 @@ export type { ConversationTool } from './tools.ts';
 export interface ConversationOptions {
   /** The member `hopgate` of the body. */
   readonly extension: JsonObject | undefined;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   /** The gateway key's name, '' without auth. */
   readonly owner: string;
   /** The request as the client made it; decoded only when somebody asks. */

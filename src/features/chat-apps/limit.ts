@@ -1,6 +1,6 @@
 /** The limit of recalls, said in the instructions: it is the prompt that governs how often a model recalls. */
 
-import { edited, withParts } from '../../conversation/edit.ts';
+import { editNode, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
 /**
@@ -22,7 +22,7 @@ export function withInstruction(conversation: Conversation, sentence: string): C
   const own = leading.at(-1);
   const block: Block = { type: 'text', text: sentence };
   if (own === undefined) return withParts(conversation, { system: [block] });
-  const changed = edited(own, { blocks: appended(own, sentence) });
+  const changed = editNode(own, { blocks: appended(own, sentence) });
   return withParts(conversation, {
     turns: [...turns.slice(0, lead - 1), changed, ...turns.slice(lead)],
   });
@@ -35,5 +35,5 @@ const says = (block: Block, sentence: string): boolean =>
 function appended({ blocks }: Turn, sentence: string): readonly Block[] {
   const last = blocks.at(-1);
   if (last?.type !== 'text') return [...blocks, { type: 'text', text: sentence }];
-  return [...blocks.slice(0, -1), edited(last, { text: `${last.text}\n\n${sentence}` })];
+  return [...blocks.slice(0, -1), editNode(last, { text: `${last.text}\n\n${sentence}` })];
 }

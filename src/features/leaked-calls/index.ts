@@ -85,7 +85,7 @@ export function leakedCalls(
 ): Feature {
   return {
     name: 'leaked-calls',
-    looksAt: (body) => everyBody || everyAnswer || mentionsTools(body),
+    mayApply: (body) => everyBody || everyAnswer || mentionsTools(body),
     intercept(sent, { target, notes }) {
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;

@@ -43,7 +43,7 @@ class Remembering implements Feature {
     this.#owner = owner;
   }
 
-  looksAt(body: Buffer, { client, target }: FeatureContext): boolean {
+  mayApply(body: Buffer, { client, target }: FeatureContext): boolean {
     if (!concerns(client, target)) return false;
     if (client !== target.protocol || wantedBy(target).text === 'all') return true;
     return mentionsTools(body);

@@ -1,6 +1,6 @@
 /** Puts reasoning and seals back where they stood, in answers that the target itself made. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
@@ -88,7 +88,7 @@ function completed(
   work.left -= entry.pieces.length;
   if (work.left < 0) return run;
   const seals = callSeals(entry);
-  const signed = mapSame(run, (turn) => withCallSeals(turn, seals, work.target));
+  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, work.target));
   const reasoning = entry.pieces.flatMap((piece) =>
     piece.type === 'reasoning' && isWanted(piece.block, work.target, work.wanted, calls.length > 0)
       ? [piece.block]
@@ -96,13 +96,13 @@ function completed(
   );
   if (reasoning.length === 0) return signed;
   if (lacks(blocks, reasoning, work.target)) {
-    const bare = mapSame(signed, withoutReasoning);
+    const bare = mapUnchanged(signed, withoutReasoning);
     return items
       ? asItems(bare, entry, reasoning, work)
       : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
   }
   if (!work.mixed) return signed;
-  return mapSame(signed, (turn) => inPlace(turn, entry, reasoning, work));
+  return mapUnchanged(signed, (turn) => inPlace(turn, entry, reasoning, work));
 }
 
 /**
@@ -194,18 +194,18 @@ function callSeals({ pieces }: Entry): ReadonlyMap<string, Sealed> {
 
 function withCallSeals(turn: Turn, seals: ReadonlyMap<string, Sealed>, { protocol }: Target): Turn {
   if (seals.size === 0) return turn;
-  const blocks = mapSame(turn.blocks, (block): Block => {
+  const blocks = mapUnchanged(turn.blocks, (block): Block => {
     if (!isCall(block) || block.sealed !== undefined) return block;
     const sealed = seals.get(block.id);
-    return sealed?.protocol === protocol ? edited(block, { sealed }) : block;
+    return sealed?.protocol === protocol ? editNode(block, { sealed }) : block;
   });
-  return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 function withoutReasoning(turn: Turn): Turn | undefined {
   const blocks = turn.blocks.filter((block) => block.type !== 'reasoning');
   if (blocks.length === turn.blocks.length) return turn;
-  return blocks.length === 0 ? undefined : edited(turn, { blocks });
+  return blocks.length === 0 ? undefined : editNode(turn, { blocks });
 }
 
 /** The blocks of the run in front of which each piece of reasoning stood. */
@@ -252,7 +252,7 @@ function asBlocks(
   const found = places(turn.blocks, entry, reasoning, work);
   if (found.size === 0) return turn;
   const blocks = turn.blocks.flatMap((block) => [...(found.get(block) ?? []), block]);
-  return edited(turn, { blocks });
+  return editNode(turn, { blocks });
 }
 
 function asItems(

@@ -14,7 +14,7 @@ import { withoutThinking, withReasoning, withSignatures } from './thinking.ts';
  */
 export const afterRefusal: Feature = {
   name: 'after-refusal',
-  looksAt: (_body, { refusal }) => refusal !== undefined,
+  mayApply: (_body, { refusal }) => refusal !== undefined,
   request(conversation, { refusal: error, target, notes }): Conversation {
     const refusal = error && historyRefusal(error);
     if (error === undefined || refusal === undefined) return conversation;

@@ -1,6 +1,6 @@
 /** Calls and results that a vendor says do not pair: the calls go, the results become words. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Stripped } from './thinking.ts';
 
@@ -23,8 +23,8 @@ export function withoutPairs(
   if (ids.size === 0) return conversation;
   const named = namedIn(words, ids);
   const gone = named.size > 0 ? named : ids;
-  const turns = mapSame(conversation.turns, (turn): Turn | undefined => {
-    const blocks = mapSame(turn.blocks, (block): Block | readonly Block[] | undefined => {
+  const turns = mapUnchanged(conversation.turns, (turn): Turn | undefined => {
+    const blocks = mapUnchanged(turn.blocks, (block): Block | readonly Block[] | undefined => {
       const id = idOf(block);
       if (id === undefined || !gone.has(id)) return block;
       return block.type === 'tool-result' ? asWords(block) : undefined;
@@ -33,7 +33,7 @@ export function withoutPairs(
     // Reasoning that led to nothing but the call goes with it: no vendor takes it alone.
     const silent = blocks.every((block) => block.type === 'reasoning');
     if (silent) return undefined;
-    return bare(edited(turn, { blocks }));
+    return bare(editNode(turn, { blocks }));
   });
   stripped('/messages', `${gone.size} calls: ${[...gone].slice(0, 5).join(', ')}`);
   return withParts(conversation, { turns });

@@ -1,6 +1,6 @@
 /** Reasoning and signatures that a vendor has just refused: dropped, or stood in for. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
@@ -41,12 +41,12 @@ export function withoutThinking(
     return onwards === true && turn > at.message;
   };
   let count = 0;
-  const kept = mapSame(turns, (turn, i): Turn | undefined => {
+  const kept = mapUnchanged(turns, (turn, i): Turn | undefined => {
     if (turn.role !== 'assistant') return turn;
     const blocks = turn.blocks.filter((block, place) => !goes(block, i, place));
     if (blocks.length === turn.blocks.length) return turn;
     count += turn.blocks.length - blocks.length;
-    return blocks.length === 0 ? undefined : edited(turn, { blocks });
+    return blocks.length === 0 ? undefined : editNode(turn, { blocks });
   });
   if (count === 0) return conversation;
   const where = precise ? `/messages/${at.message}/content/${at.block}` : '/messages';
@@ -70,7 +70,7 @@ export function withReasoning(
   const items = origin?.protocol === 'openai-responses';
   const withCalls = turns.some((turn) => lacks(turn) && turn.blocks.some(isCall));
   let count = 0;
-  const filled = mapSame(turns, (turn, i): Turn | readonly Turn[] => {
+  const filled = mapUnchanged(turns, (turn, i): Turn | readonly Turn[] => {
     // Whoever names one message stops at the first: the others like it are filled with it.
     const concerned = named || !withCalls || turn.blocks.some(isCall);
     if (!lacks(turn) || !concerned) return turn;
@@ -82,7 +82,7 @@ export function withReasoning(
     }
     count++;
     const rest = turn.blocks.filter((block) => block.type !== 'reasoning');
-    return edited(turn, { blocks: [placeholder, ...rest] });
+    return editNode(turn, { blocks: [placeholder, ...rest] });
   });
   if (count === 0) return conversation;
   stripped(named ? `/messages/${message}` : '/messages', `${count} reasoning placeholders added`);
@@ -98,10 +98,10 @@ export function withSignatures(
   stripped: Stripped,
 ): Conversation {
   let count = 0;
-  const turns = mapSame(conversation.turns, (turn) => {
+  const turns = mapUnchanged(conversation.turns, (turn) => {
     if (turn.role !== 'assistant') return turn;
     const first = turn.blocks.findIndex(isCall);
-    const blocks = mapSame(turn.blocks, (block, i): Block => {
+    const blocks = mapUnchanged(turn.blocks, (block, i): Block => {
       if (block.type !== 'tool-call' || block.by === 'provider') return block;
       const value = i === first ? UNCHECKED : undefined;
       if (block.sealed?.value === value) return block;
@@ -110,10 +110,10 @@ export function withSignatures(
         value === undefined
           ? undefined
           : ({ protocol: target.protocol, kind: 'signature', value } as const);
-      const bare = edited(block, { sealed });
+      const bare = editNode(block, { sealed });
       return bare.residue === undefined ? bare : withoutExtra(bare);
     });
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   if (count === 0) return conversation;
   stripped('/messages', `signatures of ${count} calls`);

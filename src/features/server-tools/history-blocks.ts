@@ -1,6 +1,6 @@
 /** Hosted calls that a client sends back, for an upstream that does not run them: calls and results like any. */
 
-import { mapSame } from '../../conversation/edit.ts';
+import { mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
@@ -144,7 +144,7 @@ function plainText(result: ToolResultBlock): string {
  * without what it was decoded from, which holds them.
  */
 export function withoutMintedCitations(turn: Turn): Turn {
-  const blocks = mapSame(turn.blocks, (block): Block => {
+  const blocks = mapUnchanged(turn.blocks, (block): Block => {
     if (block.type !== 'text' || !block.citations?.some(isMintedCitation)) return block;
     const citations = block.citations.filter((citation) => !isMintedCitation(citation));
     const { type, text, cache } = block;

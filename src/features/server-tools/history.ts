@@ -1,6 +1,6 @@
 /** Earlier answers as the upstream knows them: hidden hops come back, shown ones become calls and results. */
 
-import { mapSame } from '../../conversation/edit.ts';
+import { mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
@@ -63,8 +63,8 @@ function restoreRun(
     for (const turn of turns) restored.add(turn);
     return turns;
   }
-  const own = mapSame(run, (turn) => expandShown(turn, context));
-  return mapSame(own, withoutMintedCitations);
+  const own = mapUnchanged(run, (turn) => expandShown(turn, context));
+  return mapUnchanged(own, withoutMintedCitations);
 }
 
 function findEntry(

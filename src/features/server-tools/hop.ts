@@ -10,7 +10,7 @@ import { Fold } from '../../conversation/fold.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
-import type { Interceptor, Next } from '../feature.ts';
+import type { Continuation, Interceptor } from '../feature.ts';
 import { CitedText } from './citations/cited-text.ts';
 import type { Offer } from './offer.ts';
 import { nextConversation, remember, runRound } from './round.ts';
@@ -206,7 +206,7 @@ export function hopInterceptor(options: HopOptions): Interceptor {
     });
   }
 
-  function next(): Next | undefined {
+  function next(): Continuation | undefined {
     if (!goesOn || !ended) return undefined;
     const mixed = clientCalls.length > 0;
     return {
@@ -285,5 +285,5 @@ export function hopInterceptor(options: HopOptions): Interceptor {
     }
   }
 
-  return { event, end: () => [], next };
+  return { event, end: () => [], continuation: next };
 }

@@ -3,7 +3,7 @@
 import { withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { MINT } from './citations/sources.ts';
@@ -23,16 +23,16 @@ export { type ToolRegistry, toolRegistry } from './registry.ts';
 export type { ServerToolOptions } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
-const ANSWERED = marks('"assistant"', '_call"');
+const ANSWERED = needles('"assistant"', '_call"');
 // Searches, fetches and code, as all protocols' declarations of them begin (Kimi's is `$web_search`). Two looks through each body, and
 // no more: those of large ones take long.
-const HOSTED = marks('web_', '"code_');
+const HOSTED = needles('web_', '"code_');
 
 /**
  * May this body declare a tool that the vendor runs itself? It may pause its turn in the middle of one, and
  * somebody has to ask it to go on: work for this feature even where no tool is configured.
  */
-export const mayDeclareHosted = (body: Buffer): boolean => holdsAny(body, HOSTED);
+export const mayDeclareHosted = (body: Buffer): boolean => containsAny(body, HOSTED);
 
 /**
  * The feature of one exchange. It stands behind features that complete the request (stored responses)
@@ -156,12 +156,12 @@ export function serverTools(options: ServerToolOptions): Feature {
 
   return {
     name: 'server-tools',
-    looksAt(body, { hop }) {
+    mayApply(body, { hop }) {
       if (hop > 1 || offerable()) return true;
       if (mayDeclareHosted(body) || body.includes(MINTED)) return true;
-      return !ledger.empty && holdsAny(body, ANSWERED);
+      return !ledger.empty && containsAny(body, ANSWERED);
     },
-    async before(conversation, context, signal) {
+    async prepare(conversation, context, signal) {
       if (context.hop > 1) return;
       const offer = () => offerOf(conversation, context);
       lead.push(...((await makeForced(session, conversation, offer, signal)) ?? []));

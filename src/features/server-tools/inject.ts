@@ -1,6 +1,6 @@
 /** The offer written into a request: hosted declarations become functions, choices name them. */
 
-import { mapSame, withParts } from '../../conversation/edit.ts';
+import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type {
   CacheMark,
@@ -40,7 +40,7 @@ function injectTools(
   { last, notes }: InjectOptions,
 ): readonly Tool[] {
   const placed = new Set<Offered>();
-  const replaced = mapSame(tools, (tool) => {
+  const replaced = mapUnchanged(tools, (tool) => {
     if (tool.type !== 'hosted') return tool;
     const offered = offer.list.find(({ declared }) => declared?.name === tool.name);
     if (offered === undefined) return tool;
@@ -100,7 +100,7 @@ function mapChoice(choice: ToolChoice, offer: Offer, done: boolean): ToolChoice 
     case 'required':
       return done ? AUTO : choice;
     case 'allowed': {
-      const names = mapSame(choice.names, (name) => {
+      const names = mapUnchanged(choice.names, (name) => {
         const offered = standIn(name);
         return offered === undefined ? name : offered.name;
       });

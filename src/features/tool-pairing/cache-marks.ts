@@ -1,10 +1,10 @@
 /** At most four cache marks a request, which is all that the Messages API takes. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
-import type { Tally } from './messages-blocks.ts';
 import { unmarked } from './messages-blocks.ts';
+import type { Tally } from './rules.ts';
 
 // A maximum of 4 blocks with cache_control may be provided. Found 5.
 const MOST = 4;
@@ -26,23 +26,23 @@ export function limitCacheMarks(conversation: Conversation, tally: Tally): Conve
     if (excess <= 0) return block;
     let out = block;
     if (block.type === 'tool-result') {
-      const content = mapSame(block.content, drop);
-      if (content !== block.content) out = edited(block, { content } as unknown as Partial<T>);
+      const content = mapUnchanged(block.content, drop);
+      if (content !== block.content) out = editNode(block, { content } as unknown as Partial<T>);
     }
     if (excess <= 0 || !isMarked(out)) return out;
     excess--;
     return withoutMark(out);
   };
-  const turnsLeft = mapSame(turns, (turn) => {
-    const blocks = mapSame(turn.blocks, drop);
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  const turnsLeft = mapUnchanged(turns, (turn) => {
+    const blocks = mapUnchanged(turn.blocks, drop);
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
-  const toolsLeft = mapSame(tools, (tool) => {
+  const toolsLeft = mapUnchanged(tools, (tool) => {
     if (excess <= 0 || !isMarked(tool)) return tool;
     excess--;
     return withoutMark(tool);
   });
-  const systemLeft = mapSame(system, drop);
+  const systemLeft = mapUnchanged(system, drop);
   return withParts(conversation, { turns: turnsLeft, tools: toolsLeft, system: systemLeft });
 }
 
@@ -63,7 +63,7 @@ function isMarked(node: Block | Tool): boolean {
 }
 
 function withoutMark<T extends Block | Tool>(node: T): T {
-  if ('cache' in node) return edited(node, { cache: undefined } as unknown as Partial<T>);
+  if ('cache' in node) return editNode(node, { cache: undefined } as unknown as Partial<T>);
   const { wire } = node;
   if (wire === undefined || !isObject(wire.value)) return node;
   return { ...node, wire: { ...wire, value: unmarked(wire.value) } };

@@ -1,6 +1,6 @@
 /** Arguments of past calls: servers parse them, and one that cannot be parsed would end the conversation. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
@@ -16,9 +16,9 @@ export function parsableInputs(
   where: string,
   notes: Notes,
 ): readonly Turn[] {
-  return mapSame(turns, (turn, at) => {
+  return mapUnchanged(turns, (turn, at) => {
     if (turn.role !== 'assistant') return turn;
-    const blocks = mapSame(turn.blocks, (block): Block => {
+    const blocks = mapUnchanged(turn.blocks, (block): Block => {
       if (block.type !== 'tool-call' || block.by === 'provider' || block.kind !== 'function') {
         return block;
       }
@@ -26,9 +26,9 @@ export function parsableInputs(
       if (input === block.input) return block;
       const why = input === '{}' ? 'there are no arguments' : 'the arguments are no JSON object';
       notes.add('tool_input_wrapped', `${where}/${at}`, why);
-      return edited(block, { input });
+      return editNode(block, { input });
     });
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
 }
 

@@ -1,6 +1,6 @@
 /** Chat messages that the API refuses for their form: no content, no list of calls, arguments that are no text. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
 import { legalName } from './words.ts';
@@ -10,23 +10,23 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The turns with messages that the API takes; an edited one is written anew by the codec. */
 export function cleanChat(turns: readonly Turn[], note: (at: number) => void): readonly Turn[] {
-  return mapSame(turns, (turn, at) => {
+  return mapUnchanged(turns, (turn, at) => {
     const value = turn.wire?.protocol === 'openai-chat' ? turn.wire.value : undefined;
     if (!isObject(value)) return turn;
-    const blocks = mapSame(turn.blocks, cleanCall);
+    const blocks = mapUnchanged(turn.blocks, cleanCall);
     if (blocks === turn.blocks && !isRefused(value)) return turn;
     note(at);
     // Instructions of no parts have no other form.
     const silent = turn.role === 'system' || turn.role === 'developer';
     if (silent && turn.blocks.length === 0) return undefined;
-    return edited(turn, { blocks });
+    return editNode(turn, { blocks });
   });
 }
 
 function cleanCall(block: Block): Block {
   if (block.type === 'tool-result') {
     const value = block.wire?.value;
-    return isObject(value) && isRefused(value) ? edited(block, {}) : block;
+    return isObject(value) && isRefused(value) ? editNode(block, {}) : block;
   }
   if (block.type !== 'tool-call' || block.wire === undefined) return block;
   const { value } = block.wire;
@@ -36,7 +36,7 @@ function cleanCall(block: Block): Block {
   const typed = custom || value.type === 'function';
   const text = isObject(inner) && typeof (custom ? inner.input : inner.arguments) === 'string';
   if (typed && text && NAME.test(block.name)) return block;
-  return edited(block, { name: legalName(block.name) });
+  return editNode(block, { name: legalName(block.name) });
 }
 
 /** "Invalid value for 'content': expected a string, got null."; an empty array is refused like it. */

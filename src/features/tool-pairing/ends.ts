@@ -1,6 +1,6 @@
 /** Messages that say nothing, and the blank tail of a prefill. */
 
-import { edited } from '../../conversation/edit.ts';
+import { editNode } from '../../conversation/edit.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import type { Rules } from './rules.ts';
 import { isAside, runsOf } from './runs.ts';
@@ -37,7 +37,7 @@ export function fillEmpty(turns: readonly Turn[], rules: Rules, note: () => void
       note();
       if (filled || (prefill && i > 0)) continue;
       filled = true;
-      out.push(edited(turn, { blocks: [{ type: 'text', text: NO_CONTENT }] }));
+      out.push(editNode(turn, { blocks: [{ type: 'text', text: NO_CONTENT }] }));
     }
   }
   return changed ? out : turns;
@@ -51,8 +51,8 @@ export function trimPrefill(turns: readonly Turn[], note: () => void): readonly 
   const text = withoutTail(block.text);
   if (text === block.text) return turns;
   note();
-  const blocks = turn.blocks.with(-1, edited(block, { text }));
-  return turns.with(-1, edited(turn, { blocks }));
+  const blocks = turn.blocks.with(-1, editNode(block, { text }));
+  return turns.with(-1, editNode(turn, { blocks }));
 }
 
 /** Without white space at the end; a loop, since a pattern would try every run of spaces anew. */

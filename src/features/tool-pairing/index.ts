@@ -1,6 +1,6 @@
 /** Tool pairing: histories that the target would refuse are made valid; valid ones go out untouched. */
 
-import { mapSame, withParts } from '../../conversation/edit.ts';
+import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { toldBy } from '../../conversation/refusal.ts';
@@ -19,9 +19,10 @@ import { parsableInputs } from './call-inputs.ts';
 import { cleanChat } from './chat-messages.ts';
 import { fillEmpty, trimPrefill } from './ends.ts';
 import { indexCalls } from './index-calls.ts';
-import { cleanSystem, cleanTurn, type Tally } from './messages-blocks.ts';
+import { cleanSystem, cleanTurn } from './messages-blocks.ts';
 import { mayNeedRepair } from './prefilter.ts';
 import { cleanItems, withFollowers } from './responses-items.ts';
+import type { Tally } from './rules.ts';
 import { type Rules, rulesFor } from './rules.ts';
 import { runsOf } from './runs.ts';
 import { sanityPass } from './sanity.ts';
@@ -31,7 +32,7 @@ import { fitThinking, placeThinking, type Seals } from './thinking.ts';
 import { isBlank, NO_CONTENT } from './words.ts';
 import { writeBack } from './write-back.ts';
 
-export { mendBody } from './mend/index.ts';
+export { repairBody } from './mend/index.ts';
 export { sanityPass } from './sanity.ts';
 
 /**
@@ -40,7 +41,7 @@ export { sanityPass } from './sanity.ts';
  */
 export const pairing: Feature = {
   name: 'pairing',
-  looksAt: (body, { client, target, refusal }) =>
+  mayApply: (body, { client, target, refusal }) =>
     client !== target.protocol || refusal !== undefined || mayNeedRepair(body, target.protocol),
   request: (conversation, { target, notes, refusal }) =>
     repair(conversation, toldBy(target, refusal), notes),
@@ -216,5 +217,5 @@ function changed(
 }
 
 function same(list: readonly Turn[], change: (turn: Turn) => Turn): readonly Turn[] {
-  return mapSame(list, change);
+  return mapUnchanged(list, change);
 }

@@ -1,18 +1,11 @@
 /** Blocks that the Messages API refuses wherever they stand: blank text, foreign types, inputs that are no objects. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import type { Tally } from './rules.ts';
 import { type Seals, sealHolds } from './thinking.ts';
 import { isBlank, legalName } from './words.ts';
-
-/** Counts of what one request lost; each becomes one note. */
-export interface Tally {
-  blank: number;
-  thinking: number;
-  foreign: number;
-  cache: number;
-}
 
 /**
  * The block types that have no meaning in the conversation model and that the API knows
@@ -40,13 +33,13 @@ const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
 /** The turn with the blocks that the API takes; the same reference where it took them all. */
 export function cleanTurn(turn: Turn, seals: Seals, tally: Tally): Turn {
-  const blocks = mapSame(turn.blocks, (block) => cleanBlock(block, seals, tally));
-  return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, seals, tally));
+  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 /** Instructions: text that says something. */
 export function cleanSystem(blocks: readonly Block[], tally: Tally): readonly Block[] {
-  return mapSame(blocks, (block) => {
+  return mapUnchanged(blocks, (block) => {
     if (block.type !== 'text' || !isBlank(block.text)) return block;
     tally.blank++;
     return undefined;
@@ -70,8 +63,8 @@ function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined
       const sound = block.input.startsWith('{') && NAME.test(block.name);
       if (block.wire === undefined || sound) return block;
       return NAME.test(block.name)
-        ? edited(block, {})
-        : edited(block, { name: legalName(block.name) });
+        ? editNode(block, {})
+        : editNode(block, { name: legalName(block.name) });
     }
     case 'tool-result':
       return block.by === 'provider' ? block : cleanResult(block, tally);
@@ -94,7 +87,7 @@ function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
   const whole = block.content.length === 1 && typeof block.content[0]!.wire?.value === 'string';
   const content = whole
     ? block.content
-    : mapSame(block.content, (inner): Block | undefined => {
+    : mapUnchanged(block.content, (inner): Block | undefined => {
         if (inner.type === 'text') {
           if (!isBlank(inner.text)) return inner;
           tally.blank++;
@@ -111,11 +104,11 @@ function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
   if (block.isError && content.length === 0) {
     // content cannot be empty if `is_error` is true
     tally.blank++;
-    return edited(block, {
+    return editNode(block, {
       content: [{ type: 'text', text: 'The tool failed without a message.' }],
     });
   }
-  return content === block.content ? block : edited(block, { content });
+  return content === block.content ? block : editNode(block, { content });
 }
 
 /** What a call, a result or thinking inside a result says. */

@@ -2,17 +2,17 @@
 
 import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 
 /**
  * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their
  * quotes. Inside a JSON string the quotes are escaped, so the words of users do not count.
  */
 const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
-  'anthropic-messages': marks('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
+  'anthropic-messages': needles('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
   // `tool_calls`, `tool_call_id`; all of them are {@link mentionsTools}'s, too.
-  'openai-chat': marks('"tool_call', '"function_call"', '"tool"'),
-  'openai-responses': marks(
+  'openai-chat': needles('"tool_call', '"function_call"', '"tool"'),
+  'openai-responses': needles(
     '_call"',
     '_output"',
     'reasoning"',
@@ -21,7 +21,7 @@ const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
     '"id"',
   ),
 };
-const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = marks(
+const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = needles(
   '"content"',
   '"text"',
   '"system"',
@@ -59,7 +59,7 @@ const HARMLESS = new Set([
 /** False only where {@link pairing}'s pass over a body of this protocol would change nothing. */
 export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
   const spoken = protocol !== 'openai-chat' || mentionsTools(bytes);
-  if (spoken && holdsAny(bytes, MARKS[protocol])) return true;
+  if (spoken && containsAny(bytes, MARKS[protocol])) return true;
   if (hasSilence(bytes, CONTENT)) return true;
   if (protocol !== 'anthropic-messages') return false;
   if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;

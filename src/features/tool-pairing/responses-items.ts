@@ -1,6 +1,6 @@
 /** Input items that the Responses API refuses for their form: ids, reasoning that leads nowhere, parts of the wrong side. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, Conversation, Turn, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -43,7 +43,7 @@ export function cleanItems(
 ): readonly Turn[] {
   const value = conversation.origin?.value ?? {};
   const seen = new Set<string>();
-  const out = mapSame(turns, (turn, at) => {
+  const out = mapUnchanged(turns, (turn, at) => {
     const item = wireOf(turn);
     if (item === undefined) return turn;
     if (item.type === 'item_reference') {
@@ -75,12 +75,12 @@ export function cleanItems(
 
 /** Assistant messages hold `output_text` and `refusal`; the client's own kinds of text are refused there. */
 function assistantParts(turn: Turn): Turn {
-  const blocks = mapSame(turn.blocks, (block): Block => {
+  const blocks = mapUnchanged(turn.blocks, (block): Block => {
     const part = block.wire?.value;
     if (block.type !== 'text' || !isObject(part) || part.type === 'output_text') return block;
     return { type: 'text', text: block.text };
   });
-  return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 /** Arguments are text; some servers hand them on as the object itself. */
@@ -95,14 +95,14 @@ function textual(turn: Turn): Turn {
     const named = block.kind === 'tool-search' || NAME.test(block.name);
     if (legal && named && typeof item.call_id === 'string') return turn;
     const name = named ? block.name : legalName(block.name);
-    return edited(turn, { blocks: [edited(block, { name })] });
+    return editNode(turn, { blocks: [editNode(block, { name })] });
   }
   if (block.type === 'tool-result' && block.by === 'client') {
     const { output } = item;
     const legal =
       typeof output === 'string' || Array.isArray(output) || block.kind === 'tool-search';
     if (legal && typeof item.call_id === 'string') return turn;
-    return edited(turn, { blocks: [edited(block, {})] });
+    return editNode(turn, { blocks: [editNode(block, {})] });
   }
   return turn;
 }

@@ -100,3 +100,11 @@ function ofProtocol(conversation: Conversation, target: Target): Rules {
       };
   }
 }
+
+/** Counts of what one request lost; each becomes one note. */
+export interface Tally {
+  blank: number;
+  thinking: number;
+  foreign: number;
+  cache: number;
+}

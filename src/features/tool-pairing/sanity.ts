@@ -1,6 +1,6 @@
 /** The last layer: finds calls that are still without a result and gives them one. Nothing else, and never reached. */
 
-import { edited } from '../../conversation/edit.ts';
+import { editNode } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import type { Rules } from './rules.ts';
@@ -91,7 +91,7 @@ function inserted(
       continue;
     }
     if (rules.shared && turn?.role === 'user') {
-      out.push(edited(turn, { blocks: [...results, ...turn.blocks] }));
+      out.push(editNode(turn, { blocks: [...results, ...turn.blocks] }));
       continue;
     }
     if (rules.shared) out.push({ role: 'user', blocks: results });

@@ -1,6 +1,6 @@
 /** Tools that the vendor runs itself: genuine pairs stay, the client's own tools in their clothes come out of them. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type {
   Block,
@@ -124,7 +124,7 @@ function rewrite(
         return [block, answer];
       }
       if (genuine.has(block)) return block;
-      const client = edited(block, { by: 'client' });
+      const client = editNode(block, { by: 'client' });
       renamed.add(client);
       return client;
     }
@@ -135,9 +135,9 @@ function rewrite(
     notes.add('stray_tool_result_as_text', `/messages/${at}`, block.callId);
     return strayAsText(block);
   };
-  const out = mapSame(turns, (turn, at) => {
-    const blocks = mapSame(turn.blocks, (block) => change(block, at));
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+  const out = mapUnchanged(turns, (turn, at) => {
+    const blocks = mapUnchanged(turn.blocks, (block) => change(block, at));
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return { turns: out, renamed };
 }

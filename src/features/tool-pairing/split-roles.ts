@@ -1,8 +1,8 @@
 /** Blocks on the wrong side of the dialogue: a call in a user turn is the assistant's all the same. */
 
-import { edited } from '../../conversation/edit.ts';
+import { editNode } from '../../conversation/edit.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
-import type { Tally } from './messages-blocks.ts';
+import type { Tally } from './rules.ts';
 
 /** What only the assistant can have made. */
 const isAssistants = (block: Block): boolean =>
@@ -39,7 +39,7 @@ function parts(turn: Turn, tally: Tally): readonly Turn[] {
   return out.map(({ role, blocks }) => {
     if (role === 'assistant' || !host) return madeTurn(turn, role, blocks);
     host = false;
-    return edited(turn, { blocks });
+    return editNode(turn, { blocks });
   });
 }
 

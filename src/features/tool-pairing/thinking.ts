@@ -1,6 +1,6 @@
 /** Thinking in Messages histories: whose signature can be genuine, where blocks may stand, and when the parameter must go. */
 
-import { edited, withParts } from '../../conversation/edit.ts';
+import { editNode, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type {
   Block,
@@ -10,8 +10,7 @@ import type {
   Turn,
 } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
-import type { Tally } from './messages-blocks.ts';
-import type { Rules } from './rules.ts';
+import type { Rules, Tally } from './rules.ts';
 import { isAside, runsOf } from './runs.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -67,9 +66,9 @@ export function placeThinking(turn: Turn, tally: Tally): Turn {
   if (first < 0 || (first === 0 && end === turn.blocks.length)) return turn;
   tally.thinking += turn.blocks.length - end;
   const said = end === turn.blocks.length ? turn.blocks : turn.blocks.slice(0, end);
-  if (first === 0 || first >= end) return edited(turn, { blocks: said });
+  if (first === 0 || first >= end) return editNode(turn, { blocks: said });
   const thought = said.filter(isThinking);
-  return edited(turn, { blocks: [...thought, ...said.filter((block) => !isThinking(block))] });
+  return editNode(turn, { blocks: [...thought, ...said.filter((block) => !isThinking(block))] });
 }
 
 /**
@@ -138,7 +137,7 @@ function withoutThinking(turns: readonly Turn[], from: number, tally: Tally): re
     const blocks = turn.blocks.filter((block) => !isThinking(block));
     tally.thinking += turn.blocks.length - blocks.length;
     // A last message of nothing but thinking is no message.
-    return blocks.length === 0 ? [] : [edited(turn, { blocks })];
+    return blocks.length === 0 ? [] : [editNode(turn, { blocks })];
   });
   return changed ? out : turns;
 }

@@ -1,6 +1,6 @@
 /** Second pass: what the first decided, written back: ids, places, order, splits, placeholders. */
 
-import { edited } from '../../conversation/edit.ts';
+import { editNode } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import type { Call, Result, Table } from './index-calls.ts';
@@ -190,7 +190,7 @@ class Writer {
   #named(call: Call): Block {
     const id = this.#plan.ids.get(call);
     if (id === undefined) return call.block;
-    const block = edited(call.block, { id });
+    const block = editNode(call.block, { id });
     this.#origin.set(block, call.block);
     return block;
   }
@@ -202,7 +202,7 @@ class Writer {
     const { block } = result;
     const kind = this.#plan.rules.protocol === 'openai-responses' ? call.block.kind : block.kind;
     if (block.callId === callId && block.kind === kind) return block;
-    const fitted = edited(block, { callId, kind });
+    const fitted = editNode(block, { callId, kind });
     this.#origin.set(fitted, block);
     return fitted;
   }
@@ -362,7 +362,7 @@ class Writer {
   *#alone(results: readonly { block: Block; alone?: Turn }[]): Generator<Turn> {
     for (const { block, alone } of results) {
       if (alone === undefined) yield madeTurn(undefined, 'user', [block]);
-      else yield alone.blocks[0] === block ? alone : edited(alone, { blocks: [block] });
+      else yield alone.blocks[0] === block ? alone : editNode(alone, { blocks: [block] });
     }
   }
 
@@ -396,10 +396,10 @@ class Writer {
       else if (blocks.length === 0) {
         // Its border stays: a Messages turn of nothing is filled later, where it is alone.
         const stays = this.#plan.rules.own && this.#plan.rules.shared && !piece.rest;
-        if (stays && host !== undefined) this.out.push(edited(host, { blocks }));
+        if (stays && host !== undefined) this.out.push(editNode(host, { blocks }));
       } else if (host === undefined) this.out.push({ role, blocks });
       else if (piece.rest) this.out.push(madeTurn(host, 'assistant', blocks));
-      else this.out.push(edited(host, { blocks }));
+      else this.out.push(editNode(host, { blocks }));
     }
   }
 }

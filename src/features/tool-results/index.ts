@@ -1,6 +1,6 @@
 /** Short tool results and clean assistant text, for vendors that fail on large executed-tool records. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Turn } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
@@ -28,7 +28,7 @@ export function toolResults(options: ToolResultsOptions): Feature {
   const limit = () => (typeof options.limit === 'function' ? options.limit() : options.limit);
   return {
     name: 'tool-results',
-    looksAt: (_body, { target }) => target.profile.shortToolResults === true,
+    mayApply: (_body, { target }) => target.profile.shortToolResults === true,
     request(conversation, { target, notes }) {
       if (target.profile.shortToolResults !== true) return conversation;
       const clean = withoutRecords(conversation.turns, notes);
@@ -47,17 +47,17 @@ export function toolResults(options: ToolResultsOptions): Feature {
 
 /** Assistant turns without records in their text; a turn that held nothing else goes. */
 function withoutRecords(turns: readonly Turn[], notes: Notes): readonly Turn[] {
-  return mapSame(turns, (turn) => {
+  return mapUnchanged(turns, (turn) => {
     if (turn.role !== 'assistant') return turn;
-    const blocks = mapSame(turn.blocks, (block) => {
+    const blocks = mapUnchanged(turn.blocks, (block) => {
       if (block.type !== 'text') return block;
       const text = withoutResidue(block.text);
       if (text === block.text) return block;
       notes.add('tool_residue_removed', '/messages');
-      return text.trim() === '' ? undefined : edited(block, { text });
+      return text.trim() === '' ? undefined : editNode(block, { text });
     });
     if (blocks === turn.blocks) return turn;
     const says = blocks.some((block) => block.type !== 'reasoning');
-    return says ? edited(turn, { blocks }) : undefined;
+    return says ? editNode(turn, { blocks }) : undefined;
   });
 }

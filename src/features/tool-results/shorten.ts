@@ -1,6 +1,6 @@
 /** Turns the results of the last tool round into short text, and keeps those of earlier rounds as they were sent. */
 
-import { edited, mapSame } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, TextBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { CUT_MARK, cutText } from './cut.ts';
@@ -21,14 +21,14 @@ export interface ShortenOptions {
 export function shortenResults(turns: readonly Turn[], options: ShortenOptions): readonly Turn[] {
   const round = lastRound(turns);
   if (round === undefined) return turns;
-  return mapSame(turns, (turn, at) => {
+  return mapUnchanged(turns, (turn, at) => {
     if (!turn.blocks.some(isToolResult)) return turn;
-    const blocks = mapSame(turn.blocks, (block) => {
+    const blocks = mapUnchanged(turn.blocks, (block) => {
       if (!isToolResult(block)) return block;
       const current = at >= round.from && round.ids.has(block.callId);
       return current ? shortNow(block, options) : shortAsBefore(block, options);
     });
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
 }
 
@@ -62,29 +62,29 @@ const textOf = (block: ToolResultBlock) =>
  */
 function shorten(block: ToolResultBlock, limit: number, errorsAsText: boolean): ToolResultBlock {
   let failed = false;
-  const said = mapSame(block.content, (part) => {
+  const said = mapUnchanged(block.content, (part) => {
     if (part.type !== 'text') return part;
     const outcome: Outcome | undefined = readEnvelope(part.text);
     if (outcome === undefined) return part;
     failed ||= !outcome.ok;
-    return edited(part, { text: shortText(outcome) });
+    return editNode(part, { text: shortText(outcome) });
   });
   const content = limit > 0 ? within(said, limit) : said;
   if (content === block.content) return block;
-  return edited(block, { content, ...(failed && errorsAsText ? { isError: false } : {}) });
+  return editNode(block, { content, ...(failed && errorsAsText ? { isError: false } : {}) });
 }
 
 /** The parts with their texts, taken together, within the limit. */
 function within(parts: readonly Block[], limit: number): readonly Block[] {
   let left = limit;
   let cut = false;
-  return mapSame(parts, (part) => {
+  return mapUnchanged(parts, (part) => {
     if (part.type !== 'text' || part.text === '') return part;
     if (cut) return undefined;
     const text = cutText(part.text, left);
     // Cut now, or when it was first sent: nothing follows it.
     cut = text !== part.text || (text.length > left && text.endsWith(CUT_MARK));
     left -= Math.min(left, [...text].length);
-    return text === part.text ? part : (edited(part, { text }) as TextBlock);
+    return text === part.text ? part : (editNode(part, { text }) as TextBlock);
   });
 }

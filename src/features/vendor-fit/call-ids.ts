@@ -1,6 +1,6 @@
 /** Ids of tool calls in the only shape that a vendor takes, the same for the same call in every request. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
@@ -25,16 +25,16 @@ export const fitCallIds: Rule = (conversation, { profile, notes }) => {
     '/messages',
     `${ids.size} in the shape that ${profile.name} takes`,
   );
-  const turns = mapSame(conversation.turns, (turn) => {
-    const blocks = mapSame(turn.blocks, (block): Block => {
+  const turns = mapUnchanged(conversation.turns, (turn) => {
+    const blocks = mapUnchanged(turn.blocks, (block): Block => {
       if (block.type === 'tool-call' && ids.has(block.id)) {
-        return edited(block, { id: ids.get(block.id)! });
+        return editNode(block, { id: ids.get(block.id)! });
       }
       return block.type === 'tool-result' && ids.has(block.callId)
-        ? edited(block, { callId: ids.get(block.callId)! })
+        ? editNode(block, { callId: ids.get(block.callId)! })
         : block;
     });
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return withParts(conversation, { turns });
 };

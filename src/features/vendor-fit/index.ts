@@ -43,7 +43,7 @@ const RULES: readonly Rule[] = [
 export function vendorFit(): Feature {
   return {
     name: 'vendor-fit',
-    looksAt: (body, { client, target, refusal }) =>
+    mayApply: (body, { client, target, refusal }) =>
       refusal !== undefined || concerns(body, target, client),
     request: (conversation, { target, notes, refusal }) =>
       fitAll(conversation, toldBy(target, refusal), notes, RULES),

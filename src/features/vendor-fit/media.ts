@@ -1,6 +1,6 @@
 /** Images and files for models that cannot read them, where the client speaks the target's own protocol. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, MediaBlock, TextBlock } from '../../conversation/types.ts';
 import type { Fit, Rule } from './fit.ts';
 
@@ -8,18 +8,18 @@ import type { Fit, Rule } from './fit.ts';
 export const fitMedia: Rule = (conversation, fit) => {
   const { images, documents } = fit.profile;
   if (!fit.own || (images !== false && documents !== false)) return conversation;
-  const turns = mapSame(conversation.turns, (turn) => {
+  const turns = mapUnchanged(conversation.turns, (turn) => {
     const blocks = shown(turn.blocks, fit);
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
 function shown(blocks: readonly Block[], fit: Fit): readonly Block[] {
-  return mapSame(blocks, (block): Block => {
+  return mapUnchanged(blocks, (block): Block => {
     if (block.type === 'tool-result') {
       const content = shown(block.content, fit);
-      return content === block.content ? block : edited(block, { content });
+      return content === block.content ? block : editNode(block, { content });
     }
     return block.type === 'media' && !taken(block, fit) ? mention(block, fit) : block;
   });

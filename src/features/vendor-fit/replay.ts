@@ -1,6 +1,6 @@
 /** Reasoning that a vendor wants back on its assistant messages, where the history has none. */
 
-import { edited, withParts } from '../../conversation/edit.ts';
+import { editNode, withParts } from '../../conversation/edit.ts';
 import type { Turn } from '../../conversation/types.ts';
 import type { Fit, Rule } from './fit.ts';
 import { reasons } from './reasoning.ts';
@@ -46,5 +46,5 @@ function lacks(run: readonly Turn[], { profile }: Fit): boolean {
 function withPlaceholder([first, ...others]: readonly Turn[], { notes }: Fit): readonly Turn[] {
   notes.add('reasoning_placeholder_added', '/messages');
   const blocks = [{ type: 'reasoning', text: PLACEHOLDER } as const, ...first!.blocks];
-  return [edited(first!, { blocks }), ...others];
+  return [editNode(first!, { blocks }), ...others];
 }

@@ -1,6 +1,6 @@
 /** Shapes of a history that a model's own chat template refuses: late instructions, neighbours of one role, parallel calls. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import type { Fit, Rule } from './fit.ts';
 
@@ -33,7 +33,7 @@ export const fitNeighbours: Rule = (conversation, fit) => {
 function instructionsFirst(turns: readonly Turn[], { notes, own }: Fit): readonly Turn[] {
   const found = turns.findIndex((turn) => !isInstruction(turn));
   const lead = found < 0 ? turns.length : found;
-  const late = mapSame(turns, (turn, at): Turn => {
+  const late = mapUnchanged(turns, (turn, at): Turn => {
     if (at < lead || !isInstruction(turn)) return turn;
     notes.add('content_bridged', `/messages/${at}`, `${turn.role} turn as user text`);
     return { role: 'user', blocks: turn.blocks };
@@ -93,7 +93,7 @@ function parted(round: readonly Turn[], input: readonly Turn[]): readonly Turn[]
   }
   const said = round.map((turn): Turn => {
     const blocks = turn.blocks.filter((block) => !isCall(block));
-    return blocks.length === turn.blocks.length ? turn : edited(turn, { blocks });
+    return blocks.length === turn.blocks.length ? turn : editNode(turn, { blocks });
   });
   const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
   const out: Turn[] = [];
@@ -102,7 +102,7 @@ function parted(round: readonly Turn[], input: readonly Turn[]): readonly Turn[]
     else {
       const host = said.pop()!;
       for (const turn of said) if (turn.blocks.length > 0) out.push(turn);
-      out.push(edited(host, { blocks: [...host.blocks, call] }));
+      out.push(editNode(host, { blocks: [...host.blocks, call] }));
     }
     const result = results.get(call.id);
     if (result !== undefined) {
@@ -185,13 +185,13 @@ function one(turns: readonly Turn[]): Turn {
       const last = blocks.at(-1);
       if (!apart || block.type !== 'text' || block.text === '') blocks.push(block);
       else if (last?.type === 'text') {
-        blocks[blocks.length - 1] = edited(last, { text: `${last.text}\n\n${block.text}` });
-      } else blocks.push(edited(block, { text: `\n\n${block.text}` }));
+        blocks[blocks.length - 1] = editNode(last, { text: `${last.text}\n\n${block.text}` });
+      } else blocks.push(editNode(block, { text: `\n\n${block.text}` }));
       if (block.type === 'text') {
         apart = false;
         said = true;
       }
     }
   }
-  return edited(turns[0]!, { blocks });
+  return editNode(turns[0]!, { blocks });
 }

@@ -1,6 +1,6 @@
 /** Declarations of tools in the target's own protocol with what the vendor refuses left out of them. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { plainRoot } from '../../conversation/tools/root-schema.ts';
 import type { Rule } from './fit.ts';
 
@@ -13,20 +13,20 @@ export const fitTools: Rule = (conversation, { profile, protocol, own, notes }) 
   if (!own) return conversation;
   let { tools, settings } = conversation;
   if (profile.rootUnions === false) {
-    tools = mapSame(tools, (tool) => {
+    tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function') return tool;
       const schema = plainRoot(tool.schema, profile, notes, `/tools/${tool.name}`);
-      return schema === tool.schema ? tool : edited(tool, { schema });
+      return schema === tool.schema ? tool : editNode(tool, { schema });
     });
   }
   if (protocol === 'openai-chat') {
     return tools === conversation.tools ? conversation : withParts(conversation, { tools });
   }
   if (profile.strictTools === false) {
-    tools = mapSame(tools, (tool) => {
+    tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function' || tool.strict === undefined) return tool;
       notes.add('parameter_dropped', `/tools/${tool.name}`, 'strict');
-      return edited(tool, { strict: undefined });
+      return editNode(tool, { strict: undefined });
     });
   }
   if (profile.parallelToolsParam === false && settings.parallelTools !== undefined) {

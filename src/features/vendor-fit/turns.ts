@@ -1,6 +1,6 @@
 /** Orders of turns that a vendor refuses: a user behind tool messages, no user at all, system in the middle. */
 
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import type { Fit, Rule } from './fit.ts';
@@ -27,13 +27,13 @@ function answered(turns: readonly Turn[], { notes }: Fit): readonly Turn[] {
     notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
     return { role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] };
   };
-  return mapSame(turns, (turn, at) => {
+  return mapUnchanged(turns, (turn, at) => {
     const results = turn.blocks.filter(isResult);
     if (turn.role !== 'user' || results.length === 0) return turn;
     const others = turn.blocks.filter((block) => !isResult(block));
     const next = turns[at + 1];
     if (others.length > 0) {
-      return [edited(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
+      return [editNode(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
     }
     return next?.role === 'user' && !next.blocks.some(isResult) ? [turn, done()] : turn;
   });

@@ -2,7 +2,7 @@
 
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { topLevel } from '../../lib/json/json.ts';
 
 const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
@@ -49,7 +49,7 @@ function wordsFor(profile: Profile): readonly string[] {
 }
 
 const known = new WeakMap<Profile, readonly Buffer[]>();
-const [USER, ROLE] = marks('"user"', '"role"') as [Buffer, Buffer];
+const [USER, ROLE] = needles('"user"', '"role"') as [Buffer, Buffer];
 
 /** False: no rule can have anything to do with this body, which came in the protocol `client`. */
 export function concerns(
@@ -59,11 +59,11 @@ export function concerns(
 ): boolean {
   let words = known.get(profile);
   if (words === undefined) {
-    words = marks(...wordsFor(profile));
+    words = needles(...wordsFor(profile));
     known.set(profile, words);
   }
   if (profile.needsUserTurn === true && !body.includes(USER)) return true;
-  if (holdsAny(body, words)) return true;
+  if (containsAny(body, words)) return true;
   if (profile.rootUnions === false && client === protocol && hasRootUnions(body, protocol)) {
     return true;
   }
@@ -74,7 +74,7 @@ export function concerns(
   return client !== protocol || hasOddRoles(body, profile, protocol);
 }
 
-const [PARAMETERS, INPUT_SCHEMA] = marks('"parameters"', '"input_schema"') as [Buffer, Buffer];
+const [PARAMETERS, INPUT_SCHEMA] = needles('"parameters"', '"input_schema"') as [Buffer, Buffer];
 const UNIONS = ['anyOf', 'oneOf', 'allOf', 'enum', 'not'];
 
 /** Does a tool's schema name a union at its root, or stand where it cannot be read? */

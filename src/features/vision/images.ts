@@ -1,7 +1,7 @@
 /** Images in a conversation: where they are, what each is known by, and what takes their place. Pure. */
 
 import { createHash } from 'node:crypto';
-import { edited, mapSame, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, MediaBlock, TextBlock, Turn } from '../../conversation/types.ts';
 
 export type ImageBlock = MediaBlock & { readonly media: 'image' };
@@ -100,16 +100,16 @@ export function replaceImages(
   textFor: (image: ImageBlock) => string,
 ): Conversation {
   const replace = (blocks: readonly Block[]): readonly Block[] =>
-    mapSame(blocks, (block): Block => {
+    mapUnchanged(blocks, (block): Block => {
       if (block.type === 'tool-result') {
         const content = replace(block.content);
-        return content === block.content ? block : edited(block, { content });
+        return content === block.content ? block : editNode(block, { content });
       }
       return isImage(block) ? inWords(block, textFor(block)) : block;
     });
-  const turns = mapSame(conversation.turns, (turn) => {
+  const turns = mapUnchanged(conversation.turns, (turn) => {
     const blocks = replace(turn.blocks);
-    return blocks === turn.blocks ? turn : edited(turn, { blocks });
+    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 }

@@ -3,7 +3,7 @@
 import { refusesImages } from '../../conversation/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
-import { holdsAny, marks } from '../../lib/bytes/bytes.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { type DescriberOptions, describer, type OnLook, type VisionSettings } from './describe.ts';
 import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
@@ -22,7 +22,7 @@ export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
  * What the body of a request with an image holds, in any of the protocols; the last two bring a
  * history along that is not in the body.
  */
-const MARKS = marks(
+const MARKS = needles(
   '"image',
   '"input_image',
   'data:image',
@@ -32,7 +32,7 @@ const MARKS = marks(
 
 /** The feature, whose looks at images an exchange may be told of. */
 export interface VisionFeature extends Feature {
-  before(
+  prepare(
     conversation: Conversation,
     context: FeatureContext,
     signal: AbortSignal,
@@ -46,8 +46,8 @@ export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Featu
     ? vision
     : {
         ...vision,
-        before: (conversation, context, signal) =>
-          vision.before(conversation, context, signal, onLook),
+        prepare: (conversation, context, signal) =>
+          vision.prepare(conversation, context, signal, onLook),
       };
 
 /**
@@ -62,12 +62,12 @@ export function visionFeature(options: VisionOptions): VisionFeature {
   const eyes = describer({ allow: [], log: () => {}, ...options });
   return {
     name: 'vision',
-    mends: (refusal) => options.settings() !== undefined && refusesImages(refusal),
-    looksAt(body, context) {
+    repairsRefusal: (refusal) => options.settings() !== undefined && refusesImages(refusal),
+    mayApply(body, context) {
       if (!isBlind(context)) return false;
-      return holdsAny(body, MARKS);
+      return containsAny(body, MARKS);
     },
-    async before(conversation, context, signal, onLook) {
+    async prepare(conversation, context, signal, onLook) {
       const { target } = context;
       const settings = options.settings();
       if (settings === undefined || !isBlind(context)) return;

@@ -1,12 +1,12 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
-import { type SilenceWatch, type Stirring, watchSilence } from '../../lib/loop/idle-timer.ts';
-import type { Taker } from '../../upstream/transport.ts';
-import type { Again } from '../follow-ups.ts';
-import type { Opened } from '../outcome.ts';
-import { emptyOrCut } from './open.ts';
-import { concat, type Lane } from './pipeline.ts';
+import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
+import type { ChunkSink } from '../../upstream/transport.ts';
+import type { StreamOutcome } from '../outcome.ts';
+import type { FollowUp } from '../types.ts';
+import { incompleteAnswerError } from './open.ts';
+import { concat, type StreamPipeline } from './pipeline.ts';
 
 /**
  * Bun's direct controller. `write` gives a promise when the client is slow, and only then; what was
@@ -23,18 +23,18 @@ const RESET_AFTER_MS = 25;
 
 export interface StreamEnd {
   /** What was written by, once there was something; its digest is asked for only now. */
-  readonly lane: Lane | undefined;
+  readonly lane: StreamPipeline | undefined;
   readonly error: GatewayError | undefined;
   readonly clientGone: boolean;
 }
 
 export interface StreamBodyOptions {
   /** The answer, or the failure to get one; may be long in coming. */
-  readonly opened: Opened | Promise<Opened | GatewayError>;
+  readonly opened: StreamOutcome | Promise<StreamOutcome | GatewayError>;
   /** Until there is a lane: the protocol's keep-alive and error event. */
   readonly early: { ping(): string; fail(error: GatewayError): string };
   /** Sends the conversation of a further hop. */
-  readonly again: Again;
+  readonly again: FollowUp;
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
@@ -59,19 +59,19 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
   return new ReadableStream(source as never);
 }
 
-class StreamBody implements Taker, Stirring {
+class StreamBody implements ChunkSink, ActivitySource {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #sink!: Sink;
   /** Of the answer. */
-  #lane: Lane | undefined;
+  #lane: StreamPipeline | undefined;
   /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
   #stirred = false;
   readonly #options: StreamBodyOptions;
   /** The client is slow: nothing is put between, and whoever writes waits. */
   #blocked = false;
-  #keep: SilenceWatch | undefined;
-  #answer: Opened | undefined;
+  #keep: IdleTimer | undefined;
+  #answer: StreamOutcome | undefined;
   #over = false;
 
   constructor(options: StreamBodyOptions) {
@@ -87,7 +87,7 @@ class StreamBody implements Taker, Stirring {
       void this.#put(this.#lane?.ping() ?? early.ping());
       sink.flush();
     };
-    const keep = watchSilence(keepAliveMs, ping, this);
+    const keep = startIdleTimer(keepAliveMs, ping, this);
     this.#keep = keep;
     try {
       const opened = coming instanceof Promise ? await coming : coming;
@@ -110,7 +110,7 @@ class StreamBody implements Taker, Stirring {
           if (slow !== undefined) await slow;
         }
         onFirstByte();
-        const outcome: Opened | GatewayError | undefined =
+        const outcome: StreamOutcome | GatewayError | undefined =
           (await this.#pump(hop)) ?? (await this.#onward(hop));
         if (this.#over) return;
         if (outcome === undefined) break;
@@ -155,7 +155,7 @@ class StreamBody implements Taker, Stirring {
   }
 
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
-  async #pump({ lane, source, same, target }: Opened): Promise<GatewayError | undefined> {
+  async #pump({ lane, source, same, target }: StreamOutcome): Promise<GatewayError | undefined> {
     if (source === undefined) return undefined;
     this.#broken = undefined;
     if (lane.failure !== undefined) this.#stop(lane.failure);
@@ -174,7 +174,7 @@ class StreamBody implements Taker, Stirring {
       }
       // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
       if (same && lane.error !== undefined) return undefined;
-      const cut = emptyOrCut(lane.digest, target.provider);
+      const cut = incompleteAnswerError(lane.digest, target.provider);
       if (cut === undefined && rest.length > 0) await this.#put(rest);
       return cut;
     } catch (thrown) {
@@ -189,7 +189,7 @@ class StreamBody implements Taker, Stirring {
   }
 
   /** A chunk of the upstream's. */
-  take(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array): Promise<void> | undefined {
     const lane = this.#lane;
     if (this.#broken !== undefined || lane === undefined) return undefined;
     try {
@@ -208,7 +208,7 @@ class StreamBody implements Taker, Stirring {
   }
 
   /** Something went to the client. */
-  stirred(): boolean {
+  takeActivity(): boolean {
     const told = this.#stirred;
     this.#stirred = false;
     return told;
@@ -220,7 +220,7 @@ class StreamBody implements Taker, Stirring {
   }
 
   /** The next hop, an error in place of it, or undefined when there is none to come. */
-  async #onward(before: Opened): Promise<Opened | GatewayError | undefined> {
+  async #onward(before: StreamOutcome): Promise<StreamOutcome | GatewayError | undefined> {
     const { next } = before.lane;
     if (next === undefined) return undefined;
     try {

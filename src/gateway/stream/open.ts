@@ -6,31 +6,31 @@ import { Fold } from '../../conversation/fold.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
-import type { Reading } from '../attempt.ts';
 import { asksForJob } from '../client-request.ts';
-import type { Answer, Failed } from '../outcome.ts';
-import { RelayLane } from './passthrough.ts';
-import type { Lane, Output } from './pipeline.ts';
-import { PreviousLane } from './previous-response.ts';
-import { isNatural } from './progress.ts';
+import type { FailedOutcome, Outcome } from '../outcome.ts';
+import type { Reading } from '../types.ts';
+import { isNatural } from './answer-progress.ts';
+import { Passthrough } from './passthrough.ts';
+import type { ClientSide, Output, StreamPipeline } from './pipeline.ts';
+import { PreviousResponsePipeline } from './previous-response.ts';
 import { type Bounds, frameLimit } from './quiet-bytes.ts';
-import { type ClientSide, TranslateLane } from './translate.ts';
+import { Translator } from './translator.ts';
 
 /** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
-export function chooseLane(reading: Reading): Lane {
+export function choosePipeline(reading: Reading): StreamPipeline {
   const lane = plainLane(reading);
   const { previous } = reading.prepared;
   const edit = reading.attempt.protocol.withPrevious;
   if (previous === undefined || edit === undefined) return lane;
   const limit = frameLimit(boundsOf(reading));
-  return new PreviousLane(lane, (json) => edit(json, previous, 'frame'), limit);
+  return new PreviousResponsePipeline(lane, (json) => edit(json, previous, 'frame'), limit);
 }
 
-function plainLane(reading: Reading): Lane {
+function plainLane(reading: Reading): StreamPipeline {
   const { prepared, client, common } = reading;
   const { protocol, hop } = reading.attempt;
   if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
-    return new RelayLane(protocol, prepared.context, client, boundsOf(reading));
+    return new Passthrough(protocol, prepared.context, client, boundsOf(reading));
   }
   return translateLane(reading, common.same && hop.number === 1);
 }
@@ -42,10 +42,10 @@ export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): B
   contentMs: upstream.config.timeouts.contentMs,
 });
 
-export function translateLane(reading: Reading, keepsBytes: boolean): TranslateLane {
+export function translateLane(reading: Reading, keepsBytes: boolean): Translator {
   const { prepared } = reading;
   const { protocol, hop } = reading.attempt;
-  return new TranslateLane({
+  return new Translator({
     decoder: protocol.decodeStream(prepared.context),
     interceptors: prepared.interceptors,
     client: hop.client ?? clientSide(reading),
@@ -61,9 +61,9 @@ function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientS
   return { encoder, context: client, fold, tells: ask.protocol.tellsItem };
 }
 
-export async function openStream(reading: Reading): Promise<Answer> {
+export async function openStream(reading: Reading): Promise<Outcome> {
   const { source, common } = reading;
-  const lane = chooseLane(reading);
+  const lane = choosePipeline(reading);
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
@@ -91,13 +91,13 @@ export async function openStream(reading: Reading): Promise<Answer> {
 }
 
 const failureOf = (digest: Digest, { target }: Reading['common']) =>
-  digest.error ?? emptyOrCut(digest, target.provider);
+  digest.error ?? incompleteAnswerError(digest, target.provider);
 
 /**
  * What is wrong with an answer that ended: cut off, or ended although nothing (or only reasoning) was
  * said. A vendor that gives a reason other than a natural stop is believed.
  */
-export function emptyOrCut(digest: Digest, provider: string): GatewayError | undefined {
+export function incompleteAnswerError(digest: Digest, provider: string): GatewayError | undefined {
   if (!digest.complete) {
     return new GatewayError(
       'upstream',
@@ -118,7 +118,7 @@ export function emptyOrCut(digest: Digest, provider: string): GatewayError | und
 }
 
 /** A failure inside a 200, by what the vendor's codes mean. */
-export function fault(said: GatewayError, { common, attempt }: Reading): Failed {
+export function fault(said: GatewayError, { common, attempt }: Reading): FailedOutcome {
   const { target, notes } = common;
   const meant = vendorError(target.profile, maskedError(said, attempt.secrets ?? []));
   const error = aboutOurKey(target.provider, meant);

@@ -2,19 +2,19 @@
 
 import type {
   ClientContext,
+  Codec,
   Digest,
-  Protocol,
   StreamDecoder,
   UpstreamContext,
 } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import { holdsAny, marks, Pieces, searchable } from '../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles, Pieces } from '../../lib/bytes/bytes.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { maskLiterals } from '../../lib/text/literals.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
-import { Tail } from './fast/tail-buffer.ts';
-import type { Lane, Output, Said } from './pipeline.ts';
-import { AnswerWatch } from './progress.ts';
+import { AnswerProgress } from './answer-progress.ts';
+import { TailBuffer } from './fast/tail-buffer.ts';
+import type { FinalAnswer, Output, StreamPipeline } from './pipeline.ts';
 import {
   type Bounds,
   endsInside,
@@ -39,23 +39,23 @@ const HEAD_CHARS = 8 * 1024;
 const FRAME_COST = 16;
 // The ending of every protocol, usage included, stands in its last few frames.
 const LAST_FRAMES = 4;
-const BLANK_LINES = marks('\n\n', '\n\r\n', '\r\r');
+const BLANK_LINES = needles('\n\n', '\n\r\n', '\r\r');
 // Whoever finds one of these further back must look there, too.
-const ERROR = marks('"error"', 'event: error', 'event:error');
+const ERROR = needles('"error"', 'event: error', 'event:error');
 const ERROR_BYTES = 12;
 // Errors stand at the end of a stream: of a long chunk only its ends are searched.
 const ERROR_HEAD = 256;
 // An error adds more to a chunk.
 const GROWN_BYTES = 32;
 const SEARCHED_BYTES = 4096;
-const TELLING = marks('"usage":{', '"usage": {', '"error"');
+const TELLING = needles('"usage":{', '"usage": {', '"error"');
 
 /**
  * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
  * from then on nothing looks, and the end that was kept is read when it is over. Should the vendor
  * end naturally before any answer began, its ending is held back: it would pass for success.
  */
-export class RelayLane extends AnswerWatch implements Lane {
+export class Passthrough extends AnswerProgress implements StreamPipeline {
   failure: GatewayError | undefined;
   /** Until an answer has begun. */
   #parser: SseParser | undefined;
@@ -65,9 +65,9 @@ export class RelayLane extends AnswerWatch implements Lane {
   #passed = 0;
   /** Of an event. */
   readonly #most: number;
-  readonly #tail: Tail;
+  readonly #tail: TailBuffer;
   #last: Uint8Array | undefined;
-  readonly #protocol: Protocol;
+  readonly #protocol: Codec;
   readonly #client: ClientContext;
   readonly #decoder: StreamDecoder;
   readonly #head: SseFrame[] = [];
@@ -88,12 +88,7 @@ export class RelayLane extends AnswerWatch implements Lane {
   #quiet: Quiet | undefined;
 
   /** `bounds` left out: no limits. */
-  constructor(
-    protocol: Protocol,
-    upstream: UpstreamContext,
-    client: ClientContext,
-    bounds?: Bounds,
-  ) {
+  constructor(protocol: Codec, upstream: UpstreamContext, client: ClientContext, bounds?: Bounds) {
     super();
     this.#bounds = bounds;
     this.#secrets = bounds?.secrets?.length ? bounds.secrets : undefined;
@@ -102,7 +97,7 @@ export class RelayLane extends AnswerWatch implements Lane {
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
-    this.#tail = new Tail(protocol.terminalMarks);
+    this.#tail = new TailBuffer(protocol.terminalMarks);
   }
 
   push(chunk: Uint8Array): Output {
@@ -140,14 +135,14 @@ export class RelayLane extends AnswerWatch implements Lane {
       const across = Buffer.concat([seam, chunk.subarray(0, ERROR_BYTES)]);
       const end = chunk.length < ERROR_BYTES ? across : chunk;
       this.#seam = cut ? end.subarray(-ERROR_BYTES) : NO_BYTES;
-      if (holdsAny(across, ERROR)) return true;
+      if (containsAny(across, ERROR)) return true;
     }
     const grown = chunk.length > this.#before + GROWN_BYTES;
     this.#before = chunk.length;
     if (!grown && !cut && seam.length === 0 && !beginsLikeError(chunk)) return false;
-    if (chunk.length <= SEARCHED_BYTES) return holdsAny(searchable(chunk), ERROR);
+    if (chunk.length <= SEARCHED_BYTES) return containsAny(asBuffer(chunk), ERROR);
     const ends = [chunk.subarray(0, ERROR_HEAD), chunk.subarray(-SEARCHED_BYTES)];
-    return ends.some((part) => holdsAny(searchable(part), ERROR));
+    return ends.some((part) => containsAny(asBuffer(part), ERROR));
   }
 
   /** A chunk from before the answer, as it may go out. */
@@ -167,17 +162,17 @@ export class RelayLane extends AnswerWatch implements Lane {
     this.#line ??= new Pieces();
     this.#line.push(chunk);
     if (chunk[chunk.length - 1] !== LF) return undefined;
-    const line = searchable(this.#line.joined());
+    const line = asBuffer(this.#line.joined());
     // Behind a blank line the event is over.
-    const over = line.length <= 2 || holdsAny(line.subarray(-3), BLANK_LINES);
+    const over = line.length <= 2 || containsAny(line.subarray(-3), BLANK_LINES);
     this.#line = over ? undefined : new Pieces();
     return maskedBytes(line, secrets);
   }
 
   /** So much has gone by that it may be one event without end, which is looked for only from then on. */
   #isEndless(chunk: Uint8Array): boolean {
-    const bytes = searchable(chunk);
-    if (chunk[0] === LF || holdsAny(bytes, BLANK_LINES)) {
+    const bytes = asBuffer(chunk);
+    if (chunk[0] === LF || containsAny(bytes, BLANK_LINES)) {
       this.#passed = 0;
       this.#unended = 0;
       return false;
@@ -220,7 +215,7 @@ export class RelayLane extends AnswerWatch implements Lane {
         const start = end;
         const before = this.empty;
         for (const event of this.#decoder.push(frame)) {
-          this.see(event);
+          this.observe(event);
           said ||= isWord(event);
         }
         this.#remember(frame);
@@ -263,11 +258,11 @@ export class RelayLane extends AnswerWatch implements Lane {
       const rest = this.#parser.end();
       const events = rest.flatMap((frame) => this.#decoder.push(frame));
       for (const frame of rest) this.#remember(frame);
-      for (const event of [...events, ...this.#decoder.end()]) this.see(event);
+      for (const event of [...events, ...this.#decoder.end()]) this.observe(event);
     }
     const line = this.#line?.joined();
     this.#line = undefined;
-    const rest = line?.length ? maskedBytes(searchable(line), this.#secrets ?? []) : '';
+    const rest = line?.length ? maskedBytes(asBuffer(line), this.#secrets ?? []) : '';
     if (typeof rest !== 'string') this.#forward(rest);
     const { error } = this.digest;
     this.error ??= error && maskedError(error, this.#secrets ?? []);
@@ -300,8 +295,8 @@ export class RelayLane extends AnswerWatch implements Lane {
     const { bytes } = this.#tail;
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;
-    const before = searchable(bytes.subarray(0, at));
-    if (holdsAny(before, TELLING)) return undefined;
+    const before = asBuffer(bytes.subarray(0, at));
+    if (containsAny(before, TELLING)) return undefined;
     const frames = [...this.#head, ...parsed(bytes.subarray(at))];
     const digest = this.#protocol.digestStream(frames);
     const known = digest.usage !== undefined || !before.includes('"usage"');
@@ -318,7 +313,7 @@ export class RelayLane extends AnswerWatch implements Lane {
   readonly next = undefined;
   inject = () => '';
 
-  get said(): Said {
+  get said(): FinalAnswer {
     return { kind: 'frames', frames: this.#frames() };
   }
 

@@ -1,14 +1,14 @@
 /** How an upstream's stream becomes the client's: forwarded as it is, or translated. */
 
-import type { ClientContext, Digest } from '../../codecs/codec.ts';
+import type { ClientContext, Digest, StreamEncoder } from '../../codecs/codec.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
-import type { Next } from '../../features/feature.ts';
+import type { Fold } from '../../conversation/fold.ts';
+import type { Continuation } from '../../features/feature.ts';
 import type { SseFrame } from '../../lib/bytes/sse.ts';
-import type { ClientSide } from './translate.ts';
 
 /** An answer in a form from which the client's own reply object can be had. */
-export type Said =
+export type FinalAnswer =
   | { readonly kind: 'frames'; readonly frames: readonly ToldFrame[] }
   | {
       readonly kind: 'reply';
@@ -28,7 +28,7 @@ export type Output = Uint8Array | string;
  * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
  * @throws GatewayError upstream, from `end`, when what stands there cannot be read
  */
-export interface Lane {
+export interface StreamPipeline {
   push(chunk: Uint8Array): Output;
   end(): Output;
   /** Something a user would miss has been seen. */
@@ -44,13 +44,13 @@ export interface Lane {
   /** What the answer amounts to; ask after `end`. */
   readonly digest: Digest;
   /** What must happen before the client's stream may end; ask after `end`. */
-  readonly next: Next | undefined;
+  readonly next: Continuation | undefined;
   /** Events for the client from between two hops; only lanes that have a `next` are given any. */
   inject(events: readonly StreamEvent[]): Output;
   /** The client's side, for the hop that follows; lanes that have no `next` have none. */
   readonly client?: ClientSide;
   /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
-  readonly said: Said | undefined;
+  readonly said: FinalAnswer | undefined;
   /** A keep-alive for the client. */
   ping(): string;
   /** The client's error event. */
@@ -58,7 +58,7 @@ export interface Lane {
 }
 
 /** Collects what goes out; bytes that stand side by side in one chunk stay one view of it. */
-export class Outputs {
+export class OutputBuilder {
   readonly #parts: Output[] = [];
   #text = '';
   #bytes: Uint8Array | undefined;
@@ -107,4 +107,14 @@ export function concat(parts: readonly Output[]): Output {
   if (filled.length === 0) return '';
   if (filled.length === 1) return filled[0]!;
   return Buffer.concat(filled.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+}
+
+/** The client's side of a stream; the same one for every hop of an exchange. */
+export interface ClientSide {
+  readonly encoder: StreamEncoder;
+  readonly context: ClientContext;
+  /** There when somebody wants the whole answer afterwards. */
+  readonly fold: Fold | undefined;
+  /** Which of the frames that go out as they came are kept for that; left out: none. */
+  readonly tells?: ((frame: ToldFrame) => boolean) | undefined;
 }

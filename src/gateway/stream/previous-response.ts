@@ -3,19 +3,19 @@
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { type FrameLimit, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { concat, type Lane, type Output } from './pipeline.ts';
+import { concat, type Output, type StreamPipeline } from './pipeline.ts';
 
 const encoder = new TextEncoder();
 
 /** Frames go on as their own bytes, but for those that hold a response object. */
-export class PreviousLane implements Lane {
+export class PreviousResponsePipeline implements StreamPipeline {
   #broken: GatewayError | undefined;
   readonly #parser: SseParser;
-  readonly #lane: Lane;
+  readonly #lane: StreamPipeline;
   readonly #edit: (json: string) => string;
 
   /** @param edit the JSON of a frame as the client is to get it; the same text: it stays as it came */
-  constructor(lane: Lane, edit: (json: string) => string, limit: FrameLimit) {
+  constructor(lane: StreamPipeline, edit: (json: string) => string, limit: FrameLimit) {
     this.#lane = lane;
     this.#edit = edit;
     this.#parser = new SseParser({ limit });

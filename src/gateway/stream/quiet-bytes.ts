@@ -2,7 +2,7 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import { searchable } from '../../lib/bytes/bytes.ts';
+import { asBuffer } from '../../lib/bytes/bytes.ts';
 import type { FrameLimit } from '../../lib/bytes/sse.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
@@ -96,7 +96,7 @@ export function mayBeQuiet(chunk: Uint8Array): boolean {
  * that is one of those.
  */
 export function isQuiet(chunk: Uint8Array, inside: boolean): boolean {
-  const text = searchable(chunk).toString('latin1');
+  const text = asBuffer(chunk).toString('latin1');
   let at = inside ? text.indexOf('\n') + 1 : 0;
   if (inside && at === 0) return true;
   while (at < text.length) {

@@ -6,7 +6,7 @@
 import { put } from '../json/json-members.ts';
 
 /** What a reader needs; a `Headers` is one, too. Names are compared without regard to case. */
-export interface HeaderFields extends Iterable<readonly [string, string]> {
+export interface ReadonlyHeaders extends Iterable<readonly [string, string]> {
   get(name: string): string | null;
   has(name: string): boolean;
 }
@@ -37,7 +37,7 @@ function checked(value: string): string {
   return value;
 }
 
-export class HeaderList implements HeaderFields {
+export class FlatHeaders implements ReadonlyHeaders {
   /** Name, value, name, value, …; names in lower case, none twice. */
   readonly #cells: string[] = [];
   /** What {@link lines} gave, until something changes. */
@@ -47,16 +47,16 @@ export class HeaderList implements HeaderFields {
   #places: Map<string, number> | undefined;
 
   /** @throws TypeError for what cannot be a header */
-  static of(fields: Readonly<Record<string, string>>): HeaderList {
-    const list = new HeaderList();
+  static of(fields: Readonly<Record<string, string>>): FlatHeaders {
+    const list = new FlatHeaders();
     for (const name in fields) list.append(name, fields[name]!);
     return list;
   }
 
   /** The very list where it is one. */
-  static from(fields: HeaderFields): HeaderList {
-    if (fields instanceof HeaderList) return fields;
-    const list = new HeaderList();
+  static from(fields: ReadonlyHeaders): FlatHeaders {
+    if (fields instanceof FlatHeaders) return fields;
+    const list = new FlatHeaders();
     if (fields instanceof Headers) {
       // All of them in one native call, checked before and in lower case.
       const all: Readonly<Record<string, string | readonly string[]>> = fields.toJSON();
@@ -71,8 +71,8 @@ export class HeaderList implements HeaderFields {
   }
 
   /** Those whose names are to stay. */
-  where(stays: (name: string) => boolean): HeaderList {
-    const list = new HeaderList();
+  where(stays: (name: string) => boolean): FlatHeaders {
+    const list = new FlatHeaders();
     const cells = this.#cells;
     for (let i = 0; i < cells.length; i += 2) {
       if (stays(cells[i]!)) list.#cells.push(cells[i]!, cells[i + 1]!);
@@ -81,7 +81,7 @@ export class HeaderList implements HeaderFields {
   }
 
   /** Would `list.where(stays)` be the same as this one, which came of `where(stays)` too? Makes nothing. */
-  isWhere(list: HeaderList, stays: (name: string) => boolean): boolean {
+  isWhere(list: FlatHeaders, stays: (name: string) => boolean): boolean {
     const own = this.#cells;
     const cells = list.#cells;
     let next = 0;

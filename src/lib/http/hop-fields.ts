@@ -1,12 +1,12 @@
 /** The header fields that a message's sender meant for the next hop alone (RFC 9110 §7.6.1). */
 
-import type { HeaderFields, HeaderList } from './headers.ts';
+import type { FlatHeaders, ReadonlyHeaders } from './headers.ts';
 
 /**
  * The names in `Connection`, in lower case; undefined where it says nothing but what becomes of the
  * connection, as in nearly every message.
  */
-export function hopFields(headers: HeaderFields): ReadonlySet<string> | undefined {
+export function hopFields(headers: ReadonlyHeaders): ReadonlySet<string> | undefined {
   const value = headers.get('connection');
   if (value === null || value === 'keep-alive' || value === 'close') return undefined;
   const names = new Set<string>();
@@ -18,7 +18,7 @@ export function hopFields(headers: HeaderFields): ReadonlySet<string> | undefine
 }
 
 /** The fields whose names are to stay, without those that were meant for this hop. */
-export function endToEnd(fields: HeaderList, stays: (name: string) => boolean): HeaderList {
+export function endToEnd(fields: FlatHeaders, stays: (name: string) => boolean): FlatHeaders {
   const hop = hopFields(fields);
   return fields.where(hop === undefined ? stays : (name) => stays(name) && !hop.has(name));
 }

@@ -1,6 +1,6 @@
 /** `Headers` for responses: one that was made for the same names is used again. */
 
-import type { HeaderList } from './headers.ts';
+import type { FlatHeaders } from './headers.ts';
 
 // Made anew, each name is looked up and each value copied; of one that is there a `Response` takes a copy
 // for half of that. The answers of a vendor have the same names, and differ in a few values.
@@ -16,7 +16,7 @@ const kept: Kept[] = [];
 let oldest = 0;
 
 /** To be given to a `Response` at once: the next call may fill the same object with other values. */
-export function nativeHeaders(list: HeaderList): Headers {
+export function nativeHeaders(list: FlatHeaders): Headers {
   for (const one of kept) {
     if (hasNames(list, one.names)) return filled(list, one);
   }
@@ -32,13 +32,13 @@ export function nativeHeaders(list: HeaderList): Headers {
   return native;
 }
 
-function hasNames(list: HeaderList, names: readonly string[]): boolean {
+function hasNames(list: FlatHeaders, names: readonly string[]): boolean {
   if (list.size !== names.length) return false;
   for (let i = 0; i < names.length; i++) if (list.name(i) !== names[i]) return false;
   return true;
 }
 
-function filled(list: HeaderList, { names, values, native }: Kept): Headers {
+function filled(list: FlatHeaders, { names, values, native }: Kept): Headers {
   for (let i = 0; i < names.length; i++) {
     const value = list.value(i);
     if (value === values[i]) continue;

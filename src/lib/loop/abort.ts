@@ -85,13 +85,13 @@ export class Abort {
    * have gone by, nor at all when `unfollow` comes first. To make it, and to listen to it, costs a short
    * exchange more than finding its route.
    */
-  followSoon(asker: Asker): void {
+  followLater(asker: Asker): void {
     this.unfollow();
     this.#asker = asker;
     if (starting.push(this) === 1) setTimeout(followAll, SOON_MS);
   }
 
-  /** What {@link followSoon} put off. */
+  /** What {@link followLater} put off. */
   followNow(): void {
     if (this.#asker !== undefined && !this.#aborted) this.follow(this.#asker.signal);
   }

@@ -2,21 +2,21 @@
 
 const RESOLUTION_MS = 100;
 
-export interface SilenceWatch {
+export interface IdleTimer {
   /** Something happened: the silence starts anew. */
   touch(): void;
   stop(): void;
 }
 
 /** Whoever remembers by itself that something happened; is asked once a tick, where `touch` is told each time. */
-export interface Stirring {
+export interface ActivitySource {
   /** Something happened since this was last asked. */
-  stirred(): boolean;
+  takeActivity(): boolean;
 }
 
-class Watch implements SilenceWatch {
+class Watch implements IdleTimer {
   readonly ms: number;
-  readonly #stirring: Stirring | undefined;
+  readonly #stirring: ActivitySource | undefined;
   /** Undefined once it is stopped. */
   onSilent: (() => void) | undefined;
   last = 0;
@@ -28,7 +28,7 @@ class Watch implements SilenceWatch {
   constructor(
     ms: number,
     onSilent: () => void,
-    stirring: Stirring | undefined,
+    stirring: ActivitySource | undefined,
     next: Watch | undefined,
   ) {
     this.ms = ms;
@@ -39,7 +39,7 @@ class Watch implements SilenceWatch {
 
   /** Whether something happened since this was last asked. */
   heard(): boolean {
-    const stirred = this.#stirring?.stirred() ?? false;
+    const stirred = this.#stirring?.takeActivity() ?? false;
     const heard = this.touched || stirred;
     this.touched = false;
     return heard;
@@ -90,13 +90,17 @@ function tick(): void {
   }
 }
 
-const NEVER: SilenceWatch = { touch() {}, stop() {} };
+const NEVER: IdleTimer = { touch() {}, stop() {} };
 
 /**
  * Calls `onSilent` once nothing touched the watch for `ms` (to within 100 ms), and again after each
  * further `ms` of silence until it is stopped. `ms` of 0 never fires. What `stirring` tells counts as a touch.
  */
-export function watchSilence(ms: number, onSilent: () => void, stirring?: Stirring): SilenceWatch {
+export function startIdleTimer(
+  ms: number,
+  onSilent: () => void,
+  stirring?: ActivitySource,
+): IdleTimer {
   if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
   const watch = new Watch(ms, onSilent, stirring, head);
   if (head !== undefined) head.before = watch;

@@ -13,7 +13,7 @@ export interface Deferred<T extends object> {
  * `make` is called once, by the first access to a member of `value`. It must not throw (a store that
  * cannot be opened says so and lives without its file), and its members must not need their `this`.
  */
-export function deferred<T extends object>(make: () => T): Deferred<T> {
+export function lazy<T extends object>(make: () => T): Deferred<T> {
   let made: T | undefined;
   const thing = (): T => {
     made ??= make();

@@ -1,7 +1,7 @@
 /** One probe of a bisection: sends a candidate and says whether it fails as the recorded request did. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Protocol } from '../../codecs/codec.ts';
+import type { Codec } from '../../codecs/codec.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { type Outcome, sameFailure } from '../replay/outcome.ts';
 import { type Sendable, type Sent, send } from '../replay/send.ts';
@@ -10,7 +10,7 @@ import type { Verdict } from './types.ts';
 
 export interface AskingOptions {
   readonly gateway: InProcessGateway;
-  readonly protocol: Protocol;
+  readonly protocol: Codec;
   readonly like: Omit<Sendable, 'body'>;
   /** Puts the candidate in the form in which it is sent. */
   readonly bytes: (body: JsonObject) => Uint8Array;

@@ -8,8 +8,8 @@ import { checkRecorded, checkTarget } from '../replay/known-target.ts';
 import { type Failure, type Outcome, outcomeOf } from '../replay/outcome.ts';
 import { type Caller, probing } from '../replay/settings.ts';
 import { bodyOf, type Source, withModel } from '../replay/source.ts';
-import type { Tools } from '../replay/tools.ts';
-import type { SampleBook } from '../sample.ts';
+import type { SampleServices } from '../replay/tools.ts';
+import type { SampleStore } from '../sample.ts';
 import { asking } from './probe.ts';
 import { openWork, type Work } from './progress.ts';
 import type { BisectReport, ProbeReport } from './types.ts';
@@ -20,7 +20,7 @@ export interface BisectionOptions {
   readonly config: Config;
   readonly source: Source;
   /** Where both requests are kept. */
-  readonly book: SampleBook;
+  readonly book: SampleStore;
   /** One target, `provider/model`; left out: where the request went. */
   readonly to?: string;
   readonly repair: boolean;
@@ -53,7 +53,10 @@ export interface Bisected {
 }
 
 /** @throws GatewayError invalid_request for a body that is no JSON object, or a target that there is not */
-export async function bisection(options: BisectionOptions, tools: Tools): Promise<Bisected> {
+export async function bisection(
+  options: BisectionOptions,
+  tools: SampleServices,
+): Promise<Bisected> {
   const { config, source, budget, signal, as } = options;
   const repair = options.repair && !source.straight;
   // One target: a fallback would hide the failure that is looked for.
@@ -139,7 +142,7 @@ function keep(
   { book, source, as }: BisectionOptions,
   work: Work,
   report: BisectReport,
-  tools: Tools,
+  tools: SampleServices,
 ): Kept {
   const probes = tools.samples(work.samples);
   const carry = (id: string | undefined, about: string): string | null => {

@@ -1,6 +1,6 @@
 /** Secrets that an exchange itself tells: whatever stands in its credential headers and URLs. */
 
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isSecretHeader, redactHeaders, redactText } from '../../lib/text/redact.ts';
 import { spellings } from './body-mask.ts';
 
@@ -48,7 +48,7 @@ export class KnownSecrets {
   }
 
   /** The headers with credentials masked, which are remembered; names in lower case. */
-  headers(headers: HeaderFields): {
+  headers(headers: ReadonlyHeaders): {
     readonly headers: Record<string, string>;
     readonly count: number;
   } {

@@ -4,18 +4,18 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type {
+  ExchangeOutcome,
   HopRecording,
   RecordedExchange,
   Recording,
   SentRequest,
-  Told,
   ToolRun,
 } from '../../features/feature.ts';
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { Blanked } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
+import { round, sampleError } from '../meta-values.ts';
 import type { SampleToolRun } from '../sample.ts';
-import { round, sampleError } from '../store/meta.ts';
 import { Edge, type EdgeFacts, type Hidden, type RawFacts } from './edge.ts';
 import { sessionOf } from './session.ts';
 
@@ -58,8 +58,8 @@ export class Capture implements Recording, Hidden {
   readonly tools: SampleToolRun[] = [];
   /** Content that is blanked in the bodies. */
   readonly blanked: readonly Blanked[];
-  fate: Fate = 'undecided';
-  told: Told | undefined;
+  disposition: Fate = 'undecided';
+  told: ExchangeOutcome | undefined;
   /** Credentials masked in headers and URLs. */
   masked = 0;
   /** The meta file that says `open` is on disk. */
@@ -158,7 +158,7 @@ export class Capture implements Recording, Hidden {
     this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
   }
 
-  clientStart(status: number, headers: HeaderFields): void {
+  clientStart(status: number, headers: ReadonlyHeaders): void {
     if (this.#over || this.#client !== undefined) return;
     const facts = { status, at: this.#now() };
     this.#client = this.#edge('client-response', isSse(headers), facts, { headers });
@@ -169,7 +169,7 @@ export class Capture implements Recording, Hidden {
     this.#push(this.#client, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   }
 
-  end(told: Told): void {
+  end(told: ExchangeOutcome): void {
     if (this.#over) return;
     this.told = told;
     for (const edge of this.edges) this.#close(edge);
@@ -200,13 +200,13 @@ export class Capture implements Recording, Hidden {
 
   /** Lets go of everything; nothing of it will be written. */
   drop(): void {
-    this.fate = 'discard';
+    this.disposition = 'discard';
     for (const edge of this.edges) edge.release();
     this.#asked = undefined;
   }
 
   get dropped(): boolean {
-    return this.fate === 'discard';
+    return this.disposition === 'discard';
   }
 
   /** Something of it is there to be removed. */
@@ -261,7 +261,7 @@ export class Capture implements Recording, Hidden {
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 
-const isSse = (headers: HeaderFields) =>
+const isSse = (headers: ReadonlyHeaders) =>
   (headers.get('content-type') ?? '').includes('event-stream');
 
 const madeError = ({ kind, message }: GatewayError) => ({ kind, message });

@@ -1,13 +1,13 @@
 /** One body on its way to disk: chunks wait as they came, and are masked when they are written. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { type Blanked, blanking } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { SampleError } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
 import { inSlices } from '../store/steps.ts';
-import { Pace } from './pace.ts';
+import { ChunkTimings } from './chunk-timings.ts';
 
 /** What is known of an edge beside its bytes; ends up in the meta file. */
 export interface EdgeFacts {
@@ -30,7 +30,7 @@ export interface EdgeFacts {
 
 /** As the gateway told it, credentials included: only for memory. */
 export interface RawFacts {
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly url?: string;
 }
 
@@ -62,7 +62,7 @@ export class Edge {
   file: string | undefined;
   finished = false;
   /** When its chunks came, for a stream. */
-  readonly pace: Pace | undefined;
+  readonly pace: ChunkTimings | undefined;
   /** Credentials that were found only across several events. */
   splitMasked = 0;
   #waiting: Uint8Array[] = [];
@@ -73,7 +73,7 @@ export class Edge {
   constructor(stage: string, sse: boolean, facts: EdgeFacts, hidden: Hidden) {
     this.stage = stage;
     this.sse = sse;
-    this.pace = sse ? new Pace() : undefined;
+    this.pace = sse ? new ChunkTimings() : undefined;
     this.facts = facts;
     this.#hidden = hidden;
   }

@@ -184,15 +184,15 @@ export function openRecorder(options: RecorderOptions): Recorder {
       held += bytes;
       capture.held += bytes;
       // What might be thrown away later makes room as well, before anything has to be dropped.
-      if (capture.fate === 'undecided' && held > limits.memory / 2 && !may('off')) {
-        capture.fate = 'write';
+      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !may('off')) {
+        capture.disposition = 'write';
       }
-      if (capture.fate === 'write') schedule();
+      if (capture.disposition === 'write') schedule();
       return true;
     },
     routed: (capture, route) => {
-      if (route !== undefined && capture.fate === 'undecided' && wanted(route) === 'all') {
-        capture.fate = 'write';
+      if (route !== undefined && capture.disposition === 'undecided' && wanted(route) === 'all') {
+        capture.disposition = 'write';
         schedule();
       }
     },
@@ -204,7 +204,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         forget(capture);
         return;
       }
-      capture.fate = 'write';
+      capture.disposition = 'write';
       queue.add(capture, true);
     },
   };
@@ -255,7 +255,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     tick = setTimeout(() => {
       tick = undefined;
       for (const capture of open) {
-        if (capture.fate === 'write' && capture.edges.some(({ dirty }) => dirty))
+        if (capture.disposition === 'write' && capture.edges.some(({ dirty }) => dirty))
           queue.add(capture, false);
       }
       queue.pump();
@@ -289,7 +289,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       open.add(capture);
       // With modes by route nothing is written before the route is known.
       if (mode === 'all' && routeModes().length === 0) {
-        capture.fate = 'write';
+        capture.disposition = 'write';
         schedule();
       }
       return capture;
@@ -322,7 +322,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       closed = true;
       clearTimeout(tick);
       clearTimeout(tidyUp);
-      for (const capture of open) if (capture.fate === 'write') queue.add(capture, false);
+      for (const capture of open) if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open) {
         if (!capture.announced) continue;

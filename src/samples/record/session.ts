@@ -1,6 +1,6 @@
 /** Which conversation a request belongs to, as far as the client tells. */
 
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 
 // Claude Code, Codex (both spellings), and what other agents send.
 const HEADERS = [
@@ -18,7 +18,7 @@ const IN_METADATA = /_session_([0-9a-fA-F-]{36})|session_id\\?"\s*:\s*\\?"([0-9A
 const CACHE_KEY = /"prompt_cache_key"\s*:\s*"([^"\\]{1,100})"/;
 
 /** The client's name for its conversation, '' when it has none. Costs a search through the bytes. */
-export function sessionOf(headers: HeaderFields, body: Uint8Array): string {
+export function sessionOf(headers: ReadonlyHeaders, body: Uint8Array): string {
   for (const name of HEADERS) {
     const value = headers.get(name);
     if (value !== null && value !== '') return value.slice(0, 100);

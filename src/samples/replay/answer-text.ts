@@ -1,6 +1,6 @@
 /** What an answer says, as text for people: its words, its refusal, and its tool calls; thinking is left out. */
 
-import type { Protocol, UpstreamContext } from '../../codecs/codec.ts';
+import type { Codec, UpstreamContext } from '../../codecs/codec.ts';
 import { Fold } from '../../conversation/fold.ts';
 import { Notes } from '../../conversation/notes.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
@@ -26,7 +26,7 @@ const EMPTY: Conversation = {
  * @param request the body that was answered, in the same protocol: decoders look names of tools up in it
  */
 export function answerText(
-  protocol: Protocol,
+  protocol: Codec,
   request: Uint8Array,
   { status, headers, body }: Answered,
 ): string | undefined {
@@ -46,7 +46,7 @@ export function answerText(
   }
 }
 
-function contextOf(protocol: Protocol, request: Uint8Array): UpstreamContext {
+function contextOf(protocol: Codec, request: Uint8Array): UpstreamContext {
   const target = { provider: '', model: '', protocol: protocol.name, profile: NO_PROFILE };
   let sent = EMPTY;
   try {
@@ -58,7 +58,7 @@ function contextOf(protocol: Protocol, request: Uint8Array): UpstreamContext {
 }
 
 function streamedBlocks(
-  protocol: Protocol,
+  protocol: Codec,
   context: UpstreamContext,
   body: Uint8Array,
 ): readonly Block[] {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../conversation/errors.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
 import { type Json, tryParse } from '../../lib/json/json.ts';
 import { diffJson } from '../../lib/json/json-diff.ts';
-import type { ExplainedChange, SampleBook, SampleMeta } from '../sample.ts';
+import type { ExplainedChange, SampleMeta, SampleStore } from '../sample.ts';
 import { explainChanges } from './explain.ts';
 
 export interface EdgeDiff {
@@ -38,7 +38,7 @@ const lastRequest = (meta: SampleMeta) =>
  * @throws GatewayError not_found when there is no such edge, too_large for values that are nested too deep
  */
 export function compareEdges(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   a: string,
   b: string,
@@ -57,7 +57,7 @@ export function compareEdges(
 }
 
 /** The body of an edge. @throws GatewayError not_found */
-export function bytesOf(book: SampleBook, meta: SampleMeta, stage: string): Uint8Array {
+export function bytesOf(book: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
   const bytes = book.read(meta, stage);
   if (bytes === undefined) {
     const names = meta.edges.map((edge) => edge.stage).join(', ');

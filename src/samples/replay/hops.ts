@@ -3,10 +3,10 @@
 import type { FinishReason } from '../../conversation/events.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
-import type { SampleBook, SampleEdge, SampleMeta } from '../sample.ts';
+import type { SampleEdge, SampleMeta, SampleStore } from '../sample.ts';
 import { costAt, type Prices, tokensOf } from './cost.ts';
 import { digestOf } from './outcome.ts';
-import type { Tools } from './tools.ts';
+import type { SampleServices } from './tools.ts';
 
 /** One request at a vendor. */
 export interface Try {
@@ -66,10 +66,10 @@ const rank = (attempt: string) => (attempt === '' ? Number.POSITIVE_INFINITY : N
 
 /** The same with what the answers say; reads the answer of every hop. */
 export function hopsOf(
-  book: Pick<SampleBook, 'read'>,
+  book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   prices: Prices,
-  { protocols }: Pick<Tools, 'protocols'>,
+  { protocols }: Pick<SampleServices, 'protocols'>,
 ): readonly Hop[] {
   return byHop(meta).map(([number, tries]) => {
     const counted = tries.find((one) => one.counted);
@@ -90,10 +90,10 @@ export function hopsOf(
 }
 
 function digestFor(
-  book: Pick<SampleBook, 'read'>,
+  book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   answer: SampleEdge | undefined,
-  protocols: Tools['protocols'],
+  protocols: SampleServices['protocols'],
 ) {
   if (answer?.stage.endsWith('-response') !== true) return undefined;
   const body = book.read(meta, answer.stage);

@@ -1,9 +1,9 @@
 /** What came of one request, read off its answer: status, failure, tokens; and whether two failures are the same. */
 
-import type { Digest, Protocol } from '../../codecs/codec.ts';
+import type { Codec, Digest } from '../../codecs/codec.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
 
 export interface Failure {
@@ -23,13 +23,13 @@ export interface Outcome {
 
 export interface Answered {
   readonly status: number;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly body: Uint8Array;
   /** The connection broke while the body came. */
   readonly reset: boolean;
 }
 
-export function outcomeOf(protocol: Protocol, answered: Answered): Outcome {
+export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
   const { status, headers, body, reset } = answered;
   const none = { promptTokens: undefined, outputTokens: undefined };
   const text = () => new TextDecoder().decode(body);
@@ -58,7 +58,7 @@ export function outcomeOf(protocol: Protocol, answered: Answered): Outcome {
 }
 
 /** What can be told of an answer's body without converting it. @param sse it is an event stream */
-export function digestOf(protocol: Protocol, body: Uint8Array, sse: boolean): Digest {
+export function digestOf(protocol: Codec, body: Uint8Array, sse: boolean): Digest {
   if (!sse) return protocol.digestReply(tryParse(new TextDecoder().decode(body)) ?? null);
   const parser = new SseParser();
   return protocol.digestStream([...parser.push(body), ...parser.end()]);

@@ -1,6 +1,6 @@
 /** Sends recorded requests again, under one setting or several by turns. */
 
-import type { Protocol } from '../../codecs/codec.ts';
+import type { Codec } from '../../codecs/codec.ts';
 import type { Config } from '../../config/config.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { answerText } from './answer-text.ts';
@@ -10,7 +10,7 @@ import { type Comparison, compareRuns, type Recorded, type Run } from './runs.ts
 import { type Sendable, send } from './send.ts';
 import { type Caller, probing, type Setup, withSetting } from './settings.ts';
 import { bodyOf, type Source, withModel } from './source.ts';
-import type { Tools } from './tools.ts';
+import type { SampleServices } from './tools.ts';
 
 export interface ReplayOptions {
   readonly config: Config;
@@ -43,7 +43,7 @@ export const countRuns = ({ sources, compare = [], repeat }: ReplayOptions) =>
  * Each source under each setting, by turns, so that a vendor's bad minute hits all settings alike.
  * @throws GatewayError invalid_request, before anything is sent, for a setting or a target that there is not
  */
-export async function replay(options: ReplayOptions, tools: Tools): Promise<Replayed> {
+export async function replay(options: ReplayOptions, tools: SampleServices): Promise<Replayed> {
   const setups = setupsOf(options);
   for (const { straight, target } of options.sources) {
     // It goes where it went.
@@ -89,7 +89,7 @@ export async function replay(options: ReplayOptions, tools: Tools): Promise<Repl
   return { runs, comparison: compareRuns(names, runs) };
 }
 
-function recordedOf(protocol: Protocol, { body, took }: Source, answer: Answered): Recorded {
+function recordedOf(protocol: Codec, { body, took }: Source, answer: Answered): Recorded {
   return {
     ...outcomeOf(protocol, answer),
     answer: answerText(protocol, body, answer),

@@ -1,6 +1,6 @@
 /** Sends a body through a gateway in this process and waits for the whole answer. */
 
-import type { Protocol } from '../../codecs/codec.ts';
+import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { fromHeader } from '../../lib/text/shown-text.ts';
 import { answerText } from './answer-text.ts';
@@ -40,7 +40,7 @@ export const PATHS: Readonly<Record<ProtocolName, string>> = {
 /** Never rejects but when `signal` fires. */
 export async function send(
   gateway: InProcessGateway,
-  protocol: Protocol,
+  protocol: Codec,
   { body, headers, search, as }: Sendable,
   signal?: AbortSignal,
 ): Promise<Sent> {

@@ -3,7 +3,7 @@
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type JsonObject, splice, topLevel, tryParse } from '../../lib/json/json.ts';
-import type { ExportedSample, SampleBook, SampleMeta } from '../sample.ts';
+import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
 import type { Answered } from './outcome.ts';
 
 export interface Source {
@@ -38,7 +38,7 @@ export function carriedHeaders(headers: Readonly<Record<string, string>> = {}): 
 }
 
 /** @throws GatewayError not_found when there is no such sample, or several */
-export function sampleOf(book: SampleBook, id: string): SampleMeta {
+export function sampleOf(book: SampleStore, id: string): SampleMeta {
   const meta = book.find(id);
   if (meta !== undefined) return meta;
   const fits = book.matching(id, CANDIDATES + 1);
@@ -75,7 +75,7 @@ export function fromExported({ meta, files }: ExportedSample, stage?: string): S
  * @throws GatewayError not_found when there is no such request
  */
 export function fromSample(
-  book: Pick<SampleBook, 'read'>,
+  book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage = 'client-request',
 ): Source {
@@ -101,7 +101,7 @@ export function fromSample(
 
 /** What was answered to the request of a stage; undefined when nothing was, or not all of it is there yet. */
 function answerTo(
-  book: Pick<SampleBook, 'read'>,
+  book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage: string,
 ): Answered | undefined {

@@ -1,11 +1,11 @@
 /** What work on samples needs and only compose can bring along. */
 
-import type { Protocol } from '../../codecs/codec.ts';
+import type { Codec } from '../../codecs/codec.ts';
 import type { Config } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { BisectOptions, BisectReport } from '../bisect/types.ts';
-import type { SampleBook } from '../sample.ts';
+import type { SampleStore } from '../sample.ts';
 
 /** A gateway without a port. */
 export interface InProcessGateway {
@@ -24,12 +24,12 @@ export interface InProcessOptions {
   readonly remembers?: boolean;
 }
 
-export interface Tools {
+export interface SampleServices {
   readonly environment: Environment;
   /** The three protocols, by name. */
-  readonly protocols: Readonly<Record<ProtocolName, Protocol>>;
+  readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   /** The samples of a folder; `kept`: a recorder of this process keeps its index in line already. */
-  samples(root: string, kept?: boolean): SampleBook;
+  samples(root: string, kept?: boolean): SampleStore;
   /** The search for the smallest failing request. */
   bisect(options: BisectOptions): Promise<BisectReport>;
   gateway(options: InProcessOptions): InProcessGateway;

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import type { SampleBook, SampleMeta } from '../sample.ts';
+import type { SampleMeta, SampleStore } from '../sample.ts';
 import { exportSample, importSample } from './carry.ts';
 import { eraseSpace } from './erase-space.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
@@ -20,7 +20,7 @@ import { atOnce } from './steps.ts';
  * @param kept a recorder of this process keeps the index in line with the files, so it is not done
  *   here; what asks the index then throws GatewayError overloaded while that is busy
  */
-export function openSampleBook(root: string, kept = false): SampleBook {
+export function openSampleBook(root: string, kept = false): SampleStore {
   let index: SampleIndex | undefined;
 
   const ready = (): SampleIndex => {
@@ -53,7 +53,7 @@ export function openSampleBook(root: string, kept = false): SampleBook {
     return join(root, of.entry, name);
   };
 
-  const book: SampleBook = {
+  const book: SampleStore = {
     root,
     list: (filter = {}) => ready().list(filter),
     statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),

@@ -1,6 +1,6 @@
 /** What the index says in numbers: each question is one statement, answered with a few rows however many samples there are. */
 
-import type { SampleBook, SampleFilter, SamplePercentiles, SampleStatistics } from '../sample.ts';
+import type { SampleFilter, SamplePercentiles, SampleStatistics, SampleStore } from '../sample.ts';
 import { conditionsOf } from './index-query.ts';
 
 type Ask = (sql: string, values: (string | number)[]) => readonly unknown[];
@@ -29,7 +29,7 @@ interface Ranked {
 /** @param filter says since and until; a sample's bucket is the number of whole `bucketMs` since then */
 export function statisticsOf(
   ask: Ask,
-  filter: Parameters<SampleBook['statistics']>[0],
+  filter: Parameters<SampleStore['statistics']>[0],
   bucketMs: number,
 ): SampleStatistics {
   const { limit: _limit, before: _before, ...others }: SampleFilter = filter;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
 import { hiddenSpace } from '../mask/meta-mask.ts';
-import type { SampleBook, SampleFilter, SampleRow, SampleStatistics } from '../sample.ts';
+import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
 import { conditionsOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
 
@@ -77,7 +77,7 @@ export interface SampleIndex {
   list(filter: SampleFilter): readonly SampleRow[];
   /** Those in whose ids this text stands, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
-  statistics: SampleBook['statistics'];
+  statistics: SampleStore['statistics'];
   /** Ids of an entry behind this one with their state, in order: a page of what may be thousands. */
   idsAfter(
     entry: ProtocolName,

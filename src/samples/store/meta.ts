@@ -1,37 +1,13 @@
 /** The meta file of a recorded exchange: everything that stands beside the bodies. */
 
-import type { GatewayError } from '../../conversation/errors.ts';
 import { summarize } from '../../conversation/notes.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
-import { cutWords } from '../../lib/text/shown-text.ts';
 import { MetaMask } from '../mask/meta-mask.ts';
+import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
 import type { Edge } from '../record/edge.ts';
-import type {
-  SampleEdge,
-  SampleError,
-  SampleMeta,
-  SampleRow,
-  SampleState,
-  SampleToolRun,
-} from '../sample.ts';
-
-export const round = (ms: number) => Math.round(ms * 100) / 100;
-
-// The whole of it is in the body that said it.
-const MOST_OF_ERROR = 16_384;
-
-export function sampleError(error: GatewayError): SampleError {
-  const { kind, status, code } = error;
-  const message = cutWords(error.message, MOST_OF_ERROR);
-  return {
-    kind,
-    message,
-    status,
-    ...(code !== undefined && { code: cutWords(code, MOST_OF_ERROR) }),
-  };
-}
+import type { SampleEdge, SampleMeta, SampleRow, SampleState, SampleToolRun } from '../sample.ts';
 
 function edgeOf(id: string, edge: Edge): SampleEdge {
   return {

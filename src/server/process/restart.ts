@@ -36,7 +36,7 @@ export interface Succession {
  * Starts this program again (as it is on disk now) on the same port, which both must share. One that
  * does not come up changes nothing.
  */
-export function succeed(options: SuccessionOptions): Succession {
+export function startSuccessor(options: SuccessionOptions): Succession {
   const { command, variables, port, sockets, log, handOver, leave } = options;
   const { promise: took, resolve } = Promise.withResolvers<boolean>();
   let waiting: Bun.Subprocess | undefined;

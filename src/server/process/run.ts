@@ -1,30 +1,62 @@
 /** Runs the server: one process or several, until it is told to stop. */
 
-import { compose } from '../../app.ts';
 import { banner, type ServeOptions, version } from '../../cli/index.ts';
 import type { Config } from '../../config/config.ts';
+import type { Environment } from '../../config/environment.ts';
 import { describeProblem, type Problem } from '../../config/file/problem.ts';
 import { liveConfig, type ReloadResult } from '../../config/reload.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import { type Descriptors, watchDescriptors } from '../descriptors.ts';
-import { type RunningServer, startServer } from '../server.ts';
+import { type App, type RunningServer, startServer } from '../server.ts';
 import { liftLimit, limitedProviders } from './fetch-limit.ts';
 import { releaseProgramPages } from './release-memory.ts';
-import { SUCCESSOR, type Succession, succeed, takeOver } from './restart.ts';
-import { supervisorOf } from './systemd.ts';
+import { SUCCESSOR, type Succession, startSuccessor, takeOver } from './restart.ts';
+import { systemdNotifier } from './systemd.ts';
 import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
 
 const OPEN_STATE_MS = 50;
 // Late enough for the first requests of whoever waited for the start.
 const STARTED_MS = 300;
 
+/** What an app is made of. */
+export interface AppOptions {
+  readonly config: Config;
+  readonly environment: Environment;
+  readonly log: Log;
+  readonly version: string;
+  /** False: no feature sees what the client said or what is answered. */
+  readonly repair?: boolean;
+  /** Adds the metrics of other processes on the same port to this one's. */
+  readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
+  /** False: nothing that is said becomes a memory, as for exchanges that only try something. */
+  readonly remembers?: boolean;
+}
+
+/** The whole gateway, ready to be served. */
+export interface HopgateApp {
+  readonly app: App;
+  /** Puts another configuration in force; open exchanges keep theirs. */
+  reload(config: Config): void;
+  /** The metrics of this process alone, as text. */
+  metrics(): string;
+  /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
+  openState(): void;
+  /** From now on `/readyz` says that this process is leaving. */
+  drain(): void;
+  /** Writes down what is still in memory. */
+  close(): Promise<void>;
+}
+
+export type CreateApp = (options: AppOptions) => HopgateApp;
+
 export interface ServeHow extends ServeOptions {
   /** This process is one of several that another one started; it says nothing on stdout. */
   readonly isWorker: boolean;
   /** The process environment, for further processes. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly createApp: CreateApp;
   /** How to start this very program again with these arguments. */
   readonly command: readonly string[];
 }
@@ -47,7 +79,7 @@ export async function serve(how: ServeHow): Promise<number> {
     return 1;
   }
   liftLimit(config, environment, how.variables, how.command);
-  const composed = compose({
+  const composed = how.createApp({
     config,
     environment,
     log,
@@ -61,7 +93,7 @@ export async function serve(how: ServeHow): Promise<number> {
   const shared = several || how.isWorker || how.variables.NOTIFY_SOCKET !== undefined;
   let workers: Workers | undefined;
 
-  const supervisor = supervisorOf(how.isWorker ? {} : how.variables, log);
+  const supervisor = systemdNotifier(how.isWorker ? {} : how.variables, log);
   // The socket is that of the start, and what may be served there does not change with the file.
   const here = (next: Config): Config => ({ ...how.withFlags(next), listen: config.listen });
   const live = liveConfig(config, how.load, (next) => refusalToServe(here(next)));
@@ -142,7 +174,7 @@ export async function serve(how: ServeHow): Promise<number> {
       event(log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
       return;
     }
-    succession = succeed({
+    succession = startSuccessor({
       command: how.command,
       variables: how.variables,
       port: server.port,

@@ -30,7 +30,7 @@ const NOBODY: Supervisor = {
  * Speaks to `$NOTIFY_SOCKET`; does nothing where there is none. The watchdog is fed from the event
  * loop twice in its time, so that a loop that hangs is noticed.
  */
-export function supervisorOf(
+export function systemdNotifier(
   variables: Readonly<Record<string, string | undefined>>,
   log: Log,
 ): Supervisor {

@@ -3,7 +3,7 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { bytesOf } from '../../samples/replay/compare-edges.ts';
-import type { SampleBook, SampleEdge, SampleMeta } from '../../samples/sample.ts';
+import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { plain } from './answers.ts';
 import { EDGE_BYTES_HEADER } from './api.ts';
 import { numberOf } from './list.ts';
@@ -28,7 +28,7 @@ export function edgeOf(meta: SampleMeta, stage: string): SampleEdge {
 }
 
 /** A body to be taken apart. @throws GatewayError not_found, too_large */
-export function readableBody(book: SampleBook, meta: SampleMeta, stage: string): Body {
+export function readableBody(book: SampleStore, meta: SampleMeta, stage: string): Body {
   const edge = edgeOf(meta, stage);
   if (edge.bytes > READABLE) {
     throw new GatewayError(
@@ -48,7 +48,7 @@ export function readableBody(book: SampleBook, meta: SampleMeta, stage: string):
 
 /** `…/edges/:stage`: the body as it is, or a part of it. */
 export function rawBody(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   stage: string,
   query: URLSearchParams,

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { SampleBook, SampleMeta } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
 import type { ConversationView, EventsView, EventView, SaidView } from './api.ts';
 import { readableBody } from './bodies.ts';
 import {
@@ -28,7 +28,7 @@ const RAW = 20_000;
 const SAID = 2000;
 
 export function conversationOf(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   stage: string,
   query: URLSearchParams,
@@ -71,7 +71,7 @@ export function conversationOf(
 }
 
 export function eventsView(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   stage: string,
   query: URLSearchParams,

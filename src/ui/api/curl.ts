@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { PATHS } from '../../samples/replay/send.ts';
 import { fromSample, type Source, withModel } from '../../samples/replay/source.ts';
-import type { SampleBook, SampleMeta } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
 
 /** A body up to this size stands in the line itself. */
 const INLINE = 64 * 1024;
@@ -17,7 +17,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
  * @throws GatewayError not_found when there is no such request
  */
 export function curlLine(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   stage: string,
   config: Config,

@@ -2,7 +2,7 @@
 
 import type { Json } from '../../lib/json/json.ts';
 import { compareEdges, edgesToCompare } from '../../samples/replay/compare-edges.ts';
-import type { ExplainedChange, SampleBook, SampleMeta } from '../../samples/sample.ts';
+import type { ExplainedChange, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import type { ChangeView, DiffView } from './api.ts';
 import { readableBody } from './bodies.ts';
 import { textView } from './conversation-view.ts';
@@ -10,7 +10,7 @@ import { textView } from './conversation-view.ts';
 const MOST_CHANGES = 2000;
 const MOST_CHARS = 10_000;
 
-export function diffOf(book: SampleBook, meta: SampleMeta, query: URLSearchParams): DiffView {
+export function diffOf(book: SampleStore, meta: SampleMeta, query: URLSearchParams): DiffView {
   const stage = (name: string) => query.get(name) || undefined;
   const [first, second] = edgesToCompare(meta, stage('a'), stage('b'));
   // Refuses what is not there, and what is too large to be compared.

@@ -3,7 +3,7 @@
 import type { Config } from '../../config/config.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
-import type { SampleBook } from '../../samples/sample.ts';
+import type { SampleStore } from '../../samples/sample.ts';
 import { empty, json, plain } from './answers.ts';
 import { rawBody } from './bodies.ts';
 import { conversationOf, eventsView } from './body-views.ts';
@@ -29,10 +29,10 @@ export interface Api {
 const PREFIX = '/ui/api/';
 
 export function createApi(parts: UiParts): Api {
-  let book: SampleBook | undefined;
+  let book: SampleStore | undefined;
   let priced: { readonly config: Config; readonly prices: Prices } | undefined;
   let closed = false;
-  const samples = (): SampleBook => {
+  const samples = (): SampleStore => {
     book ??= parts.samples(parts.root, true);
     return book;
   };

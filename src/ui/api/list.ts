@@ -3,7 +3,7 @@
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { CONDITIONS, filterFrom } from '../../samples/replay/filter.ts';
-import type { SampleBook, SampleFilter, SampleRow } from '../../samples/sample.ts';
+import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
 
@@ -50,7 +50,7 @@ const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
 
 /** @throws GatewayError invalid_request */
 export function samplesPage(
-  book: SampleBook,
+  book: SampleStore,
   query: URLSearchParams,
   viewer: Viewer,
   prices: Prices,

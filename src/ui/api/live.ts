@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
-import type { SampleBook, SampleRow } from '../../samples/sample.ts';
+import type { SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { LiveEvent } from './api.ts';
 import { eventStream } from './event-stream.ts';
 import type { Viewer } from './guard.ts';
@@ -28,7 +28,7 @@ const LOOK_AT = 200;
 
 export function createLive(
   parts: Pick<UiParts, 'watch' | 'config'>,
-  book: () => SampleBook,
+  book: () => SampleStore,
   prices: () => Prices,
 ): Live {
   const streams = new Set<() => void>();
@@ -84,8 +84,8 @@ export function createLive(
 
 /** Looks for rows that another process wrote since the last look. */
 function others(
-  book: () => SampleBook,
-  filter: Parameters<SampleBook['list']>[0],
+  book: () => SampleStore,
+  filter: Parameters<SampleStore['list']>[0],
   row: (row: SampleRow) => void,
 ): () => void {
   const newest = () => {

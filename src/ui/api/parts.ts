@@ -4,11 +4,11 @@ import type { Config } from '../../config/config.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Json } from '../../lib/json/json.ts';
-import type { Tools } from '../../samples/replay/tools.ts';
+import type { SampleServices } from '../../samples/replay/tools.ts';
 import type { SampleWatcher } from '../../samples/sample.ts';
 import type { Access } from '../../server/auth.ts';
 
-export interface UiParts extends Tools {
+export interface UiParts extends SampleServices {
   readonly version: string;
   /** Checks key, Host and Origin, as for the API of the models. */
   readonly access: () => Access;

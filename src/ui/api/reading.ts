@@ -9,7 +9,7 @@ import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { parseJson } from '../../lib/json/json.ts';
-import type { SampleBook, SampleError, SampleMeta } from '../../samples/sample.ts';
+import type { SampleError, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { type Body, readableBody } from './bodies.ts';
 import type { UiParts } from './parts.ts';
 
@@ -70,7 +70,7 @@ export function readRequest(body: Body, { protocols, mend }: ReadingParts): Read
 
 /** What a decoder of answers must know: the request that it answers. */
 export function contextOf(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   body: Body,
   parts: ReadingParts,

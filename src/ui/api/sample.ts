@@ -5,8 +5,8 @@ import { edgesToCompare } from '../../samples/replay/compare-edges.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import { costOfExchange, type Hop, hopsOf, type Try } from '../../samples/replay/hops.ts';
 import { sendableStages } from '../../samples/replay/source.ts';
-import type { Tools } from '../../samples/replay/tools.ts';
-import type { SampleBook, SampleEdge, SampleMeta } from '../../samples/sample.ts';
+import type { SampleServices } from '../../samples/replay/tools.ts';
+import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import type { HopView, SampleDetail, TryView } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { priced } from './list.ts';
@@ -17,7 +17,7 @@ const ID = /^req_\d+_[0-9A-Za-z]+$/;
  * The sample of an id, if this viewer may see it; of one that they may not, they learn nothing.
  * @throws GatewayError not_found
  */
-export function sampleFor(book: SampleBook, id: string, { owner }: Viewer): SampleMeta {
+export function sampleFor(book: SampleStore, id: string, { owner }: Viewer): SampleMeta {
   const meta = ID.test(id) ? book.find(id) : undefined;
   if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
     throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);
@@ -26,10 +26,10 @@ export function sampleFor(book: SampleBook, id: string, { owner }: Viewer): Samp
 }
 
 export function detailOf(
-  book: SampleBook,
+  book: SampleStore,
   meta: SampleMeta,
   prices: Prices,
-  tools: Pick<Tools, 'protocols'>,
+  tools: Pick<SampleServices, 'protocols'>,
 ): SampleDetail {
   const hops = hopsOf(book, meta, prices, tools);
   const cost = costOfExchange(meta, hops, prices);

@@ -2,7 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { costOf, type Prices } from '../../samples/replay/cost.ts';
-import type { SampleBook, SamplePercentiles, SampleSums } from '../../samples/sample.ts';
+import type { SamplePercentiles, SampleStore, SampleSums } from '../../samples/sample.ts';
 import type { Stats, StatsFigures } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { filterOfQuery, numberOf } from './list.ts';
@@ -14,7 +14,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** @throws GatewayError invalid_request */
 export async function statsFor(
-  book: SampleBook,
+  book: SampleStore,
   query: URLSearchParams,
   viewer: Viewer,
   prices: Prices,

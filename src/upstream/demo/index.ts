@@ -1,7 +1,7 @@
 /** The built-in demo model: an OpenAI-compatible upstream inside the process, for when there is no other. */
 
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type { HeaderFields } from '../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { completion, frames, hashId, type ReplyHead } from './chat-reply.ts';
 import { readRequest } from './chat-request.ts';
@@ -19,7 +19,7 @@ export interface DemoOptions {
 export interface DemoCall {
   /** Behind the base URL: `/chat/completions` or `/models`. */
   readonly path: string;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly body: Uint8Array;
   readonly signal: AbortSignal;
 }

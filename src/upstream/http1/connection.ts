@@ -2,12 +2,12 @@
 
 import type { Socket } from 'bun';
 import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
-import { atTurnEnd, type TurnEnd } from '../../lib/loop/batch.ts';
-import { watchSilence } from '../../lib/loop/idle-timer.ts';
+import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
+import { atTickEnd, type TurnEnd } from '../../lib/loop/tick-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
-import { type Line, Reply, type Waiting } from './reply.ts';
-import type { HeadLimits } from './reply-parser.ts';
 import type { Origin, RequestBytes } from './request-bytes.ts';
+import type { HeadLimits } from './response-parser.ts';
+import { type ConnectionControl, type PendingResponse, ResponseStream } from './response-stream.ts';
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
 const IDLE_SECONDS = 50;
@@ -47,7 +47,7 @@ export interface ConnectionEvents {
   closed(connection: Connection): void;
 }
 
-export class Connection implements TurnEnd, AbortListener, Line {
+export class Connection implements TurnEnd, AbortListener, ConnectionControl {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #socket: Socket<Connection> | undefined;
   /** Of the request under way something has been written: what comes may be its answer. */
@@ -56,7 +56,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
   #came: Buffer | undefined;
   #cameAfter: Buffer[] | undefined;
   #due = false;
-  #reply: Reply | undefined;
+  #reply: ResponseStream | undefined;
   #gone: { readonly error: unknown } | undefined;
   /** Nothing of it has been written. */
   #request: RequestBytes | undefined;
@@ -94,7 +94,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
   ): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const connection = new Connection(events, tls, options.rejectUnauthorized ?? true);
-      const watch = watchSilence(connectMs, () => {
+      const watch = startIdleTimer(connectMs, () => {
         connection.#opening?.reject(new NotConnected(connectMs));
       });
       const leave = {
@@ -148,13 +148,13 @@ export class Connection implements TurnEnd, AbortListener, Line {
     limits: HeadLimits | undefined,
     again?: Again,
   ): Promise<UpstreamAnswer> {
-    const waiting = new Asking(again);
+    const waiting = new StaleRetry(again);
     const socket = this.#socket;
     if (this.#closed || socket === undefined) {
       waiting.reject(STALE);
       return waiting.answer;
     }
-    this.#reply = new Reply(this, waiting, limits);
+    this.#reply = new ResponseStream(this, waiting, limits);
     this.#abort = abort;
     abort.listen(this);
     this.#served++;
@@ -188,7 +188,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
   #later(): void {
     if (this.#due) return;
     this.#due = true;
-    atTurnEnd(this);
+    atTickEnd(this);
   }
 
   /** Reads what came, and writes what is to be asked. */
@@ -330,7 +330,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
       if (!this.#closed) this.#close();
       return;
     }
-    reply.take(bytes);
+    reply.receive(bytes);
     if (reply.parser.malformed !== undefined) {
       this.#leave();
       this.#close();
@@ -383,7 +383,7 @@ export class Connection implements TurnEnd, AbortListener, Line {
 type Again = (() => Promise<UpstreamAnswer>) | undefined;
 
 /** Whoever waits for an answer; for one that a stale connection owes, it is asked again. */
-class Asking implements Waiting {
+class StaleRetry implements PendingResponse {
   readonly answer: Promise<UpstreamAnswer>;
   readonly #again: Again;
   readonly #settle: PromiseWithResolvers<UpstreamAnswer>;

@@ -1,6 +1,6 @@
 /** What goes out for one request, head and body (RFC 9112 §3). */
 
-import { type HeaderFields, HeaderList } from '../../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { UpstreamRequest } from '../transport.ts';
 
 /** Where a URL leads, in the parts that a connection and a request line need. */
@@ -50,9 +50,9 @@ interface Start {
 let last: Start | undefined;
 
 /** The request line and the fields that do not depend on the body. */
-function startOf(place: Place, method: string, headers: HeaderFields): string {
+function startOf(place: Place, method: string, headers: ReadonlyHeaders): string {
   // No value of a list, nor of `Headers`, holds a line break.
-  const lines = HeaderList.from(headers).lines(FRAMING);
+  const lines = FlatHeaders.from(headers).lines(FRAMING);
   const host = headers.get('host');
   if (
     last?.place !== place ||

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import { edited, withParts } from '../../../src/conversation/edit.ts';
+import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { carrySeal } from '../../../src/conversation/seal.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
@@ -88,8 +88,8 @@ describe('edits of a request that came on this wire', () => {
     const turns = asked.turns.map((turn, i) => {
       if (i !== 3) return turn;
       const block = turn.blocks[0] as Extract<Block, { type: 'tool-result' }>;
-      return edited(turn, {
-        blocks: [edited(block, { content: [{ type: 'text', text: 'short' }] })],
+      return editNode(turn, {
+        blocks: [editNode(block, { content: [{ type: 'text', text: 'short' }] })],
       });
     });
     const expected = structuredClone(body) as typeof body;
@@ -105,9 +105,9 @@ describe('edits of a request that came on this wire', () => {
 
   test('a call changed keeps its fields of no meaning', () => {
     const turns = asked.turns.map((turn) =>
-      edited(turn, {
+      editNode(turn, {
         blocks: turn.blocks.map((block) =>
-          block.type === 'tool-call' ? edited(block, { id: 'b' }) : block,
+          block.type === 'tool-call' ? editNode(block, { id: 'b' }) : block,
         ),
       }),
     );
@@ -124,7 +124,7 @@ describe('edits of a request that came on this wire', () => {
 
   test('thinking taken away in the open loop: the parameter goes too, and the edit that needs it', () => {
     const turns = asked.turns.map((turn) =>
-      turn.role === 'assistant' ? edited(turn, { blocks: turn.blocks.slice(1) }) : turn,
+      turn.role === 'assistant' ? editNode(turn, { blocks: turn.blocks.slice(1) }) : turn,
     );
     const sent = encode(withParts(asked, { turns }));
     expect(sent.thinking).toBeUndefined();

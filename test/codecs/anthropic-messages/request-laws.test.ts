@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import { edited, withParts } from '../../../src/conversation/edit.ts';
+import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
@@ -54,9 +54,9 @@ suite(ABSENT ?? 'every recorded and captured request', () => {
     for (const { file, body } of bodies) {
       const conversation = decode(body);
       const copy = withParts(conversation, {
-        turns: conversation.turns.map((turn) => edited(turn, {})),
+        turns: conversation.turns.map((turn) => editNode(turn, {})),
         tools: conversation.tools.map((tool) =>
-          tool.type === 'function' ? edited(tool, {}) : tool,
+          tool.type === 'function' ? editNode(tool, {}) : tool,
         ),
       });
       const again = decode(encode(copy));

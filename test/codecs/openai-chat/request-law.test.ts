@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
-import { edited, withParts } from '../../../src/conversation/edit.ts';
+import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
@@ -26,7 +26,7 @@ const encode = (body: JsonObject, change: 'none' | 'turns' | 'edit' | 'tools' | 
     ...(change === 'edit'
       ? {
           turns: conversation.turns.map((turn) =>
-            edited(turn, { blocks: turn.blocks.map((block) => edited(block, {})) }),
+            editNode(turn, { blocks: turn.blocks.map((block) => editNode(block, {})) }),
           ),
         }
       : {}),

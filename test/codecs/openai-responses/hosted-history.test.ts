@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
-import { edited } from '../../../src/conversation/edit.ts';
+import { editNode } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
@@ -96,7 +96,7 @@ describe('towards Responses', () => {
 
   test('of a turn that was edited it goes out once too, and nothing is told as dropped', () => {
     const turns = asked.turns.map((turn, i) =>
-      i === 1 ? edited(turn, { blocks: [...turn.blocks] }) : turn,
+      i === 1 ? editNode(turn, { blocks: [...turn.blocks] }) : turn,
     );
     expect(sent(turns)).toEqual(expected);
   });

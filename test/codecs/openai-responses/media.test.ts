@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../../src/codecs/codec.ts';
+import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -10,7 +10,7 @@ import { NO_PROFILE, type Profile } from '../../../src/conversation/target.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './material.ts';
 
-function sent(from: Protocol, messages: Json, profile: Partial<Profile>) {
+function sent(from: Codec, messages: Json, profile: Partial<Profile>) {
   const notes = new Notes();
   const asked = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
   const to = target('gpt', { ...NO_PROFILE, ...profile });

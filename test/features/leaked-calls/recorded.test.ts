@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../../src/codecs/codec.ts';
+import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
@@ -27,7 +27,7 @@ interface Row {
   readonly anomalies: readonly string[];
 }
 
-const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+const PROTOCOLS: Readonly<Record<string, Codec>> = {
   messages: anthropicMessages,
   'messages-vertex': anthropicMessages,
   chat: openaiChat,
@@ -44,7 +44,7 @@ const rows: readonly Row[] = THERE
   : [];
 
 /** The recorded request; where there is none (or no tools in it), one with tools nobody called. */
-function sentOf(row: Row, protocol: Protocol): Conversation {
+function sentOf(row: Row, protocol: Codec): Conversation {
   const nothing: Conversation = {
     model: 'm',
     system: [],

@@ -5,30 +5,30 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../../src/codecs/codec.ts';
+import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Interceptor } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
-import { TranslateLane } from '../../../src/gateway/stream/translate.ts';
+import { Translator } from '../../../src/gateway/stream/translator.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import { characters, STREAMED, targetWith } from './transcript.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
 const THERE = existsSync(`${FIXTURES}index.json`);
-const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+const PROTOCOLS: Readonly<Record<string, Codec>> = {
   messages: anthropicMessages,
   chat: openaiChat,
   responses: openaiResponses,
 };
 
-function laneWith(from: Protocol, to: Protocol, interceptor: Interceptor): TranslateLane {
+function laneWith(from: Codec, to: Codec, interceptor: Interceptor): Translator {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
   const clientContext = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
-  return new TranslateLane({
+  return new Translator({
     decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors: [interceptor],
     client: { encoder: to.encodeStream(clientContext), context: clientContext, fold: undefined },
@@ -39,8 +39,8 @@ function laneWith(from: Protocol, to: Protocol, interceptor: Interceptor): Trans
 
 /** `together`: frames may be taken as one where nobody touches what they say. */
 function through(
-  from: Protocol,
-  to: Protocol,
+  from: Codec,
+  to: Codec,
   chunks: readonly Uint8Array[],
   together = true,
 ): Uint8Array {

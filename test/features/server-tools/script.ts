@@ -2,7 +2,7 @@
 
 import { expect } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../../src/codecs/codec.ts';
+import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
@@ -17,7 +17,7 @@ import type { ServerToolOptions } from '../../../src/features/server-tools/sessi
 import type { ServerTool, ToolOutcome } from '../../../src/features/server-tools/tool.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
-export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = {
+export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
@@ -164,7 +164,7 @@ export async function exchange(given: Exchange): Promise<Told> {
     const script = hops[hop - 1];
     if (script === undefined) throw new Error(`hop ${hop} was not scripted`);
     const at = { target: upstream, client, notes, hop };
-    await feature.before?.(conversation, at, signal);
+    await feature.prepare?.(conversation, at, signal);
     const passed = feature.request!(conversation, at);
     expect(feature.request!(passed, at)).toBe(passed);
     sent.push(passed);
@@ -175,7 +175,7 @@ export async function exchange(given: Exchange): Promise<Told> {
       tell(Array.isArray(out) ? out : [out as StreamEvent]);
     }
     tell(interceptor?.end() ?? []);
-    const next = interceptor?.next?.();
+    const next = interceptor?.continuation?.();
     if (next === undefined) break;
     conversation = await next.run(signal, tell);
     if (next.last) break;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
-import { mendBody, repair } from '../../../src/features/tool-pairing/index.ts';
+import { repair, repairBody } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { Dice, type Mutable } from './histories.ts';
@@ -40,7 +40,7 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
 /** The best of several runs in milliseconds: what the machine can do when nobody else wants it. */
 function cost(body: JsonObject, runs = 30): number {
   const conversation = anthropicMessages.decodeRequest(
-    mendBody(body, 'anthropic-messages', new Notes()),
+    repairBody(body, 'anthropic-messages', new Notes()),
   );
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < runs; i++) {

@@ -21,7 +21,7 @@ const DAMAGE = {
 function looks(body: Json, protocol: ProtocolName, spaces = 0): boolean {
   const target = { provider: 'p', model: 'm', protocol, profile: NO_PROFILE };
   const bytes = Buffer.from(JSON.stringify(body, null, spaces));
-  return pairing.looksAt!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
+  return pairing.mayApply!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
 }
 
 const plain = (protocol: ProtocolName, texts: readonly string[]): JsonObject => {
@@ -66,7 +66,7 @@ describe('a plain dialogue is not looked into', () => {
       profile: NO_PROFILE,
     };
     const context = { target, client: 'anthropic-messages' as const, notes: new Notes(), hop: 1 };
-    expect(pairing.looksAt!(Buffer.alloc(0), context)).toBe(true);
+    expect(pairing.mayApply!(Buffer.alloc(0), context)).toBe(true);
   });
 });
 

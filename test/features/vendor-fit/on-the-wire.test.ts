@@ -5,7 +5,7 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import { sentShortInMemory, toolResults } from '../../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
-import { Ask } from '../../../src/gateway/client-request.ts';
+import { ClientRequest } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
@@ -16,7 +16,7 @@ async function bytesFor(text: string, target: Target) {
   const notes = new Notes();
   const protocol = PROTOCOLS[target.protocol];
   const prepared = await prepare({
-    ask: new Ask(protocol, new TextEncoder().encode(text)),
+    ask: new ClientRequest(protocol, new TextEncoder().encode(text)),
     target,
     protocol,
     features: [toolResults({ limit: 20, ledger: LEDGER }), vendorFit()],

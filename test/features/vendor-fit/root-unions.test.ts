@@ -64,7 +64,7 @@ test('the look at the bytes is linear', async () => {
   const target = targetOf('openai', 'gpt-4o', 'openai-chat');
   const notes = undefined as never;
   const look = (body: Buffer) =>
-    vendorFit().looksAt!(body, { target, client: 'openai-chat', notes, hop: 1 });
+    vendorFit().mayApply!(body, { target, client: 'openai-chat', notes, hop: 1 });
   for (const one of [
     '"parameters":{"x":',
     '"parameters":',

@@ -60,7 +60,7 @@ export function seenBy(
     body: shapeBody(written, target.profile, notes),
     notes: notes.all.map(({ name, where }) => `${name} ${where ?? ''}`.trim()),
     same: sent === conversation,
-    idle: !feature.looksAt!(Buffer.from(bytes), context),
+    idle: !feature.mayApply!(Buffer.from(bytes), context),
     again: repeated === sent,
   };
 }

@@ -101,7 +101,7 @@ describe('what goes out', () => {
     expect(plain.sent).toBe(plain.conversation);
     expect(asked).toEqual([]);
     const looks = (value: unknown, images?: boolean) =>
-      feature.looksAt!(Buffer.from(JSON.stringify(value)), context('openai-chat', { images }));
+      feature.mayApply!(Buffer.from(JSON.stringify(value)), context('openai-chat', { images }));
     expect(looks(body, false)).toBe(true);
     expect(looks(body, true)).toBe(false);
     expect(looks(chat(user(text('hi'))), false)).toBe(false);
@@ -220,7 +220,7 @@ describe('trouble', () => {
     const { openaiChat } = await import('../../../src/codecs/openai-chat/index.ts');
     const abort = new AbortController();
     const one = chat(user(image('a')));
-    const waiting = feature.before!(openaiChat.decodeRequest(one), context(), abort.signal);
+    const waiting = feature.prepare!(openaiChat.decodeRequest(one), context(), abort.signal);
     await Bun.sleep(5);
     abort.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
@@ -309,5 +309,5 @@ test('before never rejects for what is in a conversation', async () => {
   const conversation = openaiChat.decodeRequest(
     chat(user({ type: 'image_url', image_url: { url: 'not a url' } }, image('x'))),
   );
-  await feature.before!(conversation, context(), signal());
+  await feature.prepare!(conversation, context(), signal());
 });

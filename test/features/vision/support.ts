@@ -57,7 +57,7 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskModel) {
   /** Both passes, then the body that goes out. */
   const send = async (client: ProtocolName, body: Json, where = context(client)) => {
     const conversation = PROTOCOLS[client].decodeRequest(body);
-    await feature.before!(conversation, where, signal());
+    await feature.prepare!(conversation, where, signal());
     const sent = feature.request!(conversation, where);
     return {
       sent,

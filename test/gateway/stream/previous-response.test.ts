@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import { withPrevious } from '../../../src/codecs/openai-responses/stream/previous.ts';
-import type { Lane } from '../../../src/gateway/stream/pipeline.ts';
-import { PreviousLane } from '../../../src/gateway/stream/previous-response.ts';
+import type { StreamPipeline } from '../../../src/gateway/stream/pipeline.ts';
+import { PreviousResponsePipeline } from '../../../src/gateway/stream/previous-response.ts';
 import { expectLinear } from '../../support/growth.ts';
 
 describe('withPrevious', () => {
@@ -65,8 +65,8 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
   const bytes = Buffer.from(given);
   for (let cut = 1; cut < bytes.length; cut++) {
     const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };
-    const lane = new PreviousLane(
-      inner as unknown as Lane,
+    const lane = new PreviousResponsePipeline(
+      inner as unknown as StreamPipeline,
       (json) => withPrevious(json, 'resp_1', 'frame'),
       { bytes: 1e6, error: () => new Error('long') },
     );
@@ -76,8 +76,8 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
 });
 
 test('an event without end is not waited for', () => {
-  const lane = new PreviousLane(
-    { push: () => '', end: () => '' } as unknown as Lane,
+  const lane = new PreviousResponsePipeline(
+    { push: () => '', end: () => '' } as unknown as StreamPipeline,
     (json) => json,
     {
       bytes: 100,

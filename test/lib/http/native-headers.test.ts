@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { HeaderList } from '../../../src/lib/http/headers.ts';
+import { FlatHeaders } from '../../../src/lib/http/headers.ts';
 import { nativeHeaders } from '../../../src/lib/http/native-headers.ts';
 
 const NAMES = ['content-type', 'x-request-id', 'retry-after', 'x-a', 'x-b'];
@@ -18,7 +18,7 @@ test('no answer bears a value of the one before it, and none changes behind its 
   fc.assert(
     fc.property(fc.array(fields, { maxLength: 30 }), (answers) => {
       const made = answers.map((all) => {
-        const list = HeaderList.of(Object.fromEntries(all));
+        const list = FlatHeaders.of(Object.fromEntries(all));
         return [new Response('', { headers: nativeHeaders(list) }), list] as const;
       });
       for (const [response, list] of made) {
@@ -29,7 +29,7 @@ test('no answer bears a value of the one before it, and none changes behind its 
 });
 
 test('a value that cannot be sent leaves the others as they were', () => {
-  const list = (a: string, b: string) => HeaderList.of({ 'x-first': a, 'x-second': b });
+  const list = (a: string, b: string) => FlatHeaders.of({ 'x-first': a, 'x-second': b });
   nativeHeaders(list('1', '1'));
   expect(() => nativeHeaders(list('2', '\u4e2d'))).toThrow(TypeError);
   const { headers } = new Response('', { headers: nativeHeaders(list('2', '3')) });

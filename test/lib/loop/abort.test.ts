@@ -60,7 +60,7 @@ describe('a signal that is followed soon', () => {
   test('is not even read when it is over before', async () => {
     const asked = asker(AbortSignal.abort('gone'));
     const abort = new Abort();
-    abort.followSoon(asked);
+    abort.followLater(asked);
     abort.unfollow();
     await Bun.sleep(20);
     expect([asked.read.times, abort.aborted]).toEqual([0, false]);
@@ -69,8 +69,8 @@ describe('a signal that is followed soon', () => {
   test('aborts when it fired meanwhile, and when it fires later', async () => {
     const controller = new AbortController();
     const [early, late] = [new Abort(), new Abort()];
-    early.followSoon(asker(AbortSignal.abort('gone before')));
-    late.followSoon(asker(controller.signal));
+    early.followLater(asker(AbortSignal.abort('gone before')));
+    late.followLater(asker(controller.signal));
     await Bun.sleep(20);
     expect([early.reason, late.aborted]).toEqual(['gone before', false]);
     controller.abort('gone');

@@ -1,14 +1,14 @@
 /** Watches of silence: who is told, when. */
 
 import { describe, expect, test } from 'bun:test';
-import { watchSilence } from '../../../src/lib/loop/idle-timer.ts';
+import { startIdleTimer } from '../../../src/lib/loop/idle-timer.ts';
 
 const wait = (ms: number) => Bun.sleep(ms);
 
 describe('silence', () => {
   test('is told after its time, again after as long again, and not once it is stopped', async () => {
     let told = 0;
-    const watch = watchSilence(150, () => told++);
+    const watch = startIdleTimer(150, () => told++);
     await wait(500);
     expect(told).toBeGreaterThanOrEqual(1);
     const before = told;
@@ -23,7 +23,7 @@ describe('silence', () => {
 
   test('a watch that is touched all the time is never told', async () => {
     let told = 0;
-    const watch = watchSilence(300, () => told++);
+    const watch = startIdleTimer(300, () => told++);
     for (let i = 0; i < 12; i++) {
       await wait(50);
       watch.touch();
@@ -36,13 +36,13 @@ describe('silence', () => {
     let told = 0;
     let happened = true;
     const stirring = {
-      stirred() {
+      takeActivity() {
         const was = happened;
         happened = false;
         return was;
       },
     };
-    const watch = watchSilence(600, () => told++, stirring);
+    const watch = startIdleTimer(600, () => told++, stirring);
     for (let i = 0; i < 16; i++) {
       await wait(50);
       happened = true;
@@ -55,7 +55,7 @@ describe('silence', () => {
 
   test('no limit never fires', async () => {
     let told = 0;
-    for (const ms of [0, -1, Number.POSITIVE_INFINITY]) watchSilence(ms, () => told++).touch();
+    for (const ms of [0, -1, Number.POSITIVE_INFINITY]) startIdleTimer(ms, () => told++).touch();
     await wait(250);
     expect(told).toBe(0);
   });
@@ -65,7 +65,7 @@ describe('silence', () => {
     const stopped = new Set<number>();
     const wrong: number[] = [];
     const watches = Array.from({ length: 40 }, (_, i) =>
-      watchSilence(100, () => {
+      startIdleTimer(100, () => {
         told.push(i);
         if (stopped.has(i)) wrong.push(i);
         for (const other of [i, (i * 7 + 3) % 40, (i + 1) % 40]) {

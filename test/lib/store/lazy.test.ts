@@ -1,12 +1,12 @@
 /** What is made late is made once, by the first who needs it. */
 
 import { expect, test } from 'bun:test';
-import { deferred } from '../../../src/lib/store/lazy.ts';
+import { lazy } from '../../../src/lib/store/lazy.ts';
 
 function counted() {
   let made = 0;
   let size = 3;
-  const later = deferred(() => {
+  const later = lazy(() => {
     made++;
     return {
       get size() {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import type { Told } from '../../../src/features/feature.ts';
+import type { ExchangeOutcome } from '../../../src/features/feature.ts';
 import { openRecorder, openSampleBook } from '../../../src/samples/record/index.ts';
 import type { SampleFilter } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
@@ -34,7 +34,7 @@ const limited = new GatewayError('rate_limit', 'Too many requests');
 
 /** Records exchanges `age` days old; their ids. */
 async function record(
-  all: readonly { age?: number; body?: string; told?: Partial<Told> }[],
+  all: readonly { age?: number; body?: string; told?: Partial<ExchangeOutcome> }[],
   root = disk.root,
 ): Promise<string[]> {
   let now = NOW;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { HopRecording, Recording, Told } from '../../../src/features/feature.ts';
+import type { ExchangeOutcome, HopRecording, Recording } from '../../../src/features/feature.ts';
 import { requestId } from '../../../src/lib/text/ids.ts';
 
 export const TARGET: Target = {
@@ -41,7 +41,7 @@ export const exchange = ({
   owner: '',
 });
 
-export const told = (more: Partial<Told> = {}): Told => ({
+export const told = (more: Partial<ExchangeOutcome> = {}): ExchangeOutcome => ({
   status: 200,
   model: 'm',
   target: TARGET,

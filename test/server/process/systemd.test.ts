@@ -5,7 +5,7 @@ import { afterEach, describe, expect, jest, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Supervisor, supervisorOf } from '../../../src/server/process/systemd.ts';
+import { type Supervisor, systemdNotifier } from '../../../src/server/process/systemd.ts';
 import { datagramSender } from '../../../src/server/process/unix-datagram.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway } from '../../support/binary.ts';
@@ -135,7 +135,7 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     let supervisor: Supervisor | undefined;
     jest.useFakeTimers();
     try {
-      supervisor = supervisorOf(variables, log);
+      supervisor = systemdNotifier(variables, log);
       expect(fed()).toBe(0);
       supervisor.ready('http://127.0.0.1:1');
       expect(fed()).toBe(10);

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import type { ModelPrice } from '../../../src/config/config.ts';
 import { openSampleBook } from '../../../src/samples/record/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
-import type { SampleBook, SampleRow } from '../../../src/samples/sample.ts';
+import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
 import type { Percentiles, StatsFigures } from '../../../src/ui/api/api.ts';
 import { filterOfQuery, fits, priced, samplesPage } from '../../../src/ui/api/list.ts';
@@ -89,7 +89,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function bookWith(rows: readonly SampleRow[]): SampleBook {
+function bookWith(rows: readonly SampleRow[]): SampleStore {
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-stats-'));
   folders.push(folder);
   const index = openIndex(folder);

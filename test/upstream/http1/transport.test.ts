@@ -81,7 +81,7 @@ function serve(
 
 const client = (tls: UpstreamTls = {}) => http1Transport(async () => tls);
 const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-const text = async ({ body }: UpstreamAnswer) => Buffer.from(await body.all()).toString();
+const text = async ({ body }: UpstreamAnswer) => Buffer.from(await body.readAll()).toString();
 
 const ask = (url: string, abort = new Abort(), body = 'hi') => ({
   url,
@@ -131,12 +131,12 @@ describe('connections', () => {
     const server = serve((socket) => socket.write(ok('x')));
     const from = (path: string) => JSON.stringify(join(import.meta.dir, '../../../src', path));
     const script = `import { http1Transport } from ${from('upstream/http1/index.ts')};
-      import { Abort } from ${from('lib/abort.ts')};
+      import { Abort } from ${from('lib/loop/abort.ts')};
       const send = http1Transport();
       const ask = async () => {
         const request = { url: ${JSON.stringify(server.url)}, method: 'POST', headers: new Headers() };
         const answer = await send({ ...request, body: new Uint8Array(1), abort: new Abort() });
-        await answer.body.all();
+        await answer.body.readAll();
       };
       await ask();
       await ask();
@@ -314,7 +314,7 @@ describe('bodies', () => {
     let got = '';
     try {
       for (;;) {
-        const more = await body.next();
+        const more = await body.read();
         if (more === undefined) return { got };
         for (const piece of more) got += Buffer.from(piece).toString();
       }
@@ -337,8 +337,8 @@ describe('bodies', () => {
     expect(await drained(await send(ask(server.url)))).toEqual({ got: 'onetwothree' });
     const { body } = await send(ask(server.url));
     const seen: string[] = [];
-    await body.each({
-      take: (piece) => {
+    await body.pipe({
+      write: (piece) => {
         seen.push(Buffer.from(piece).toString());
         return undefined;
       },
@@ -369,8 +369,8 @@ describe('bodies', () => {
       const { body } = await send(ask(server.url));
       let got = '';
       const code = await codeOf(
-        body.each({
-          take: (piece) => {
+        body.pipe({
+          write: (piece) => {
             got += Buffer.from(piece).toString();
             return undefined;
           },
@@ -424,8 +424,8 @@ describe('bodies', () => {
     expect(sent).toBeLessThan(total / 2);
     let got = 0;
     let turn: Promise<void> | undefined;
-    await body.each({
-      take: (bytes) => {
+    await body.pipe({
+      write: (bytes) => {
         got += bytes.length;
         if (turn !== undefined || got > piece.length * 20) return undefined;
         turn = Bun.sleep(30).then(() => {
@@ -447,8 +447,8 @@ describe('bodies', () => {
     const { body } = await client()(ask(server.url));
     let busy = false;
     let got = '';
-    await body.each({
-      take: async (bytes) => {
+    await body.pipe({
+      write: async (bytes) => {
         expect(busy).toBe(false);
         busy = true;
         await Bun.sleep(10);
@@ -493,8 +493,8 @@ describe('who leaves', () => {
       const abort = new Abort();
       const send = client();
       const { body } = await send(ask(server.url, abort));
-      expect(await body.next()).toHaveLength(1);
-      const more = body.next() as Promise<unknown>;
+      expect(await body.read()).toHaveLength(1);
+      const more = body.read() as Promise<unknown>;
       more.catch(() => {});
       if (how === 'cancel') body.cancel();
       else abort.abort(reason);
@@ -515,8 +515,8 @@ describe('who leaves', () => {
     const send = client();
     const abort = new Abort();
     const { body } = await send(ask(server.url, abort));
-    const flowing = body.each({
-      take: () => {
+    const flowing = body.pipe({
+      write: () => {
         abort.abort(reason);
         return undefined;
       },
@@ -586,8 +586,8 @@ describe('TLS', () => {
     for (let i = 0; i < 3; i++) {
       const { body: got } = await send({ ...ask(`https://localhost:${server.port}/`), body });
       const chunks: Uint8Array[] = [];
-      await got.each({
-        take: (chunk) => {
+      await got.pipe({
+        write: (chunk) => {
           chunks.push(chunk);
           return chunks.length % 4 === 0 ? Bun.sleep(2) : undefined;
         },

@@ -9,7 +9,7 @@ import {
 } from '../../../samples/bisect/run.ts';
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
 import type { Source } from '../../../samples/replay/source.ts';
-import type { SampleBook } from '../../../samples/sample.ts';
+import type { SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrTell } from '../../load-config.ts';
 import { sourceNamed } from '../replay/source.ts';
@@ -31,7 +31,7 @@ export async function runBisect(invocation: Invocation): Promise<number> {
 }
 
 async function bisectSource(
-  book: SampleBook,
+  book: SampleStore,
   config: Config,
   source: Source,
   invocation: Invocation,

@@ -287,7 +287,7 @@ async function ask(
         ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
       }),
     );
-    const text = new TextDecoder().decode(await answer.all(LIST_BYTES));
+    const text = new TextDecoder().decode(await answer.readAll(LIST_BYTES));
     const ms = Math.round(performance.now() - started);
     return { answer: { status, text, json: tryParse(text) }, ms };
   } catch (thrown) {

@@ -4,7 +4,7 @@ import { filterWhere } from '../../../samples/replay/filter.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
 import { fromSample, type Source } from '../../../samples/replay/source.ts';
-import type { SampleBook } from '../../../samples/sample.ts';
+import type { SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrTell } from '../../load-config.ts';
 import { bookBeside } from '../samples/book.ts';
@@ -51,7 +51,7 @@ function split({ arguments: words, text }: Invocation): readonly [string[], stri
 }
 
 function sourcesOf(
-  book: SampleBook,
+  book: SampleStore,
   named: readonly string[],
   invocation: Invocation,
 ): readonly Source[] {

@@ -5,7 +5,7 @@ import { basename, dirname, resolve } from 'node:path';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { fromExported, fromSample, type Source, sampleOf } from '../../../samples/replay/source.ts';
-import type { ExportedSample, SampleBook } from '../../../samples/sample.ts';
+import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { bodyProtocol } from '../../body-protocol.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 
@@ -14,7 +14,7 @@ import { type Invocation, UsageError } from '../../command.ts';
  * @throws UsageError or GatewayError when there is no such thing, or it is no request
  */
 export function sourcesNamed(
-  book: SampleBook,
+  book: SampleStore,
   names: readonly string[],
   invocation: Invocation,
 ): readonly Source[] {
@@ -28,7 +28,7 @@ export function sourcesNamed(
 }
 
 /** The one thing that is named. @throws UsageError when it is a folder of several */
-export function sourceNamed(book: SampleBook, name: string, invocation: Invocation): Source {
+export function sourceNamed(book: SampleStore, name: string, invocation: Invocation): Source {
   const [first, ...others] = sourcesOf(book, name, invocation);
   if (first === undefined || others.length > 0) {
     throw new UsageError(`${name} is a folder of ${others.length + 1} samples: name one of them.`);
@@ -41,11 +41,11 @@ type Named = readonly [key: string, source: Source];
 
 const SAMPLE_FILE = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(?:json|sse)$/;
 
-function sourcesOf(book: SampleBook, name: string, invocation: Invocation): readonly Named[] {
+function sourcesOf(book: SampleStore, name: string, invocation: Invocation): readonly Named[] {
   const { io, text, deps } = invocation;
   const path = resolve(io.cwd, name);
   const edge = text('edge');
-  const of = (from: SampleBook, id: string, stage = 'client-request'): Named => {
+  const of = (from: SampleStore, id: string, stage = 'client-request'): Named => {
     const meta = sampleOf(from, id);
     return [`${from.root} ${meta.id} ${stage}`, fromSample(from, meta, stage)];
   };
@@ -70,7 +70,7 @@ function sourcesOf(book: SampleBook, name: string, invocation: Invocation): read
 function inFolder(
   path: string,
   { deps }: Invocation,
-  source: (book: SampleBook, id: string) => Named,
+  source: (book: SampleStore, id: string) => Named,
 ): readonly Named[] {
   const holdsFiles = readdirSync(path).some((file) => SAMPLE_FILE.test(file));
   const book = deps.samples(holdsFiles ? dirname(path) : path);

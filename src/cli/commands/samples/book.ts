@@ -6,13 +6,13 @@ import { expandHome } from '../../../config/environment.ts';
 import { loadConfig } from '../../../config/load.ts';
 import { CONDITIONS, filterFrom } from '../../../samples/replay/filter.ts';
 import { sampleOf } from '../../../samples/replay/source.ts';
-import type { SampleBook, SampleFilter, SampleMeta } from '../../../samples/sample.ts';
+import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, tell } from '../../load-config.ts';
 
 /** Samples, and the configuration that they were found through. */
 export interface Samples {
-  readonly book: SampleBook;
+  readonly book: SampleStore;
   /** Undefined when the folder was named and no configuration was. */
   readonly config: Config | undefined;
 }
@@ -53,14 +53,18 @@ async function loadForReading(invocation: Invocation): Promise<Config | undefine
 }
 
 /** The samples of `--dir`, else of a configuration that is loaded already. */
-export function bookBeside(config: Config, { text, io, deps }: Invocation): SampleBook {
+export function bookBeside(config: Config, { text, io, deps }: Invocation): SampleStore {
   const dir = text('dir');
   const folder = dir === undefined ? config.samples.dir : expandHome(dir, io.environment.userHome);
   return deps.samples(resolve(io.cwd, folder));
 }
 
 /** @throws UsageError without an id, GatewayError not_found when no sample has it, or several */
-export function sampleNamed(book: SampleBook, id: string | undefined, command: string): SampleMeta {
+export function sampleNamed(
+  book: SampleStore,
+  id: string | undefined,
+  command: string,
+): SampleMeta {
   if (id === undefined) throw new UsageError(`"hopgate ${command}" needs the id of a sample.`);
   return sampleOf(book, id);
 }

@@ -3,13 +3,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import type { ExportedSample, SampleBook } from '../../../samples/sample.ts';
+import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { sampleNamed } from './book.ts';
 
 /** Writes to `--output`, else to stdout. */
 export async function exportSamples(
-  book: SampleBook,
+  book: SampleStore,
   [id]: readonly string[],
   { out, err, flag, text, io }: Invocation,
 ): Promise<number> {
@@ -26,7 +26,7 @@ export async function exportSamples(
 }
 
 export async function importSamples(
-  book: SampleBook,
+  book: SampleStore,
   files: readonly string[],
   { out, err, flag, io }: Invocation,
 ): Promise<number> {

@@ -2,12 +2,12 @@
 
 import type { Json } from '../../../lib/json/json.ts';
 import { compareEdges, edgesToCompare } from '../../../samples/replay/compare-edges.ts';
-import type { ExplainedChange, SampleBook } from '../../../samples/sample.ts';
+import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { sampleNamed } from './book.ts';
 
 export async function runDiff(
-  book: SampleBook,
+  book: SampleStore,
   [id, first, second]: readonly string[],
   { out, flag }: Invocation,
 ): Promise<number> {

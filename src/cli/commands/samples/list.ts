@@ -1,14 +1,14 @@
 /** `hopgate samples`: the newest exchanges as a table. */
 
 import { suggest } from '../../../config/file/suggest.ts';
-import type { SampleBook, SampleRow } from '../../../samples/sample.ts';
+import type { SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable } from '../../terminal.ts';
 import { filterOf } from './book.ts';
 import { bytes, clock, millis } from './units.ts';
 
 export async function runList(
-  book: SampleBook,
+  book: SampleStore,
   _rest: readonly string[],
   invocation: Invocation,
 ): Promise<number> {
@@ -50,7 +50,7 @@ export async function runList(
 }
 
 /** Words about a note of which neither the manual nor a sample knows; undefined where it is known. */
-async function noteHint(book: SampleBook, note: string | undefined): Promise<string | undefined> {
+async function noteHint(book: SampleStore, note: string | undefined): Promise<string | undefined> {
   if (note === undefined || /[*?]/.test(note)) return undefined;
   const { PAGES } = await import('../../../manual/pages.ts');
   const manual = PAGES.find(({ name }) => name === 'notes')?.text ?? '';

@@ -4,14 +4,14 @@ import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import { costOfExchange, type Hop, hopsOf } from '../../../samples/replay/hops.ts';
-import type { SampleBook, SampleEdge, SampleMeta } from '../../../samples/sample.ts';
+import type { SampleEdge, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { table } from '../../terminal.ts';
 import { sampleNamed } from './book.ts';
 import { bytes, clock, millis, usd } from './units.ts';
 
 export async function runShow(
-  book: SampleBook,
+  book: SampleStore,
   [id]: readonly string[],
   { out, flag, deps }: Invocation,
   config?: Config,

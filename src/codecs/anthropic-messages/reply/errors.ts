@@ -3,7 +3,7 @@
 import { boundedError } from '../../../conversation/error-bounds.ts';
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
-import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
@@ -31,7 +31,7 @@ export interface ErrorCircumstances {
 }
 
 /** An upstream's error answer. `body` is the raw text; relays answer in other shapes, or in HTML. */
-export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   return decodeErrorBody(tryParse(body), {
     status,
     retryAfter: retryAfterOf(headers),

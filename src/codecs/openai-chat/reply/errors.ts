@@ -3,7 +3,7 @@
 import { boundedError } from '../../../conversation/error-bounds.ts';
 import { codeInWords, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
-import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
@@ -18,7 +18,7 @@ interface Said extends ErrorWords {
  * An upstream's error answer. `body` is the raw text. The vendor's own message is kept; a page of
  * HTML is not a message.
  */
-export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const parsed = boundedError(tryParse(body));
   const said: Said = parsed === undefined ? { body } : readError(parsed, body);
   const { kind, retryable } = kindOfError(status, said);

@@ -8,7 +8,7 @@ import {
   retryHintOf,
 } from '../../../conversation/error-hints.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
-import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -51,7 +51,7 @@ const OVERFLOW =
 export function vendorError(
   status: number | undefined,
   said: Json | undefined,
-  headers?: HeaderFields,
+  headers?: ReadonlyHeaders,
 ): GatewayError {
   const error = boundedError(said);
   const body = isObject(error) ? error : {};
@@ -92,7 +92,7 @@ function kindOf(status: number | undefined, body: JsonObject, message: string): 
 }
 
 /** An upstream's error answer; the body may be OpenAI's, another vendor's, or no JSON at all. */
-export function decodeError(status: number, body: string, headers: HeaderFields): GatewayError {
+export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const value = tryParse(body);
   if (isObject(value)) {
     const inner = value.error ?? value.detail;

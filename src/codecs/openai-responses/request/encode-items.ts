@@ -1,8 +1,6 @@
 /** Turns to input items: messages, calls, results, reasoning, each an item of its own. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { Target } from '../../../conversation/target.ts';
-import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import { noteLostName } from '../../../conversation/turn-name.ts';
 import type {
   Block,
@@ -17,16 +15,7 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { inItemOfCall } from '../reply/hosted-result.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
 import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
-
-export interface ItemContext {
-  readonly target: Target;
-  readonly notes: Notes;
-  readonly names: ToolNames;
-  /** The conversation came in this protocol: namespaces stand as they are. */
-  readonly own: boolean;
-  /** File ids are of a vendor that this target may know. */
-  readonly fileIds: boolean;
-}
+import type { ItemContext } from './item-context.ts';
 
 /** The items of one turn; what Responses cannot say becomes a note. */
 export function encodeTurn(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {

@@ -5,7 +5,7 @@ import type { Block, MediaBlock, Role, ToolResultBlock } from '../../../conversa
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { compact, ownResidue, ownWire } from '../wire.ts';
-import type { ItemContext } from './encode-items.ts';
+import type { ItemContext } from './item-context.ts';
 
 /** The parts of a message; empty text is left out where something else is said. */
 export function encodeParts(

@@ -8,9 +8,10 @@ import type { Block, Conversation, Tool, Turn } from '../../../conversation/type
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
 import { PROTOCOL } from '../wire.ts';
-import { encodeTurn, type ItemContext, withoutLoneReasoning } from './encode-items.ts';
+import { encodeTurn, withoutLoneReasoning } from './encode-items.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
+import type { ItemContext } from './item-context.ts';
 
 const NAME_LIMIT = 64;
 

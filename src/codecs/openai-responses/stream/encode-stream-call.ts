@@ -3,7 +3,7 @@
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { compact } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+import type { ItemWriter, StreamWriter } from './item-writer.ts';
 
 type CallHead = BlockHead & { readonly type: 'tool-call' };
 

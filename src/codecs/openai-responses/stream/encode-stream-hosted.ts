@@ -5,8 +5,8 @@ import type { Block, MediaBlock, ToolResultBlock } from '../../../conversation/t
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { objects, ownWire, text } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './encode-stream.ts';
 import { MessageWriter } from './encode-stream-message.ts';
+import type { ItemWriter, StreamWriter } from './item-writer.ts';
 
 const SEARCH = 'web_search';
 

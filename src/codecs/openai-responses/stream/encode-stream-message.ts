@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Citation } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { ownWire } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+import type { ItemWriter, StreamWriter } from './item-writer.ts';
 
 /** The part of a message that is being written. */
 interface Part {

@@ -5,7 +5,7 @@ import { carrySeal, mintSeal } from '../../../conversation/seal.ts';
 import type { Sealed } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { compact, PROTOCOL } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './encode-stream.ts';
+import type { ItemWriter, StreamWriter } from './item-writer.ts';
 
 /** A reasoning item: its text as summary parts, its seal in `encrypted_content` where the client asked. */
 export class ReasoningWriter implements ItemWriter {

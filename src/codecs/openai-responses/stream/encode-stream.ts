@@ -23,27 +23,10 @@ import { CallWriter } from './encode-stream-call.ts';
 import { HostedWriter } from './encode-stream-hosted.ts';
 import { MessageWriter } from './encode-stream-message.ts';
 import { ReasoningWriter } from './encode-stream-reasoning.ts';
+import type { ItemWriter, StreamWriter } from './item-writer.ts';
 
 // A name goes onto a line of its own: nothing may break out of it.
 const EVENT_NAME = /^[\w.-]+$/;
-
-/** What item writers need of the stream around them. */
-export interface StreamWriter {
-  readonly context: ClientContext;
-  /** Appends one event; `members` is JSON text of its members behind `sequence_number`. */
-  send(type: string, members: string): void;
-  /** The next item's place and id. */
-  next(prefix: string): { readonly index: number; readonly id: string };
-  /** The item is complete: its `output_item.done` is sent, and it is part of the output. */
-  done(index: number, item: JsonObject): void;
-}
-
-/** One item being written. */
-export interface ItemWriter {
-  event(event: StreamEvent): void;
-  /** @param cut the answer ended incomplete while this item was the open one */
-  close(cut: boolean): void;
-}
 
 /** A stream encoder that can also tell the response object it ended with. */
 export interface ResponseEncoder extends StreamEncoder {

@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../../conversation/memory.ts';
-import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
 import type { EventChange } from '../base.ts';
 import type { ListQuery } from '../store/page-store.ts';
@@ -119,7 +119,7 @@ export function readEvents(body: Uint8Array): GivenEvents {
 }
 
 /** Does the body come as one event a line? */
-export const isLines = (headers: HeaderFields): boolean =>
+export const isLines = (headers: ReadonlyHeaders): boolean =>
   /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines)\b/i.test(headers.get('content-type') ?? '');
 
 /** The number of a line, from 1, and its event. */

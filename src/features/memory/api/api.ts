@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { HeaderFields } from '../../../lib/http/headers.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventBook, MemoryBase, SpaceCount } from '../base.ts';
 import {
   type GivenLine,
@@ -20,7 +20,7 @@ export interface MemoryRequest {
   readonly memory: MemoryBase;
   readonly space: string;
   readonly body: Uint8Array;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
   readonly search: URLSearchParams;
   readonly signal: AbortSignal;
   /** Of the event that the path names, else ''. */

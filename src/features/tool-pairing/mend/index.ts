@@ -18,7 +18,7 @@ const MENDERS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> 
  * strings, content that is null, blocks that are no objects or do not say what they are. Whatever can
  * be read is kept. The same reference where there is nothing to mend, or nothing that can be.
  */
-export function mendBody(body: Json, protocol: ProtocolName, notes: Notes): Json {
+export function repairBody(body: Json, protocol: ProtocolName, notes: Notes): Json {
   if (!isObject(body)) return body;
   const mended = MENDERS[protocol](body);
   if (mended !== body) notes.add('malformed_content_mended');

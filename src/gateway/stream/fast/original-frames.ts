@@ -2,7 +2,7 @@
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
-import type { Outputs } from '../pipeline.ts';
+import type { OutputBuilder } from '../pipeline.ts';
 
 interface Waiting {
   /** Undefined: what only the end of the stream tells, which has no bytes of its own. */
@@ -20,7 +20,7 @@ const MOST_GONE = 256;
  * interceptor holds them back. At the first event that is not the next original one, everything from
  * there on has to be encoded (indices and counters may have shifted), and matching is over.
  */
-export class Originals {
+export class OriginalFrames {
   #queue: Waiting[] = [];
   /** The first that still waits. */
   #at = 0;
@@ -31,7 +31,7 @@ export class Originals {
     this.#onWrite = onWrite;
   }
 
-  #write(frame: SseFrame | undefined, out: Outputs): void {
+  #write(frame: SseFrame | undefined, out: OutputBuilder): void {
     if (frame === undefined) return;
     this.#onWrite?.(frame);
     write(frame, out);
@@ -43,7 +43,7 @@ export class Originals {
   }
 
   /** A frame came in. One without events goes out at once when nothing is held back before it. */
-  push(frame: SseFrame | undefined, events: readonly StreamEvent[], out: Outputs): void {
+  push(frame: SseFrame | undefined, events: readonly StreamEvent[], out: OutputBuilder): void {
     if (events.length === 0 && this.idle) this.#write(frame, out);
     else this.#queue.push({ frame, events, done: 0, text: '' });
   }
@@ -52,7 +52,7 @@ export class Originals {
    * An event came out; `text` is what the encoder makes of it. Writes the frame's bytes when that was
    * its last event. False: it was not the expected one, its text has been written, stop matching.
    */
-  take(event: StreamEvent, text: string, out: Outputs): boolean {
+  take(event: StreamEvent, text: string, out: OutputBuilder): boolean {
     const head = this.#queue[this.#at];
     if (head === undefined || head.events[head.done] !== event) {
       // Frames without events behind held ones are pings and empty deltas. They may belong to what is
@@ -85,6 +85,6 @@ export class Originals {
 }
 
 /** A frame's own bytes. */
-export function write(frame: SseFrame, out: Outputs): void {
+export function write(frame: SseFrame, out: OutputBuilder): void {
   out.bytes(frame.bytes, frame.from, frame.to);
 }

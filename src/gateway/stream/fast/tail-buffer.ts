@@ -1,6 +1,6 @@
 /** Remembers the end of a stream that goes by, in bounded memory and without holding its chunks. */
 
-import { holdsAny, marks, searchable } from '../../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 
 // Kept of what was copied: so many frames of the longest kind that came, within these bounds. Five
 // hundred streams of small frames would else hold 8 MB, and need as much again when they all end.
@@ -27,7 +27,7 @@ const SMALL_BYTES = 1000;
  * reference costs many times its length) and grows when longer frames come. With marks (the beginnings of a
  * terminal that may be larger), everything from the first mark on is kept, in chunks.
  */
-export class Tail {
+export class TailBuffer {
   /** Small chunks of whole frames and nothing else: those below are all that is kept. */
   #paced: boolean;
   // The last chunks, the last of all first. Fields, and no list: of five hundred streams every further object
@@ -62,7 +62,7 @@ export class Tail {
   #afterBytes = 0;
 
   constructor(beginnings: readonly string[]) {
-    this.#marks = marks(...beginnings);
+    this.#marks = needles(...beginnings);
     this.#looks = beginnings.length > 0;
     this.#paced = !this.#looks;
     this.#overlap = Math.max(0, ...this.#marks.map((mark) => mark.length - 1));
@@ -183,10 +183,10 @@ export class Tail {
   }
 
   #holdsMark(chunk: Uint8Array): boolean {
-    if (holdsAny(searchable(chunk), this.#marks)) return true;
+    if (containsAny(asBuffer(chunk), this.#marks)) return true;
     if (this.#held.length === 0) return false;
     const seam = Buffer.concat([this.#end(), chunk.subarray(0, this.#overlap)]);
-    return holdsAny(seam, this.#marks);
+    return containsAny(seam, this.#marks);
   }
 
   /** As much of the end as a mark may begin in. */

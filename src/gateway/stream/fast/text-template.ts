@@ -16,7 +16,7 @@ const encoder = new TextEncoder();
  * in JSON, and that nobody minds. Each costs a comparison of its bytes; what it said is collected
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
-export class PlainText {
+export class TextTemplate {
   /** Of the frames that come in; a chunk that is one whole frame is looked at. */
   readonly from: TextFrame;
   /** Of the frames that go out; undefined: the chunk itself does. */

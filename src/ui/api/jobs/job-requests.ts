@@ -10,7 +10,7 @@ import { countRuns, replay } from '../../../samples/replay/replay.ts';
 import { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
 import type { Caller } from '../../../samples/replay/settings.ts';
 import { fromSample } from '../../../samples/replay/source.ts';
-import type { SampleBook, SampleMeta } from '../../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
 import type { UiParts } from '../parts.ts';
@@ -95,7 +95,7 @@ interface Common {
   readonly repair: boolean;
 }
 
-function common(body: JsonObject, book: SampleBook, viewer: Viewer, parts: UiParts): Common {
+function common(body: JsonObject, book: SampleStore, viewer: Viewer, parts: UiParts): Common {
   const { text, flag } = asked(body);
   const meta = sampleFor(book, text('id') ?? '', viewer);
   const to = text('to');
@@ -106,7 +106,7 @@ function common(body: JsonObject, book: SampleBook, viewer: Viewer, parts: UiPar
 /** @throws GatewayError for what is not there or not possible */
 export function replayJob(
   body: JsonObject,
-  book: SampleBook,
+  book: SampleStore,
   viewer: Viewer,
   parts: UiParts,
 ): JobSpec {
@@ -145,7 +145,7 @@ export function replayJob(
  */
 export function bisectJob(
   body: JsonObject,
-  book: SampleBook,
+  book: SampleStore,
   viewer: Viewer,
   parts: UiParts,
   kept: (ids: readonly string[]) => void,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
-import { edited } from '../../../../src/conversation/edit.ts';
+import { editNode } from '../../../../src/conversation/edit.ts';
 import { carrySeal } from '../../../../src/conversation/seal.ts';
 import type { Block } from '../../../../src/conversation/types.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
@@ -274,12 +274,12 @@ describe('edits of the own protocol', () => {
       ],
     });
     const turns = c.turns.map((turn) =>
-      edited(turn, {
+      editNode(turn, {
         blocks: turn.blocks.map((b, i) =>
           b.type === 'tool-result'
-            ? edited(b, { content: [t('short')] })
+            ? editNode(b, { content: [t('short')] })
             : i === 0
-              ? edited(b, { text: 'A' } as Partial<Block>)
+              ? editNode(b, { text: 'A' } as Partial<Block>)
               : b,
         ),
       }),

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
-import { edited, withParts } from '../../../../src/conversation/edit.ts';
+import { editNode, withParts } from '../../../../src/conversation/edit.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
 import { carrySeal, mintSeal } from '../../../../src/conversation/seal.ts';
 import { NO_PROFILE, type Profile } from '../../../../src/conversation/target.ts';
@@ -89,13 +89,13 @@ describe('an edited conversation of this protocol', () => {
   const changed = (index: number, change: (block: Block) => Block): Conversation =>
     withParts(asked, {
       turns: asked.turns.map((turn, i) =>
-        i === index ? edited(turn, { blocks: turn.blocks.map(change) }) : turn,
+        i === index ? editNode(turn, { blocks: turn.blocks.map(change) }) : turn,
       ),
     });
 
   test('a rewritten text keeps the foreign fields of its part and item', () => {
     const { body: sent } = encode(
-      changed(0, (block) => edited(block, { text: 'b' } as Partial<Block>)),
+      changed(0, (block) => editNode(block, { text: 'b' } as Partial<Block>)),
     );
     const [message, ...rest] = body.input;
     expect(sent).toEqual({
@@ -110,13 +110,13 @@ describe('an edited conversation of this protocol', () => {
 
   test('a rewritten result stays the item it was', () => {
     const { items } = encode(
-      changed(3, (block) => edited(block, { content: [text('short')] } as Partial<Block>)),
+      changed(3, (block) => editNode(block, { content: [text('short')] } as Partial<Block>)),
     );
     expect(items[3]).toEqual({ ...body.input[3], output: 'short' } as JsonObject);
   });
 
   test('a renamed call keeps its namespace and id', () => {
-    const { items } = encode(changed(2, (block) => edited(block, { id: 'd' } as Partial<Block>)));
+    const { items } = encode(changed(2, (block) => editNode(block, { id: 'd' } as Partial<Block>)));
     expect(items[2]).toEqual({ ...body.input[2], call_id: 'd' } as JsonObject);
   });
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { ClientContext, StreamDecoder, StreamEncoder } from '../../../../src/codecs/codec.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
 import type { Interceptor } from '../../../../src/features/feature.ts';
-import { TranslateLane } from '../../../../src/gateway/stream/translate.ts';
+import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
 
 /** A toy protocol: a frame's data holds words, each a delta; `[end]` ends. */
@@ -52,7 +52,7 @@ function holder(size: number, change: (text: string) => string): Interceptor {
 }
 
 function run(frames: readonly string[], interceptor: Interceptor, keepsBytes = true): string {
-  const lane = new TranslateLane({
+  const lane = new Translator({
     decoder,
     interceptors: [interceptor],
     client: { encoder, context: {} as ClientContext, fold: undefined },

@@ -2,15 +2,15 @@
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { Tail } from '../../../../src/gateway/stream/fast/tail-buffer.ts';
+import { TailBuffer } from '../../../../src/gateway/stream/fast/tail-buffer.ts';
 
 const chunksOf = (whole: Buffer, size: number) =>
   Array.from({ length: Math.ceil(whole.length / size) }, (_, i) =>
     whole.subarray(i * size, (i + 1) * size),
   );
 
-function keep(whole: Buffer, size: number, marks: string[] = []): Tail {
-  const tail = new Tail(marks);
+function keep(whole: Buffer, size: number, marks: string[] = []): TailBuffer {
+  const tail = new TailBuffer(marks);
   const pushed: Buffer[] = [];
   for (const chunk of chunksOf(whole, size)) {
     const own = Buffer.from(chunk);
@@ -44,7 +44,7 @@ test('a short stream is kept whole, of a long one the last 16 KB and little more
 test('chunks of every kind of size keep the order of their bytes', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 40_000 }), { maxLength: 12 }), (sizes) => {
-      const tail = new Tail([]);
+      const tail = new TailBuffer([]);
       const all: Buffer[] = [];
       for (const [i, size] of sizes.entries()) {
         const chunk = Buffer.from(Array.from({ length: size }, (_, at) => (at * 7 + i) % 253));
@@ -62,7 +62,7 @@ test('chunks of every kind of size keep the order of their bytes', () => {
 });
 
 test('an empty chunk pushes nothing out', () => {
-  const tail = new Tail([]);
+  const tail = new TailBuffer([]);
   for (const size of [0, 8000, 8000, 8000]) tail.push(Buffer.alloc(size, 'a'));
   expect(tail.bytes.length).toBe(24_000);
   expect(tail.cut).toBe(false);
@@ -87,7 +87,7 @@ test('the last frames are kept whole or 16 KB of them, however their sizes chang
       (lengths, size, flushed) => {
         const frames = framesOf(lengths);
         const whole = Buffer.from(frames.join(''));
-        const tail = new Tail([]);
+        const tail = new TailBuffer([]);
         // A server that flushes each frame lets it begin a chunk.
         for (const run of flushed ? frames : [whole]) {
           for (const chunk of chunksOf(Buffer.from(run), size)) tail.push(Buffer.from(chunk));
@@ -105,7 +105,7 @@ test('the last frames are kept whole or 16 KB of them, however their sizes chang
 
 test('a stream of small frames holds little memory, and one long frame among them is not lost', () => {
   const small = framesOf(Array.from({ length: 2000 }, () => 180));
-  const tail = new Tail([]);
+  const tail = new TailBuffer([]);
   for (const frame of small) tail.push(Buffer.from(frame));
   expect(tail.bytes.length).toBeLessThan(3 * 1024);
   const [long] = framesOf([12_000]);
@@ -130,7 +130,7 @@ test('from a terminal mark on everything is kept, cut in the middle of the mark 
 
 test('of a terminal beyond 16 MB only its end is kept', () => {
   const mark = 'event: response.completed';
-  const tail = new Tail([mark]);
+  const tail = new TailBuffer([mark]);
   tail.push(Buffer.from(mark));
   const chunk = Buffer.alloc(1024 * 1024, 'c');
   for (let i = 0; i < 40; i++) tail.push(chunk);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
-import type { Protocol } from '../../../../src/codecs/codec.ts';
+import type { Codec } from '../../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
@@ -14,14 +14,14 @@ import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
 import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
 import { residueInterceptor } from '../../../../src/features/tool-results/residue-stream.ts';
-import { PlainText } from '../../../../src/gateway/stream/fast/text-template.ts';
-import { TranslateLane } from '../../../../src/gateway/stream/translate.ts';
+import { TextTemplate } from '../../../../src/gateway/stream/fast/text-template.ts';
+import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from '../../../features/leaked-calls/transcript.ts';
 
 interface Setting {
-  readonly from: Protocol;
-  readonly to: Protocol;
+  readonly from: Codec;
+  readonly to: Codec;
   readonly interceptors: readonly Interceptor[];
   /** Nothing is known by its bytes. */
   readonly slow?: boolean;
@@ -32,7 +32,7 @@ function laneOf({ from, to, interceptors, slow = false }: Setting) {
   const target = { ...targetWith(), protocol: from.name };
   const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   const decoder = from.decodeStream({ sent: STREAMED, target, notes });
-  return new TranslateLane({
+  return new Translator({
     decoder: slow ? { push: (frame) => decoder.push(frame), end: () => decoder.end() } : decoder,
     interceptors,
     client: { encoder: to.encodeStream(context), context, fold: new Fold() },
@@ -196,10 +196,10 @@ describe('text known by its bytes', () => {
   });
 
   test.each([
-    ['a hop that ends early', (lane: TranslateLane) => lane.end()],
-    ['events from elsewhere', (lane: TranslateLane) => lane.inject([])],
-    ['a failure', (lane: TranslateLane) => lane.fail(new GatewayError('upstream', 'x'))],
-    ['somebody who asks what was said', (lane: TranslateLane) => lane.said],
+    ['a hop that ends early', (lane: Translator) => lane.end()],
+    ['events from elsewhere', (lane: Translator) => lane.inject([])],
+    ['a failure', (lane: Translator) => lane.fail(new GatewayError('upstream', 'x'))],
+    ['somebody who asks what was said', (lane: Translator) => lane.said],
   ] as const)('is told before %s', (_name, act) => {
     const { interceptor, heard } = listener('');
     const lane = laneOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor] });
@@ -228,7 +228,7 @@ describe('a frame of plain text', () => {
       typeof text === 'string' ? Buffer.from(text) : text,
       Buffer.from(from.foot),
     ]);
-    return new PlainText(from, undefined, minded).push(chunk);
+    return new TextTemplate(from, undefined, minded).push(chunk);
   };
 
   test.each([
@@ -253,7 +253,7 @@ describe('a frame of plain text', () => {
   });
 
   test('is none when anything around it differs, and leaves nothing behind', () => {
-    const plain = new PlainText(from, undefined, '!');
+    const plain = new TextTemplate(from, undefined, '!');
     const whole = Buffer.from(`${from.head}text${from.foot}`);
     for (let i = 0; i < whole.length; i++) {
       const other = Buffer.from(whole);
@@ -270,7 +270,7 @@ describe('a frame of plain text', () => {
   });
 
   test('goes out in the frame of the other side', () => {
-    const plain = new PlainText(from, { head: 'é<', foot: '>é' }, '');
+    const plain = new TextTemplate(from, { head: 'é<', foot: '>é' }, '');
     const out = plain.push(Buffer.from(`${from.head}你 ok${from.foot}`));
     expect(Buffer.from(out!).toString()).toBe('é<你 ok>é');
     expect(plain.taken()).toBe('你 ok');

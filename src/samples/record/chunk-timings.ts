@@ -4,7 +4,7 @@
 const MOST = 400;
 
 /** Notes of one body, `add` once for each chunk. */
-export class Pace {
+export class ChunkTimings {
   #bytes: number[] = [];
   #times: number[] = [];
   #gap = 0;

@@ -1,6 +1,6 @@
 /** Reads HTTP/1.1 answers from bytes as they come: heads, lengths, chunks, bodies until the close (RFC 9112). */
 
-import { type HeaderFields, HeaderList } from '../../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 
 /** What came is no HTTP/1.1 answer; the connection is of no more use. */
 export class MalformedReply extends Error {
@@ -9,7 +9,7 @@ export class MalformedReply extends Error {
 
 export interface ReplyHead {
   readonly status: number;
-  readonly headers: HeaderFields;
+  readonly headers: ReadonlyHeaders;
 }
 
 /** How large the head of an answer may be. */
@@ -61,7 +61,7 @@ const UNTIL_CLOSE = 7;
 const DONE = 8;
 
 /** The answer to one request. Informational answers (1xx) before it are passed over. */
-export class ReplyParser {
+export class ResponseParser {
   /** Known once it has come whole. */
   head: ReplyHead | undefined;
   /** What is wrong with the bytes; nothing behind them is read. */
@@ -346,11 +346,11 @@ function nameAt(text: string, from: number, stop: number, line: number): string 
 }
 
 /** The header lines behind the status line; what frames the body is noted on the way. */
-function headersOf(head: string, framing: Framing, most: number): HeaderFields {
+function headersOf(head: string, framing: Framing, most: number): ReadonlyHeaders {
   const folded = head.includes('\n ') || head.includes('\n\t');
   // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
   const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;
-  const headers = new HeaderList();
+  const headers = new FlatHeaders();
   const clean = !CONTROLS.test(text);
   for (let from = text.indexOf('\n') + 1, line = 0; from > 0; line++) {
     if (line === most) throw new MalformedReply(`more than ${most} headers (limits.headers)`);

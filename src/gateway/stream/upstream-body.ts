@@ -3,9 +3,9 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import type { HopRecording } from '../../features/feature.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
-import { type SilenceWatch, watchSilence } from '../../lib/loop/idle-timer.ts';
+import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
-import { type ChunkSource, type Taker, TooMuch } from '../../upstream/transport.ts';
+import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/transport.ts';
 
 type Batch = readonly Uint8Array[] | undefined;
 
@@ -21,17 +21,17 @@ export interface ByteSourceOptions {
   readonly recording?: HopRecording;
 }
 
-export class ByteSource implements Taker {
-  readonly #body: ChunkSource;
+export class UpstreamBody implements ChunkSink {
+  readonly #body: ResponseBody;
   readonly #options: ByteSourceOptions;
   readonly #recording: HopRecording | undefined;
-  #taker: Taker | undefined;
+  #taker: ChunkSink | undefined;
   /** Made when there is something to wait for. */
-  #watch: SilenceWatch | undefined;
+  #watch: IdleTimer | undefined;
   #silent = false;
   #over = false;
 
-  constructor(body: ChunkSource, options: ByteSourceOptions) {
+  constructor(body: ResponseBody, options: ByteSourceOptions) {
     this.#body = body;
     this.#options = options;
     this.#recording = options.recording;
@@ -45,7 +45,7 @@ export class ByteSource implements Taker {
     // The time that a slow client took must not count as the upstream's silence.
     this.#watch?.touch();
     try {
-      const more = this.#body.next();
+      const more = this.#body.read();
       if (!(more instanceof Promise)) return this.#taken(more);
       this.#listen();
       return more.then(
@@ -58,12 +58,12 @@ export class ByteSource implements Taker {
   }
 
   /** As the source's own. @throws as `next` does */
-  async each(taker: Taker): Promise<void> {
+  async each(taker: ChunkSink): Promise<void> {
     this.#taker = taker;
     this.#listen().touch();
     try {
       // One object less for every chunk where there is nothing to record.
-      await this.#body.each(this.#recording === undefined ? taker : this);
+      await this.#body.pipe(this.#recording === undefined ? taker : this);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);
@@ -71,9 +71,9 @@ export class ByteSource implements Taker {
   }
 
   /** What comes on its way to the taker. */
-  take(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array): Promise<void> | undefined {
     this.#recording?.chunk(chunk);
-    return this.#taker?.take(chunk);
+    return this.#taker?.write(chunk);
   }
 
   /**
@@ -82,7 +82,7 @@ export class ByteSource implements Taker {
    */
   all(): Uint8Array | Promise<Uint8Array> {
     try {
-      const bytes = this.#body.all(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
+      const bytes = this.#body.readAll(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
       if (!(bytes instanceof Promise)) return this.#whole(bytes);
       this.#listen();
       return bytes.then(
@@ -101,9 +101,9 @@ export class ByteSource implements Taker {
     abort.abort(new Error('no longer wanted'));
   }
 
-  #listen(): SilenceWatch {
+  #listen(): IdleTimer {
     const { idleMs, abort } = this.#options;
-    this.#watch ??= watchSilence(
+    this.#watch ??= startIdleTimer(
       idleMs,
       () => {
         this.#silent = true;
@@ -147,7 +147,7 @@ export class ByteSource implements Taker {
 
   #trouble(thrown: unknown): GatewayError {
     const { abort, provider, idleMs, mostBytes = 0 } = this.#options;
-    if (thrown instanceof TooMuch) {
+    if (thrown instanceof BodyTooLarge) {
       const error = tooMuch(provider, 'an answer', mostBytes, 'answer_bytes');
       abort.abort(error);
       return error;

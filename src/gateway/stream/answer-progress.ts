@@ -13,7 +13,7 @@ import {
 export const isNatural = (finish: FinishReason | undefined): boolean =>
   finish === undefined || finish === 'stop' || finish === 'tool-calls';
 
-export class AnswerWatch {
+export class AnswerProgress {
   /** Something a user would miss was said. */
   semantic = false;
   /** Of that, something besides reasoning. */
@@ -24,7 +24,7 @@ export class AnswerWatch {
   error: GatewayError | undefined;
   #open: BlockHead['type'] | undefined;
 
-  see(event: StreamEvent): void {
+  observe(event: StreamEvent): void {
     switch (event.type) {
       case 'delta':
         if (this.answered) return;

@@ -1,12 +1,6 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
-import type {
-  ClientContext,
-  Digest,
-  StreamDecoder,
-  StreamEncoder,
-  TextFrame,
-} from '../../codecs/codec.ts';
+import type { Digest, StreamDecoder, TextFrame } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type {
   DeltaEvent,
@@ -14,27 +8,23 @@ import type {
   FinishReason,
   StreamEvent,
 } from '../../conversation/events.ts';
-import type { Fold } from '../../conversation/fold.ts';
 import type { Usage } from '../../conversation/usage.ts';
-import type { Interceptor, Next } from '../../features/feature.ts';
+import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
-import { Originals, write } from './fast/original-frames.ts';
-import { PlainText } from './fast/text-template.ts';
-import { type Lane, type Output, Outputs, type Said, type ToldFrame } from './pipeline.ts';
-import { AnswerWatch } from './progress.ts';
+import { AnswerProgress } from './answer-progress.ts';
+import { OriginalFrames, write } from './fast/original-frames.ts';
+import { TextTemplate } from './fast/text-template.ts';
+import type { ClientSide } from './pipeline.ts';
+import {
+  type FinalAnswer,
+  type Output,
+  OutputBuilder,
+  type StreamPipeline,
+  type ToldFrame,
+} from './pipeline.ts';
 import { type Bounds, frameLimit, isWord, Quiet } from './quiet-bytes.ts';
-
-/** The client's side of a stream; the same one for every hop of an exchange. */
-export interface ClientSide {
-  readonly encoder: StreamEncoder;
-  readonly context: ClientContext;
-  /** There when somebody wants the whole answer afterwards. */
-  readonly fold: Fold | undefined;
-  /** Which of the frames that go out as they came are kept for that; left out: none. */
-  readonly tells?: ((frame: ToldFrame) => boolean) | undefined;
-}
 
 export interface TranslateOptions {
   readonly decoder: StreamDecoder;
@@ -54,9 +44,9 @@ export interface TranslateOptions {
 // A stream that has come in so many chunks is a paced one.
 const PACED_STEPS = 4;
 
-export class TranslateLane implements Lane, FrameReader {
+export class Translator implements StreamPipeline, FrameReader {
   /** What comes is looked for in this first; what it took stands there until it is told. */
-  #plain: PlainText | undefined;
+  #plain: TextTemplate | undefined;
   failure: GatewayError | undefined;
   error: GatewayError | undefined;
   readonly client: ClientSide;
@@ -64,16 +54,16 @@ export class TranslateLane implements Lane, FrameReader {
   readonly #interceptors: readonly Interceptor[];
   readonly #keepsBytes: boolean;
   readonly #parser: SseParser;
-  readonly #watch = new AnswerWatch();
-  #originals: Originals | undefined;
+  readonly #watch = new AnswerProgress();
+  #originals: OriginalFrames | undefined;
   /** What this chunk gives. */
-  #out = new Outputs();
+  #out = new OutputBuilder();
   /** What the run of frames says that comes next. */
   #run: DeltaEvent | undefined;
   /** Up to here the frames of this chunk have to come one by one. */
   #refused = 0;
   /** The last one, for as long as the same is true. */
-  #known: PlainText | undefined;
+  #known: TextTemplate | undefined;
   #index = 0;
   /** Chunks since the answer began, counted as far as matters. */
   #steps = 0;
@@ -81,7 +71,7 @@ export class TranslateLane implements Lane, FrameReader {
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
   #upstreamEnded = false;
-  #next: Next | undefined;
+  #next: Continuation | undefined;
   readonly #bounds: Bounds | undefined;
   /** Made when something comes that says nothing. */
   #quiet: Quiet | undefined;
@@ -100,7 +90,7 @@ export class TranslateLane implements Lane, FrameReader {
     this.#bounds = bounds;
     const limit = bounds && frameLimit(bounds);
     this.#parser = new SseParser(options.keepsBytes ? { limit } : { raw: false, limit });
-    if (options.keepsBytes) this.#originals = new Originals(this.#keeping(options.client));
+    if (options.keepsBytes) this.#originals = new OriginalFrames(this.#keeping(options.client));
     if (options.continues) this.#waiting = [];
   }
 
@@ -116,7 +106,7 @@ export class TranslateLane implements Lane, FrameReader {
     if (plain !== undefined) return plain;
     if (this.failure === undefined) this.#settle();
     if (this.failure !== undefined) return '';
-    this.#out = new Outputs();
+    this.#out = new OutputBuilder();
     this.#refused = 0;
     this.#said = false;
     try {
@@ -148,7 +138,7 @@ export class TranslateLane implements Lane, FrameReader {
   }
 
   /** How plain text can be known by its bytes from here on; undefined: it cannot. */
-  #steady(): PlainText | undefined {
+  #steady(): TextTemplate | undefined {
     if (this.#parser.pending !== undefined || !this.#watch.answered || this.#watch.empty) {
       return undefined;
     }
@@ -171,7 +161,7 @@ export class TranslateLane implements Lane, FrameReader {
     const known = this.#known;
     this.#index = from.index;
     if (known?.from === from && known.to === to && known.minded === minded) return known;
-    this.#known = new PlainText(from, to, minded);
+    this.#known = new TextTemplate(from, to, minded);
     return this.#known;
   }
 
@@ -215,7 +205,7 @@ export class TranslateLane implements Lane, FrameReader {
   /** Events that come from elsewhere than frames: a whole reply, taken apart. */
   feed(events: readonly StreamEvent[]): Output {
     this.#settle();
-    const out = new Outputs();
+    const out = new OutputBuilder();
     this.#write(this.#through(events), out);
     return out.all();
   }
@@ -233,7 +223,7 @@ export class TranslateLane implements Lane, FrameReader {
     if (this.failure !== undefined) return '';
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
-    const out = new Outputs();
+    const out = new OutputBuilder();
     for (const frame of frames) this.#tell(frame, this.#decoder.push(frame), out);
     if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) out.bytes(unframed);
     const last = this.#decoder.end();
@@ -244,18 +234,18 @@ export class TranslateLane implements Lane, FrameReader {
       this.#write(this.#through(held, at + 1), out);
     }
     if (this.#upstreamEnded) {
-      for (const interceptor of this.#interceptors) this.#next ??= interceptor.next?.();
+      for (const interceptor of this.#interceptors) this.#next ??= interceptor.continuation?.();
       if (!this.#watch.empty) out.text(this.#release());
     }
     return out.all();
   }
 
-  get next(): Next | undefined {
+  get next(): Continuation | undefined {
     return this.#next;
   }
 
   /** What a frame said, through the interceptors and out. */
-  #tell(frame: SseFrame, events: readonly StreamEvent[], out: Outputs): void {
+  #tell(frame: SseFrame, events: readonly StreamEvent[], out: OutputBuilder): void {
     if (events.length === 0) this.#idle(frame);
     else if (!this.#said) this.#said = events.some(isWord);
     const told = this.#through(events);
@@ -274,7 +264,7 @@ export class TranslateLane implements Lane, FrameReader {
   #pass(event: DeltaEvent): void {
     const { encoder, fold } = this.client;
     this.#count(event);
-    this.#watch.see(event);
+    this.#watch.observe(event);
     fold?.push(event);
     if (encoder.pass === undefined) encoder.event(event);
     else encoder.pass(event);
@@ -308,7 +298,7 @@ export class TranslateLane implements Lane, FrameReader {
     return current;
   }
 
-  #write(events: readonly StreamEvent[], out: Outputs): void {
+  #write(events: readonly StreamEvent[], out: OutputBuilder): void {
     for (const event of events) {
       const text = this.#encode(event);
       if (this.#watch.empty) continue;
@@ -319,7 +309,7 @@ export class TranslateLane implements Lane, FrameReader {
 
   #encode(said: StreamEvent): string {
     const event = said.type === 'error' ? this.#safe(said) : said;
-    this.#watch.see(event);
+    this.#watch.observe(event);
     if (event.type === 'delta') this.#count(event);
     if (event.type === 'start') this.#usage = event.usage ?? this.#usage;
     else if (event.type === 'usage') this.#usage = event.usage;
@@ -372,7 +362,7 @@ export class TranslateLane implements Lane, FrameReader {
     };
   }
 
-  get said(): Said | undefined {
+  get said(): FinalAnswer | undefined {
     this.#settle();
     const { fold, context } = this.client;
     if (fold === undefined) return undefined;

@@ -1,15 +1,15 @@
 /** What is put off to the end of a turn of the event loop, and when it is done. */
 
 import { expect, test } from 'bun:test';
-import { atTurnEnd, type TurnEnd, turnEnd } from '../../../src/lib/loop/batch.ts';
+import { atTickEnd, type TurnEnd, tickEnd } from '../../../src/lib/loop/tick-end.ts';
 
 const note = (list: string[], name: string): TurnEnd => ({ onTurnEnd: () => list.push(name) });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('nothing is done before the turn is over, then everything in order and once', async () => {
   const done: string[] = [];
-  atTurnEnd(note(done, 'first'));
-  atTurnEnd(note(done, 'second'));
+  atTickEnd(note(done, 'first'));
+  atTickEnd(note(done, 'second'));
   await Promise.resolve();
   expect(done).toEqual([]);
   await turn();
@@ -20,10 +20,10 @@ test('nothing is done before the turn is over, then everything in order and once
 
 test('what is put off meanwhile is done at the end of the next turn, not lost and not looped over', async () => {
   const done: string[] = [];
-  atTurnEnd({
+  atTickEnd({
     onTurnEnd() {
       done.push('outer');
-      atTurnEnd(note(done, 'inner'));
+      atTickEnd(note(done, 'inner'));
     },
   });
   await turn();
@@ -35,9 +35,9 @@ test('what is put off meanwhile is done at the end of the next turn, not lost an
 test('all who wait for the end of a turn go on in step, and what they put off then is not a turn late', async () => {
   const done: string[] = [];
   const one = async (name: string) => {
-    await turnEnd();
+    await tickEnd();
     done.push(`${name} goes on`);
-    atTurnEnd(note(done, `${name} put off`));
+    atTickEnd(note(done, `${name} put off`));
     await Promise.resolve();
     done.push(`${name} further`);
   };
@@ -59,10 +59,12 @@ test('all who wait for the end of a turn go on in step, and what they put off th
 });
 
 test('whoever is put off when the process exits is told, if it wants to know', async () => {
-  const path = JSON.stringify(new URL('../../../src/lib/loop/batch.ts', import.meta.url).pathname);
-  const script = `import { atTurnEnd } from ${path};
+  const path = JSON.stringify(
+    new URL('../../../src/lib/loop/tick-end.ts', import.meta.url).pathname,
+  );
+  const script = `import { atTickEnd } from ${path};
     const loud = { onTurnEnd() {}, onExit: () => console.log('told') };
-    atTurnEnd(loud); atTurnEnd({ onTurnEnd() {} }); process.exit(0);`;
+    atTickEnd(loud); atTickEnd({ onTurnEnd() {} }); process.exit(0);`;
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script]);
   expect(stdout.toString()).toBe('told\n');
 });
@@ -75,7 +77,7 @@ test('everything that is ready in one turn of the loop is told before the work b
     socket: {
       data() {
         order.push('came');
-        atTurnEnd(note(order, 'done'));
+        atTickEnd(note(order, 'done'));
       },
     },
   });

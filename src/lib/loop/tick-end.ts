@@ -26,7 +26,7 @@ function run(): void {
 }
 
 /** Calls `onTurnEnd` once everything that was ready when this turn began has been told. */
-export function atTurnEnd(one: TurnEnd): void {
+export function atTickEnd(one: TurnEnd): void {
   due.push(one);
   if (coming) return;
   coming = true;
@@ -39,9 +39,9 @@ let ending: Promise<void> | undefined;
  * The end of this turn: one promise for all who wait for it, and then go on step by step together. What they
  * put off in their first step is done behind it, and not a turn later.
  */
-export function turnEnd(): Promise<void> {
+export function tickEnd(): Promise<void> {
   ending ??= new Promise((resolve) =>
-    atTurnEnd({
+    atTickEnd({
       onTurnEnd() {
         ending = undefined;
         resolve();

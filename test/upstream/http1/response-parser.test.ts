@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { MalformedReply, ReplyParser } from '../../../src/upstream/http1/reply-parser.ts';
+import { MalformedReply, ResponseParser } from '../../../src/upstream/http1/response-parser.ts';
 import { bytewise, everySplit, whole } from '../../support/chunkings.ts';
 
 interface Read {
@@ -15,7 +15,7 @@ interface Read {
 
 /** Fed with copies, as the parser may write into what it is given. */
 function read(pieces: readonly Uint8Array[], close = false): Read {
-  const parser = new ReplyParser();
+  const parser = new ResponseParser();
   let body = '';
   for (const piece of pieces) body += parser.push(Buffer.from(piece))?.toString('latin1') ?? '';
   if (parser.malformed !== undefined) throw parser.malformed;
@@ -145,7 +145,7 @@ describe('what a vendor answers', () => {
       if (done !== true) continue;
       const bytes = bytesOf(text);
       for (let at = 0; at < bytes.length; at++) {
-        const parser = new ReplyParser();
+        const parser = new ResponseParser();
         parser.push(Buffer.from(bytes.subarray(0, at)));
         expect({ name, at, ended: parser.closed() }).toEqual({ name, at, ended: false });
       }
@@ -204,7 +204,7 @@ describe('what is no answer', () => {
   }
 
   const endless = (start: string, more: string) => () => {
-    const parser = new ReplyParser();
+    const parser = new ResponseParser();
     parser.push(bytesOf(start));
     for (let i = 0; i < 10_000 && parser.malformed === undefined; i++) parser.push(bytesOf(more));
     if (parser.malformed !== undefined) throw parser.malformed;
@@ -243,7 +243,7 @@ test('fields in another order, or by other names, than the reply before had them
   fc.assert(
     fc.property(fc.array(fc.array(field, { maxLength: 6 }), { maxLength: 6 }), (replies) => {
       for (const fields of replies) {
-        const parser = new ReplyParser();
+        const parser = new ResponseParser();
         const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
         parser.push(bytesOf(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`));
         const wanted = new Headers([...fields, ['content-length', '0']]);
@@ -272,7 +272,7 @@ test('any body in any chunks, cut anywhere, comes out as it went in', () => {
       const sent = Buffer.concat([bytesOf(CHUNKED), ...parts, bytesOf('0\r\n\r\n')]);
       const ends = [...cuts.map((cut) => cut % sent.length), sent.length].sort((a, b) => a - b);
       const pieces = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
-      const parser = new ReplyParser();
+      const parser = new ResponseParser();
       const got = pieces.flatMap((piece) =>
         piece.length === 0 ? [] : [parser.push(Buffer.from(piece)) ?? Buffer.alloc(0)],
       );

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { Pace } from '../../../src/samples/record/pace.ts';
+import { ChunkTimings } from '../../../src/samples/record/chunk-timings.ts';
 
 const marksOf = (text: string) =>
   text
@@ -15,7 +15,7 @@ test('every mark is a chunk that came then; the first one stays, and they are ne
     fc.property(
       fc.array(fc.tuple(fc.nat(50), fc.integer({ min: 1, max: 5000 })), { maxLength: 3000 }),
       (chunks) => {
-        const pace = new Pace();
+        const pace = new ChunkTimings();
         const came = new Map<number, number>();
         let [ms, bytes] = [0, 0];
         for (const [wait, size] of chunks) {
@@ -36,7 +36,7 @@ test('every mark is a chunk that came then; the first one stays, and they are ne
 });
 
 test('a body in one piece needs no marks', () => {
-  const pace = new Pace();
+  const pace = new ChunkTimings();
   expect(pace.text).toBe('');
   pace.add(0, 5);
   expect(pace.text).toBe('');

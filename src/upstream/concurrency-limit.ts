@@ -2,7 +2,7 @@
 
 const UNLIMITED = () => {};
 
-export class Slots {
+export class ConcurrencyLimit {
   #limit: number;
   /** In the order in which they came. */
   readonly #waiting = new Set<() => void>();

@@ -1,16 +1,16 @@
 /** The answer to one request on its way: what has come of it, and who waits for more. */
 
 import {
-  type ChunkSource,
+  BodyTooLarge,
+  type ChunkSink,
   collect,
-  type Taker,
-  TooMuch,
+  type ResponseBody,
   type UpstreamAnswer,
 } from '../transport.ts';
-import { type HeadLimits, ReplyParser } from './reply-parser.ts';
+import { type HeadLimits, ResponseParser } from './response-parser.ts';
 
 /** What an answer needs of the connection that it comes by. */
-export interface Line {
+export interface ConnectionControl {
   /** More has come than anyone takes. */
   pause(): void;
   resume(): void;
@@ -18,7 +18,7 @@ export interface Line {
   drop(): void;
 }
 
-export interface Waiting {
+export interface PendingResponse {
   resolve(answer: UpstreamAnswer): void;
   reject(thrown: unknown): void;
 }
@@ -26,7 +26,7 @@ export interface Waiting {
 type Batch = readonly Uint8Array[];
 
 /** Whoever waits for the end, while every chunk is taken. */
-interface Flow {
+interface PipeCompletion {
   resolve(): void;
   reject(thrown: unknown): void;
 }
@@ -39,37 +39,37 @@ const CHUNK_COST = 64;
 const joined = (chunks: Batch): Uint8Array =>
   chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 
-export class Reply implements ChunkSource {
+export class ResponseStream implements ResponseBody {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
-  readonly parser: ReplyParser;
+  readonly parser: ResponseParser;
   /** Bytes of it have been seen. */
   begun = false;
   #stirred = false;
   /** Until the head is there. */
-  #head: Waiting | undefined;
-  #taker: Taker | undefined;
+  #head: PendingResponse | undefined;
+  #taker: ChunkSink | undefined;
   /** The taker is not done with the last chunk. */
   #slow = false;
   /** What `#chunks` hold. */
   #held = 0;
   #over = false;
-  readonly #line: Line;
+  readonly #line: ConnectionControl;
   #chunks: Uint8Array[] = [];
   /** The first of them that has not been given out. */
   #at = 0;
   #paused = false;
   #error: unknown;
-  #flow: Flow | undefined;
+  #flow: PipeCompletion | undefined;
   #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
 
-  constructor(line: Line, head: Waiting, limits?: HeadLimits) {
-    this.parser = new ReplyParser(limits);
+  constructor(line: ConnectionControl, head: PendingResponse, limits?: HeadLimits) {
+    this.parser = new ResponseParser(limits);
     this.#line = line;
     this.#head = head;
   }
 
   /** Bytes from the connection. */
-  take(bytes: Buffer): void {
+  receive(bytes: Buffer): void {
     this.begun = true;
     this.#stirred = true;
     const { parser } = this;
@@ -121,8 +121,8 @@ export class Reply implements ChunkSource {
     this.#wake();
   }
 
-  #give(taker: Taker, chunk: Uint8Array): void {
-    const slow = taker.take(chunk);
+  #give(taker: ChunkSink, chunk: Uint8Array): void {
+    const slow = taker.write(chunk);
     if (slow === undefined) return;
     this.#slow = true;
     void slow.then(() => {
@@ -146,7 +146,7 @@ export class Reply implements ChunkSource {
     else flow?.resolve();
   }
 
-  #giveAll(taker: Taker): void {
+  #giveAll(taker: ChunkSink): void {
     // Whoever takes one may end it all, and then gets the rest from within.
     while (!this.#slow && this.#at < this.#chunks.length) {
       const chunk = this.#chunks[this.#at++]!;
@@ -182,7 +182,7 @@ export class Reply implements ChunkSource {
     return chunks;
   }
 
-  next(): Batch | undefined | Promise<Batch | undefined> {
+  read(): Batch | undefined | Promise<Batch | undefined> {
     if (this.#chunks.length > 0) return this.#given();
     if (this.#error !== undefined) throw this.#error;
     if (this.#over) return undefined;
@@ -191,13 +191,13 @@ export class Reply implements ChunkSource {
     });
   }
 
-  stirred(): boolean {
+  takeActivity(): boolean {
     const told = this.#stirred || this.#slow;
     this.#stirred = false;
     return told;
   }
 
-  each(taker: Taker): Promise<void> {
+  pipe(taker: ChunkSink): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#taker = taker;
       this.#flow = { resolve, reject };
@@ -205,10 +205,10 @@ export class Reply implements ChunkSource {
     });
   }
 
-  all(most = Number.POSITIVE_INFINITY): Uint8Array | Promise<Uint8Array> {
+  readAll(most = Number.POSITIVE_INFINITY): Uint8Array | Promise<Uint8Array> {
     if (!this.#over || this.#error !== undefined) return collect(this, most);
     const bytes = joined(this.#given());
-    if (bytes.length > most) throw new TooMuch();
+    if (bytes.length > most) throw new BodyTooLarge();
     return bytes;
   }
 

@@ -1,17 +1,17 @@
 /** Whose silence it is: an upstream that says nothing is given up, a client that reads slowly is waited for. */
 
 import { describe, expect, test } from 'bun:test';
-import { ByteSource } from '../../../src/gateway/stream/upstream-stream.ts';
+import { UpstreamBody } from '../../../src/gateway/stream/upstream-body.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { streamSource } from '../../../src/upstream/fetch-transport.ts';
-import { Reply } from '../../../src/upstream/http1/reply.ts';
-import type { ChunkSource } from '../../../src/upstream/transport.ts';
+import { ResponseStream } from '../../../src/upstream/http1/response-stream.ts';
+import type { ResponseBody } from '../../../src/upstream/transport.ts';
 
 const IDLE_MS = 500;
 const HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 
 interface Upstream {
-  readonly body: ChunkSource;
+  readonly body: ResponseBody;
   /** Says one chunk. */
   say(): void;
   end(): void;
@@ -20,13 +20,13 @@ interface Upstream {
 /** An answer as a connection's bytes become one. */
 function connected(abort: Abort): Upstream {
   const line = { pause() {}, resume() {}, drop() {} };
-  const reply = new Reply(line, { resolve() {}, reject() {} });
+  const reply = new ResponseStream(line, { resolve() {}, reject() {} });
   abort.listen({ onAbort: (reason) => reply.fail(reason) });
-  reply.take(Buffer.from(HEAD));
+  reply.receive(Buffer.from(HEAD));
   return {
     body: reply,
-    say: () => reply.take(Buffer.from('1\r\nx\r\n')),
-    end: () => reply.take(Buffer.from('0\r\n\r\n')),
+    say: () => reply.receive(Buffer.from('1\r\nx\r\n')),
+    end: () => reply.receive(Buffer.from('0\r\n\r\n')),
   };
 }
 
@@ -59,7 +59,7 @@ describe.each([
     };
     let seen = 0;
     const recording = { chunk: () => seen++, end() {} };
-    const bytes = new ByteSource(upstream.body, {
+    const bytes = new UpstreamBody(upstream.body, {
       provider: 'up',
       idleMs: IDLE_MS,
       abort,
@@ -75,7 +75,7 @@ describe.each([
       const { upstream, bytes, released, seen } = source(recorded);
       let taken = 0;
       const flowing = bytes.each({
-        take: async () => {
+        write: async () => {
           taken++;
           await Bun.sleep(IDLE_MS * 3);
         },
@@ -93,7 +93,7 @@ describe.each([
     const { upstream, bytes } = source();
     let taken = 0;
     const flowing = bytes.each({
-      take: () => {
+      write: () => {
         taken++;
         return undefined;
       },
@@ -109,7 +109,7 @@ describe.each([
 
   test('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
     const { upstream, bytes, released } = source();
-    const failure = bytes.each({ take: () => undefined });
+    const failure = bytes.each({ write: () => undefined });
     upstream.say();
     await expect(failure).rejects.toMatchObject({
       kind: 'timeout',
@@ -120,7 +120,7 @@ describe.each([
 
   test('a silence that begins when the client is done at last is the upstream’s', async () => {
     const { upstream, bytes } = source();
-    const failure = bytes.each({ take: () => Bun.sleep(IDLE_MS * 2) });
+    const failure = bytes.each({ write: () => Bun.sleep(IDLE_MS * 2) });
     upstream.say();
     await expect(failure).rejects.toMatchObject({ kind: 'timeout' });
   });
