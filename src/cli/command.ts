@@ -16,6 +16,8 @@ export interface OptionSpec {
   readonly name: string;
   /** One letter. */
   readonly short?: string;
+  /** Older names that still work; help and completions do not show them. */
+  readonly aliases?: readonly string[];
   /** The placeholder of its value, e.g. `FILE`; left out: a flag. */
   readonly value?: string;
   readonly summary: string;
@@ -67,6 +69,8 @@ export interface Invocation {
   flag(name: string): boolean;
   readonly io: Io;
   readonly deps: CommandServices;
+  /** The command table, for commands that are made from it. */
+  readonly commands: readonly CommandSpec[];
   /** What people read on stdout. */
   readonly out: Terminal;
   /** What people read on stderr. */

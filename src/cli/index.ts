@@ -36,7 +36,7 @@ export async function run(
       commandHelp(command, out);
       return 0;
     }
-    return await command.run({ ...access(parsed), io, deps, out, err });
+    return await command.run({ ...access(parsed), io, deps, commands, out, err });
   } catch (thrown) {
     if (thrown instanceof UsageError || isRefusal(thrown)) {
       err.line(`hopgate: ${thrown.message}`);

@@ -53,13 +53,13 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
   const { tokens } = parseArgs({
     args: [...words],
     options: Object.fromEntries(
-      options.map(({ name, short, value }) => [
-        name,
-        {
-          type: value === undefined ? ('boolean' as const) : ('string' as const),
-          ...(short && { short }),
-        },
-      ]),
+      options.flatMap(({ name, short, value, aliases = [] }) => {
+        const type = value === undefined ? ('boolean' as const) : ('string' as const);
+        return [
+          [name, { type, ...(short && { short }) }] as const,
+          ...aliases.map((alias) => [alias, { type }] as const),
+        ];
+      }),
     ),
     strict: false,
     tokens: true,
@@ -70,7 +70,9 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const option = options.find(({ name }) => name === token.name);
+    const option = options.find(
+      ({ name, aliases }) => name === token.name || aliases?.includes(token.name),
+    );
     if (option === undefined) {
       // What stands before any command as well.
       const names = [...options.map(({ name }) => name), 'version'];

@@ -3,13 +3,36 @@
 import type { LoadResult } from '../../config/load.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { problemOfServing } from '../../config/servable.ts';
-import type { Invocation } from '../command.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
 import { fileOf, load, tell } from '../load-config.ts';
 import { plural } from '../plural.ts';
+import { jsonOption } from '../shared-options.ts';
 import { sourceWords } from '../source-words.ts';
 
+export const CHECK: CommandSpec = {
+  name: 'check',
+  group: 'Look',
+  summary: 'say whether the configuration is right',
+  description: [
+    'Problems are told as FILE:LINE:COLUMN, with what was probably meant. --schema prints the JSON Schema of the file, for editors.',
+  ],
+  options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
+  examples: [
+    {
+      line: 'hopgate check --config ./hopgate.yaml',
+      summary: 'Checks a file before it is used.',
+    },
+    { line: 'hopgate check --schema > hopgate.schema.json', summary: 'Completion in an editor.' },
+  ],
+  exits: [
+    [0, 'it can be used'],
+    [1, 'it cannot'],
+  ],
+  run: runCheck,
+};
+
 /** Exit 0 when the configuration can be used, 1 when not. */
-export async function runCheck(invocation: Invocation): Promise<number> {
+async function runCheck(invocation: Invocation): Promise<number> {
   const { flag, out } = invocation;
   if (flag('schema')) {
     out.line(JSON.stringify(jsonSchema(), null, 2));

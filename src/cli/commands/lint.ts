@@ -9,7 +9,8 @@ import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type Invocation, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { jsonOption, PROTOCOL_NAMES } from '../shared-options.ts';
 import { wrap } from '../terminal.ts';
 
 /** What people call the protocols for short. */
@@ -19,8 +20,54 @@ export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   responses: 'openai-responses',
 };
 
+export const LINT: CommandSpec = {
+  name: 'lint',
+  group: 'Look',
+  summary: 'say what a vendor or a client would refuse of a request or a stream',
+  description: [
+    "Reads one request body (JSON) or one recorded stream (SSE) from FILE or stdin, and names every place that breaks a rule, in the vendor's own words where they are known.",
+    'In a stream a place begins with the number of the event, from 0.',
+  ],
+  arguments: [{ name: 'file', summary: 'what to read; stdin when missing or -' }],
+  options: [
+    {
+      name: 'as',
+      value: 'PROTOCOL',
+      summary: 'what it is',
+      choices: [...PROTOCOL_NAMES, ...Object.keys(SHORT_NAMES)],
+      default: 'told from its words',
+    },
+    { name: 'stream', summary: 'it is a stream' },
+    { name: 'vendor', value: 'PROFILE', summary: 'also what this vendor does not take' },
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'with --vendor: the model that shall read it',
+      default: 'that of the body',
+    },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate lint request.json', summary: 'One request.' },
+    {
+      line: 'hopgate lint answer.sse --as messages --stream --json',
+      summary: 'One recorded stream, for scripts.',
+    },
+    {
+      line: 'hopgate lint request.json --vendor glm',
+      summary: 'Would GLM take it, too?',
+    },
+  ],
+  exits: [
+    [0, 'nothing to complain about'],
+    [1, 'there are findings'],
+  ],
+  run: runLint,
+};
+
 /** Exit 0 when there is nothing to complain about, 1 with findings, 2 (a UsageError) when it cannot be read. */
-export async function runLint(invocation: Invocation): Promise<number> {
+async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
   const bytes = await read(invocation);
   const said = text('as');

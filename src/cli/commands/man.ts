@@ -4,6 +4,16 @@ import { COMMON_OPTIONS, type CommandSpec, type Invocation, type OptionSpec } fr
 import { explained, usage } from '../help.ts';
 import { version } from './version.ts';
 
+export const MAN: CommandSpec = {
+  name: 'man',
+  group: 'Look',
+  summary: 'print the manual page',
+  description: ['In the form that man reads: everything --help tells of every command, in one.'],
+  examples: [{ line: 'hopgate man > hopgate.1', summary: 'A file; "man ./hopgate.1" shows it.' }],
+  exits: [[0, 'printed']],
+  run: runMan,
+};
+
 /** Text as roff takes it: no line is mistaken for a macro, hyphens that people copy stay ASCII. */
 function escaped(text: string): string {
   const safe = text
@@ -143,11 +153,7 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
   return `${lines.join('\n')}\n`;
 }
 
-/** Prints the page. */
-export async function runMan(
-  { io }: Invocation,
-  commands: readonly CommandSpec[],
-): Promise<number> {
+async function runMan({ io, commands }: Invocation): Promise<number> {
   io.stdout.write(manPage(commands, version.version));
   return 0;
 }

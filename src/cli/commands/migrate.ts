@@ -11,6 +11,26 @@ import { tell } from '../load-config.ts';
 import { readText, writeWhole } from './setup/ledger.ts';
 import { reason } from './setup/plan.ts';
 
+export const MIGRATE: CommandSpec = {
+  name: 'migrate',
+  group: 'Set up',
+  summary: 'bring a configuration of an older hopgate up to date',
+  description: [
+    'A file of an older form is read all the same, as what it would be today; check and serve say so. This writes it: comments stay, the file as it was is kept beside it, as hopgate.yaml.v1.bak.',
+    'A file that a newer hopgate wrote is refused, here and everywhere.',
+  ],
+  options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
+  examples: [
+    { line: 'hopgate migrate --dry-run', summary: 'What would change.' },
+    { line: 'hopgate migrate', summary: 'Changes it.' },
+  ],
+  exits: [
+    [0, 'written, or nothing to do'],
+    [1, 'not written, or the file has problems'],
+  ],
+  run: (invocation) => runMigrate(invocation),
+};
+
 /**
  * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
  * `migrations`: all steps there are, from the oldest form on.
@@ -106,23 +126,3 @@ function show({ out }: Invocation, before: string, after: string): void {
     out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
   }
 }
-
-export const MIGRATE: CommandSpec = {
-  name: 'migrate',
-  group: 'Set up',
-  summary: 'bring a configuration of an older hopgate up to date',
-  description: [
-    'A file of an older form is read all the same, as what it would be today; check and serve say so. This writes it: comments stay, the file as it was is kept beside it, as hopgate.yaml.v1.bak.',
-    'A file that a newer hopgate wrote is refused, here and everywhere.',
-  ],
-  options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
-  examples: [
-    { line: 'hopgate migrate --dry-run', summary: 'What would change.' },
-    { line: 'hopgate migrate', summary: 'Changes it.' },
-  ],
-  exits: [
-    [0, 'written, or nothing to do'],
-    [1, 'not written, or the file has problems'],
-  ],
-  run: (invocation) => runMigrate(invocation),
-};

@@ -17,12 +17,45 @@ import {
   routingTable,
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
-import { type CommandServices, type Invocation, UsageError } from '../command.ts';
+import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { loadOrTell } from '../load-config.ts';
+import { jsonOption, PROTOCOL_NAMES } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
 
+export const MODELS: CommandSpec = {
+  name: 'models',
+  group: 'Look',
+  summary: 'list models and where they go, or explain a request',
+  description: [
+    'Where a provider takes names by pattern, its vendor is asked what it serves; one that does not answer within two seconds is listed as the configuration names it.',
+    '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why.',
+  ],
+  options: [
+    { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
+    {
+      name: 'protocol',
+      value: 'NAME',
+      summary: 'with --explain: what the client speaks',
+      choices: PROTOCOL_NAMES,
+      default: 'guessed from the body',
+    },
+    { name: 'offline', summary: 'ask no vendor: only the names in the configuration' },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate models', summary: 'A table.' },
+    { line: 'hopgate models --explain claude-sonnet-4-5', summary: 'Where a name goes.' },
+    { line: 'hopgate models --explain @request.json', summary: 'Where a recorded request goes.' },
+  ],
+  exits: [
+    [0, 'told'],
+    [1, 'the configuration cannot be used, or nothing takes the request'],
+  ],
+  run: runModels,
+};
+
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
-export async function runModels(invocation: Invocation): Promise<number> {
+async function runModels(invocation: Invocation): Promise<number> {
   const config = await loadOrTell(invocation);
   if (config === undefined) return 1;
   const routing = routingTable(config);

@@ -8,7 +8,8 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type CommandServices, type Invocation, UsageError } from '../command.ts';
+import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { PROTOCOL_NAMES } from '../shared-options.ts';
 
 /** What all lines of one run share. */
 export interface RepairOptions {
@@ -19,11 +20,45 @@ export interface RepairOptions {
   readonly deps: Pick<CommandServices, 'protocols' | 'pairing'>;
 }
 
+export const REPAIR: CommandSpec = {
+  name: 'repair',
+  group: 'Look',
+  summary: 'make tool histories valid for an API, offline',
+  description: [
+    'Reads request bodies from stdin, one a line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs nothing comes back as the very text it was; a line that is no request becomes {"error":…}.',
+    'A body is taken to be of the protocol of --to, unless it can only be of another: then it is converted.',
+  ],
+  options: [
+    {
+      name: 'to',
+      value: 'PROTOCOL',
+      summary: 'the API that shall take it',
+      choices: PROTOCOL_NAMES,
+    },
+    { name: 'profile', value: 'NAME', summary: 'the vendor that shall take it', default: 'none' },
+    {
+      name: 'from',
+      value: 'PROFILE',
+      summary: 'the vendor whose answers are in the history; others do not take its signatures',
+      default: 'told from the signatures themselves',
+    },
+    { name: 'jsonl', summary: 'a JSON body a line, the only form there is' },
+  ],
+  examples: [
+    {
+      line: 'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl',
+      summary: 'What Anthropic would refuse of these, made valid.',
+    },
+  ],
+  exits: [[0, 'every line was answered']],
+  run: runRepair,
+};
+
 /**
  * Reads stdin to its end. A line that cannot be repaired is answered with `{"error": …}` in its
  * place; the exit code is 0 whatever the lines were.
  */
-export async function runRepair({ text, io, deps }: Invocation): Promise<number> {
+async function runRepair({ text, io, deps }: Invocation): Promise<number> {
   const to = text('to');
   if (to === undefined) throw new UsageError('repair needs --to PROTOCOL.');
   const options: RepairOptions = {

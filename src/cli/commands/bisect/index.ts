@@ -10,14 +10,57 @@ import {
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
 import type { Source } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { loadOrTell } from '../../load-config.ts';
+import { jsonOption } from '../../shared-options.ts';
 import { sourceNamed } from '../replay/source.ts';
 import { bookBeside } from '../samples/book.ts';
+import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
 
+export const BISECT: CommandSpec = {
+  name: 'bisect',
+  group: 'Investigate',
+  summary: 'find the smallest request that still fails in the same way',
+  description: [
+    'Leaves out messages, tools, fields, parts and halves of texts, keeping every candidate valid for its protocol, until nothing more can go; then says what the smallest failing request holds that the nearest passing one does not. Works for errors, for streams that break off, and for answers with nothing in them.',
+    'Failures that come and go are asked for more often. Every probe is a request that the vendor may charge for; --budget bounds them. Ctrl-C ends it with what is known; the same command later goes on from there. Both requests become samples.',
+  ],
+  arguments: [{ name: 'what', summary: 'an id, or a file with a request', required: true }],
+  options: [
+    {
+      name: 'budget',
+      value: 'N',
+      summary: 'requests that may be sent',
+      default: '100',
+      range: [1, 100_000],
+    },
+    TO,
+    STAGE,
+    NO_REPAIR,
+    { name: 'fresh', summary: 'forget what an earlier run of the same found' },
+    BODY_PROTOCOL,
+    SAMPLES_DIR,
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate bisect s7i9w6', summary: 'What in this request makes the vendor fail?' },
+    {
+      line: 'hopgate bisect s7i9w6 --stage provider-request --budget 40',
+      summary: 'The request as the vendor got it, in at most 40 probes.',
+    },
+    { line: 'hopgate bisect ./request.json --to glm/glm-4.7', summary: 'Any request in a file.' },
+  ],
+  exits: [
+    [0, 'found'],
+    [1, 'it does not fail (any more), or the configuration cannot be used'],
+    [3, 'the budget was spent before anything was found'],
+  ],
+  run: runBisect,
+};
+
 /** Exit 0 when a cause was found; 1 when it does not fail, 3 when the search was ended early without one. */
-export async function runBisect(invocation: Invocation): Promise<number> {
+async function runBisect(invocation: Invocation): Promise<number> {
   const config = await loadOrTell(invocation);
   if (config === undefined) return 1;
   const book = bookBeside(config, invocation);

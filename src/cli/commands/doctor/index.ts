@@ -4,17 +4,58 @@ import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { nearest } from '../../did-you-mean.ts';
 import { fileOf, load } from '../../load-config.ts';
+import { jsonOption } from '../../shared-options.ts';
 import { sourceWords } from '../../source-words.ts';
 import { wrap } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
 import { probeProvider } from './provider.ts';
 
+export const DOCTOR: CommandSpec = {
+  name: 'doctor',
+  group: 'Look',
+  summary: 'try everything that can be wrong, and say what to do',
+  description: [
+    'Checks the configuration, this machine, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+  ],
+  options: [
+    { name: 'provider', value: 'NAME', summary: 'only this provider' },
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'try this model',
+      default: 'the first that the provider names',
+    },
+    { name: 'no-completion', summary: 'do not ask for an answer' },
+    {
+      name: 'timeout',
+      value: 'SECONDS',
+      summary: 'patience with each request',
+      default: '20',
+      range: [1, 600],
+    },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate doctor', summary: 'Everything.' },
+    {
+      line: 'hopgate doctor --provider glm --model glm-4.7',
+      summary: 'One model of one provider.',
+    },
+  ],
+  exits: [
+    [0, 'nothing failed'],
+    [1, 'something did'],
+  ],
+  run: runDoctor,
+};
+
 /** Exit 0 when nothing failed (warnings may stand), else 1. */
-export async function runDoctor(invocation: Invocation): Promise<number> {
+async function runDoctor(invocation: Invocation): Promise<number> {
   const findings = await examine(invocation);
   const ok = findings.every(({ status }) => status !== 'fail');
   if (invocation.flag('json')) {

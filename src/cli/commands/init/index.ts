@@ -6,9 +6,10 @@ import { type Category, expandHome, parseConfig, userConfig } from '../../../con
 import { probe } from '../../../config/vendors/discover.ts';
 import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { nearest } from '../../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
+import { YES } from '../../shared-options.ts';
 import { wrap } from '../../terminal.ts';
 import { writeWhole } from '../setup/ledger.ts';
 import { reason } from '../setup/plan.ts';
@@ -17,8 +18,41 @@ import { type Answers, configText, modelsOf, type ProviderAnswer } from './confi
 /** Categories worth a target of their own, in the order in which the rules are written. */
 const ASKED: readonly Category[] = ['vision', 'websearch', 'longcontext', 'background', 'thinking'];
 
+export const INIT: CommandSpec = {
+  name: 'init',
+  group: 'Set up',
+  summary: 'write a configuration by answering a few questions',
+  description: [
+    'Vendors whose keys stand in the environment are preselected; keys are referred to, not copied. A file that exists is never written over without --force.',
+  ],
+  options: [
+    { ...YES, summary: 'ask nothing; take what the environment offers' },
+    { name: 'force', summary: 'write over a file that exists' },
+    { name: 'providers', value: 'NAMES', summary: 'vendors, separated by commas' },
+    {
+      name: 'listen',
+      value: 'HOST:PORT',
+      summary: 'address and port',
+      default: '127.0.0.1:5520',
+    },
+    { name: 'auth', summary: 'make up a key that clients must send' },
+  ],
+  examples: [
+    { line: 'hopgate init', summary: 'Asks, and writes ~/.config/hopgate/hopgate.yaml.' },
+    {
+      line: 'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml',
+      summary: 'For scripts: two vendors, a file of your own.',
+    },
+  ],
+  exits: [
+    [0, 'written'],
+    [1, 'not written: the file exists, or it was cancelled'],
+  ],
+  run: runInit,
+};
+
 /** Exit 0 written, 1 refused. */
-export async function runInit(invocation: Invocation): Promise<number> {
+async function runInit(invocation: Invocation): Promise<number> {
   const { flag, text, io, out, err } = invocation;
   const standard = text('config') ?? userConfig(io.environment);
   try {

@@ -44,7 +44,7 @@ const SAMPLE_FILE = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(?:json|sse)$/;
 function sourcesOf(book: SampleStore, name: string, invocation: Invocation): readonly Named[] {
   const { io, text, deps } = invocation;
   const path = resolve(io.cwd, name);
-  const edge = text('edge');
+  const edge = text('stage');
   const of = (from: SampleStore, id: string, stage = 'client-request'): Named => {
     const meta = sampleOf(from, id);
     return [`${from.root} ${meta.id} ${stage}`, fromSample(from, meta, stage)];
@@ -87,7 +87,7 @@ function fromFile(path: string, name: string, { text }: Invocation): Source {
   const value = tryParse(readFileSync(path, 'utf8'));
   if (!isObject(value)) throw new UsageError(`${name} is no JSON object.`);
   if (value.hopgate_sample === 1) {
-    return fromExported(value as unknown as ExportedSample, text('edge'));
+    return fromExported(value as unknown as ExportedSample, text('stage'));
   }
   return {
     name: basename(path),

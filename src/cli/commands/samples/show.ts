@@ -1,4 +1,4 @@
-/** `hopgate samples show`: one exchange as a timeline of its edges. */
+/** `hopgate samples show`: one exchange as a timeline of its stages. */
 
 import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
@@ -36,7 +36,7 @@ export async function runShow(
   for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
   const rows = meta.edges.map((edge) => row(edge));
-  const [head, ...lines] = table(rows, ['AT', 'EDGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
+  const [head, ...lines] = table(rows, ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
   out.line(out.paint('bold', head!));
   lines.forEach((line, i) => {
     const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;

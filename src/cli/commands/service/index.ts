@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { launchdPlist } from './launchd-plist.ts';
 import { marked, ownership } from './own-file.ts';
 import { type Machine, type Place, placeFor, type Scope } from './place.ts';
@@ -12,8 +12,50 @@ import { DRAIN_SECONDS, systemdUnit } from './systemd-unit.ts';
 
 export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
 
+export const SERVICE: CommandSpec = {
+  name: 'service',
+  group: 'Run',
+  summary: 'run the gateway in the background, from login or boot on',
+  description: [
+    'By systemd on Linux, by launchd on macOS. install writes one file, enables it and starts it; done again it changes nothing, or brings the file up to date. uninstall takes back exactly that. A file that somebody else wrote, or changed, is not touched.',
+    'As root the service of the machine is meant, otherwise that of the user.',
+  ],
+  arguments: [{ name: 'action', summary: 'what to do', required: true, choices: ACTIONS }],
+  options: [
+    { name: 'user', summary: 'for this user, from login on' },
+    { name: 'system', summary: 'for the machine, from boot on, under an account of its own' },
+    { name: 'dry-run', short: 'n', summary: 'only show what would be written and run' },
+    { name: 'no-start', summary: 'install: enable it, but do not start it now' },
+    { name: 'force', summary: 'also where the file was changed since it was written' },
+    {
+      name: 'root',
+      value: 'DIR',
+      summary: 'install, uninstall: below this folder, starting nothing, for images',
+    },
+    {
+      name: 'lines',
+      value: 'N',
+      summary: 'logs: how many of the last lines',
+      default: '50',
+      range: [1, 1_000_000],
+    },
+    { name: 'follow', short: 'f', summary: 'logs: go on as they come' },
+  ],
+  examples: [
+    { line: 'hopgate service install --dry-run', summary: 'What would be done.' },
+    { line: 'hopgate service install', summary: 'From now on, whenever you log in.' },
+    { line: 'hopgate service logs --follow', summary: 'What it says.' },
+  ],
+  exits: [
+    [0, 'done, or nothing to do'],
+    [1, 'not done, and why'],
+    [3, 'status: it does not run'],
+  ],
+  run: runDaemon,
+};
+
 /** Exit 0 when done (or nothing was to do), 1 when not; `status` and `logs` end as the manager's command does. */
-export async function runDaemon(invocation: Invocation): Promise<number> {
+async function runDaemon(invocation: Invocation): Promise<number> {
   const { flag, text, err, io } = invocation;
   const machine: Machine = {
     platform: invocation.deps.platform ?? process.platform,

@@ -1,10 +1,11 @@
 /** `hopgate setup CLIENT`: shows what it would write into a client's settings, asks, writes; and takes it back. */
 
 import { redactText } from '../../../lib/text/redact.ts';
-import type { Invocation } from '../../command.ts';
+import type { CommandSpec, Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadOrTell } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
+import { jsonOption, PROTOCOL_NAMES, YES } from '../../shared-options.ts';
 import { claude } from './claude.ts';
 import type { Client } from './client.ts';
 import { codex } from './codex.ts';
@@ -66,8 +67,62 @@ function baseOf(
   return entry.existed ? readText(backupPath(folder, file)) : undefined;
 }
 
+export const SETUP: CommandSpec = {
+  name: 'setup',
+  group: 'Set up',
+  summary: 'point a client at this gateway, or back',
+  description: [
+    'Shows what would change in the settings of the client, asks, and writes. Everything else in the file stays; the bytes of before are kept, and --revert puts them back.',
+    'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json.',
+  ],
+  arguments: [{ name: 'client', summary: 'what to set up', required: true, choices: CLIENT_NAMES }],
+  options: [
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'the model to ask for',
+      default: 'claude: none where a route takes claude-*; else the first of the configuration',
+    },
+    { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
+    {
+      name: 'context',
+      value: 'N',
+      summary: 'context window of the model in tokens, where it is not known here',
+      range: [1000, 100_000_000],
+    },
+    {
+      name: 'protocol',
+      value: 'NAME',
+      summary: 'opencode: what it should speak',
+      choices: PROTOCOL_NAMES,
+      default: 'openai-chat',
+    },
+    { name: 'url', value: 'URL', summary: 'where the gateway is, when not on this machine' },
+    { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
+    { name: 'show', summary: 'only show what would be written' },
+    { name: 'dry-run', summary: 'the same as --show' },
+    jsonOption('with --show: print JSON'),
+    { name: 'revert', summary: 'put back what was there before' },
+    YES,
+  ],
+  examples: [
+    { line: 'hopgate setup claude', summary: 'Claude Code asks this gateway from now on.' },
+    {
+      line: 'hopgate setup codex --model glm-4.7 --yes',
+      summary: 'Codex, with one model, unasked.',
+    },
+    { line: 'hopgate setup claude --revert', summary: 'Takes it back.' },
+  ],
+  exits: [
+    [0, 'written, or nothing to do'],
+    [1, 'not written'],
+  ],
+  run: runSetup,
+};
+
 /** Exit 0 done (or nothing to do), 1 refused or failed. */
-export async function runSetup(invocation: Invocation): Promise<number> {
+async function runSetup(invocation: Invocation): Promise<number> {
   const { flag, err, io } = invocation;
   const client = CLIENTS.find(({ name }) => name === invocation.arguments[0])!;
   let file = '';
