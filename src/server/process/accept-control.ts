@@ -1,4 +1,4 @@
-/** Lets the sockets of this process that listen rest for a while: who wants to connect waits in the kernel's queue (Linux). */
+/** Pauses and resumes accepting connections on the listening sockets; new ones wait in the kernel's queue (Linux). */
 
 import { FFIType, ptr } from 'bun:ffi';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -19,43 +19,44 @@ const SYMBOLS = {
 const SOL_SOCKET = 1;
 const SO_ACCEPTCONN = 30;
 const EPOLL_CTL_MOD = 3;
-// The kernel packs `epoll_event` on this architecture alone.
+// The kernel packs `epoll_event` on x64 only.
 const DATA_AT = process.arch === 'x64' ? 4 : 8;
 
 /** How the event loop watches one socket. */
-interface Watched {
+interface WatchedSocket {
   readonly epoll: number;
   readonly socket: number;
   readonly events: number;
   readonly data: bigint;
 }
 
-export interface Accepting {
-  /** False: new connections are left in the kernel's queue. */
-  set(on: boolean): void;
+export interface AcceptControl {
+  /** False: new connections stay in the kernel's queue. */
+  set(accept: boolean): void;
 }
 
 /**
- * Of all sockets that listen by now. The event loop takes a new connection whenever there is one, also while no
- * descriptor is left for it, and then tries again at once, for ever; what it watches for is changed from outside.
- * @returns undefined where the system has no such thing
+ * Controls all sockets that listen at the time of the call. The event loop accepts a connection as soon as there is
+ * one; without a free descriptor it fails and tries again at once, for ever. So the events that epoll reports to it
+ * are changed from outside.
+ * @returns undefined where the system cannot do this
  */
-export function accepting(): Accepting | undefined {
+export function acceptControl(): AcceptControl | undefined {
   const system = libc(SYMBOLS);
   if (system === undefined) return undefined;
   const listens = (fd: number) => {
     const flag = new Int32Array(1);
     const size = new Uint32Array([4]);
-    const asked = system.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
-    return asked === 0 && flag[0] === 1;
+    const result = system.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
+    return result === 0 && flag[0] === 1;
   };
   const watched = watchedSockets(listens);
   if (watched.length === 0) return undefined;
   return {
-    set(on) {
+    set(accept) {
       for (const { epoll, socket, events, data } of watched) {
         const event = new DataView(new ArrayBuffer(16));
-        event.setUint32(0, on ? events : 0, true);
+        event.setUint32(0, accept ? events : 0, true);
         event.setBigUint64(DATA_AT, data, true);
         system.epoll_ctl(epoll, EPOLL_CTL_MOD, socket, ptr(new Uint8Array(event.buffer)));
       }
@@ -65,8 +66,8 @@ export function accepting(): Accepting | undefined {
 
 const WATCHED = /^tfd:\s*(\d+) events:\s*([0-9a-f]+) data:\s*([0-9a-f]+)/gm;
 
-function watchedSockets(listens: (fd: number) => boolean): readonly Watched[] {
-  const found: Watched[] = [];
+function watchedSockets(listens: (fd: number) => boolean): readonly WatchedSocket[] {
+  const found: WatchedSocket[] = [];
   try {
     for (const name of readdirSync('/proc/self/fd')) {
       const epoll = Number(name);
