@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dir, '..');
  * vendor, a tool or a page chooses a text is never a reason by itself.
  */
 const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
-  ['src/cli/commands/doctor/failure-words.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/commands/doctor/diagnosis.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/setup/codex.ts', "the settings of the user's own client"],
   ['src/cli/commands/setup/index.ts', "the settings of the user's own client"],

@@ -1,4 +1,4 @@
-/** Command lines: words to a command, its options and arguments, or a message that says what was wrong. */
+/** Parses a command line into a command with its options and arguments, or throws a message for the user. */
 
 import { parseArgs } from 'node:util';
 import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, UsageError } from './command.ts';
@@ -19,7 +19,7 @@ const hint = (typed: string, names: readonly string[], show = (name: string) => 
 };
 
 /**
- * Parses the words behind the program's name. With no command the first of the table is meant, so
+ * Parses the words after the program's name. Without a command the first one of the table is meant, so
  * `hopgate --port 0` serves.
  * @throws UsageError
  */
@@ -74,7 +74,7 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
       ({ name, aliases }) => name === token.name || aliases?.includes(token.name),
     );
     if (option === undefined) {
-      // What stands before any command as well.
+      // `--version` works without a command.
       const names = [...options.map(({ name }) => name), 'version'];
       const meant = hint(token.name, names, (name) => `--${name}`);
       throw new UsageError(

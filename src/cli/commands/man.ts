@@ -1,7 +1,7 @@
 /** `hopgate man`: the manual page, made from the command table. */
 
 import { COMMON_OPTIONS, type CommandSpec, type Invocation, type OptionSpec } from '../command.ts';
-import { explained, usage } from '../help.ts';
+import { optionText, usage } from '../help.ts';
 import { version } from './version.ts';
 
 export const MAN: CommandSpec = {
@@ -14,7 +14,7 @@ export const MAN: CommandSpec = {
   run: runMan,
 };
 
-/** Text as roff takes it: no line is mistaken for a macro, hyphens that people copy stay ASCII. */
+/** Text escaped for roff: no line is taken for a macro, and hyphens that people copy stay ASCII. */
 function escaped(text: string): string {
   const safe = text
     .replaceAll('\\', '\\e')
@@ -24,7 +24,7 @@ function escaped(text: string): string {
     .replaceAll('^', '\\(ha')
     .replaceAll('~', '\\(ti')
     .replaceAll('…', '\\&...')
-    // Whatever is left of it by name: a roff that is not told the encoding reads bytes.
+    // Other characters by name: roff reads bytes where it does not know the encoding.
     .replace(
       /[^\n -~]/gu,
       (mark) => `\\[u${mark.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
@@ -40,7 +40,7 @@ const term = (head: string, words: string) => ['.TP', head, escaped(words)];
 function option(spec: OptionSpec): string[] {
   const short = spec.short === undefined ? '' : `${bold(`-${spec.short}`)}, `;
   const value = spec.value === undefined ? '' : ` ${italic(spec.value)}`;
-  return term(`${short}${bold(`--${spec.name}`)}${value}`, explained(spec));
+  return term(`${short}${bold(`--${spec.name}`)}${value}`, optionText(spec));
 }
 
 function command(spec: CommandSpec): string[] {
@@ -105,7 +105,7 @@ const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
   ['hopgate samples --status failed --since 1d', 'What went wrong since yesterday.'],
 ];
 
-/** The page for man(1), section 1. `release` is the version that stands in its footer. */
+/** The page for man(1), section 1. `release`: the version for its footer. */
 export function manPage(commands: readonly CommandSpec[], release: string): string {
   const groups = [...new Set(commands.map(({ group }) => group))];
   const lines = [

@@ -1,15 +1,14 @@
-/** `hopgate migrate`: writes a configuration of an older form as what it is today, and keeps the old one. */
+/** `hopgate migrate`: rewrites a configuration file of an older version for this one, and keeps the old file. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { readYaml } from '../../config/file/document.ts';
 import { CONFIG_MIGRATIONS, type ConfigMigration } from '../../config/file/migrations.ts';
 import { findConfigFile, type LoadResult, parseConfig } from '../../config/load.ts';
 import { redactText } from '../../lib/text/redact.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { type CommandSpec, errorMessage, type Invocation } from '../command.ts';
 import { lineDiff } from '../line-diff.ts';
-import { tell } from '../load-config.ts';
-import { readText, writeWhole } from './setup/ledger.ts';
-import { reason } from './setup/plan.ts';
+import { reportProblems } from '../load-config.ts';
+import { readText, writeWhole } from '../whole-file.ts';
 
 export const MIGRATE: CommandSpec = {
   name: 'migrate',
@@ -33,7 +32,7 @@ export const MIGRATE: CommandSpec = {
 
 /**
  * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
- * `migrations`: all steps there are, from the oldest form on.
+ * `migrations`: all steps, from the oldest version on.
  */
 export async function runMigrate(
   invocation: Invocation,
@@ -48,7 +47,7 @@ export async function runMigrate(
   try {
     return migrate(invocation, file, migrations);
   } catch (thrown) {
-    err.line(`${file} was left as it is: ${reason(thrown)}.`);
+    err.line(`${file} was left as it is: ${errorMessage(thrown)}.`);
     return 1;
   }
 }
@@ -68,7 +67,7 @@ function migrate(
   const read = (content: string) => parseConfig(content, file, io.environment, migrations);
   const { form, problems, text: today } = readYaml(before, migrations);
   if (problems.length > 0 || form.kind === 'newer') {
-    tell(invocation, withoutWarnings(read(before)));
+    reportProblems(invocation, withoutWarnings(read(before)));
     err.line('Nothing was written.');
     return 1;
   }
@@ -88,7 +87,7 @@ function migrate(
   writeWhole(file, after);
   out.line(`${out.paint('green', 'Written.')} The file as it was: ${backup}`);
   const result = read(after);
-  tell(invocation, result);
+  reportProblems(invocation, result);
   if (result.ok) return 0;
   err.line('It had these before, too; "hopgate check" tells when they are gone.');
   return 1;
@@ -96,7 +95,7 @@ function migrate(
 
 const withoutWarnings = (result: LoadResult): LoadResult => ({ ...result, warnings: [] });
 
-/** A name that no other backup has; the one of the same bytes is taken again. */
+/** A name that no other backup has; a backup with the same bytes is used again. */
 function backupName(wanted: string, bytes: string): string {
   for (let n = 1; ; n++) {
     const name = n === 1 ? wanted : `${wanted}.${n}`;
@@ -106,7 +105,7 @@ function backupName(wanted: string, bytes: string): string {
 
 const SECRET = /^keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
 
-/** Texts that stand below a key whose name says that they are secret, references excepted. */
+/** The texts under keys whose name says that they are secret, except references to variables. */
 function secretsIn(value: unknown, below = false): readonly string[] {
   if (typeof value === 'string') {
     return below && value !== '' && !/^\$\{[^}]*\}$/.test(value) ? [value] : [];

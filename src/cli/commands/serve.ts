@@ -1,12 +1,12 @@
-/** `hopgate serve`: loads the configuration, lays the flags over it, and starts the server. */
+/** `hopgate serve`: loads the configuration, applies the flags, and starts the server. */
 
 import type { Config } from '../../config/config.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
-import { load, loadOptions, tell } from '../load-config.ts';
+import { loadForCommand, loadOptions, reportProblems } from '../load-config.ts';
 
 type Flags = Pick<Invocation, 'text' | 'number'>;
 
-/** `--host`, `--port`, `--drain`, `--workers` and the log's flags win over the file. */
+/** `--host`, `--port`, `--drain`, `--workers` and the log flags override the file. */
 export function withFlags(config: Config, { text, number }: Flags): Config {
   const level = text('log-level');
   const format = text('log-format');
@@ -97,8 +97,8 @@ export const SERVE: CommandSpec = {
 
 /** Exit 1 with the problems on stderr when the configuration cannot be used. */
 async function runServe(invocation: Invocation): Promise<number> {
-  const result = await load(invocation);
-  tell(invocation, result);
+  const result = await loadForCommand(invocation);
+  reportProblems(invocation, result);
   if (!result.ok) {
     invocation.err.line('hopgate: the configuration cannot be used; nothing was started.');
     return 1;

@@ -1,4 +1,4 @@
-/** `hopgate version`: what is running here. */
+/** `hopgate version`: the version, commit, runtime and platform of this program. */
 
 import manifest from '../../../package.json' with { type: 'json' };
 import type { CommandSpec, Invocation } from '../command.ts';
@@ -17,7 +17,7 @@ export interface Version {
   readonly platform: string;
 }
 
-// Both constants are put in by the build; a run from source has neither.
+// The build defines both constants; a run from source has neither.
 export const version: Version = {
   name: 'hopgate',
   version: typeof HOPGATE_VERSION === 'string' ? HOPGATE_VERSION : manifest.version,

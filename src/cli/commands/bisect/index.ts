@@ -1,4 +1,4 @@
-/** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what is in it. */
+/** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what it holds. */
 
 import type { Config } from '../../../config/config.ts';
 import {
@@ -11,10 +11,10 @@ import type { ProbeReport } from '../../../samples/bisect/types.ts';
 import type { Source } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { loadOrTell } from '../../load-config.ts';
+import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { sourceNamed } from '../replay/source.ts';
-import { bookBeside } from '../samples/book.ts';
+import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
 
@@ -61,20 +61,20 @@ export const BISECT: CommandSpec = {
 
 /** Exit 0 when a cause was found; 1 when it does not fail, 3 when the search was ended early without one. */
 async function runBisect(invocation: Invocation): Promise<number> {
-  const config = await loadOrTell(invocation);
+  const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
-  const book = bookBeside(config, invocation);
+  const store = openSampleStore(config, invocation);
   try {
     const named = invocation.arguments[0];
     if (named === undefined) throw new UsageError('"hopgate bisect" needs an id or a file.');
-    return await bisectSource(book, config, sourceNamed(book, named, invocation), invocation);
+    return await bisectSource(store, config, sourceNamed(store, named, invocation), invocation);
   } finally {
-    book.close();
+    store.close();
   }
 }
 
 async function bisectSource(
-  book: SampleStore,
+  store: SampleStore,
   config: Config,
   source: Source,
   invocation: Invocation,
@@ -89,7 +89,7 @@ async function bisectSource(
       {
         config,
         source,
-        book,
+        book: store,
         to: text('to'),
         repair: !flag('no-repair'),
         budget: number('budget') ?? DEFAULT_BUDGET,
@@ -99,7 +99,7 @@ async function bisectSource(
           err.line(
             `Going on with an earlier run: ${known} answers are known (--fresh forgets them).`,
           ),
-        onProbe: (probe) => progress(probe, invocation),
+        onProbe: (probe) => printProgress(probe, invocation),
       },
       { ...deps, environment: io.environment },
     );
@@ -107,13 +107,13 @@ async function bisectSource(
     process.off('SIGINT', interrupt);
   }
   if (flag('json')) out.line(JSON.stringify(bisectedAsJson(found), null, 2));
-  else tell(found, source, invocation);
+  else printResult(found, source, invocation);
   const { result, cause } = found.report;
   if (result === 'does-not-fail') return 1;
   return cause === undefined && result === 'partial' ? 3 : 0;
 }
 
-function progress(
+function printProgress(
   { spent, verdict, phase, best }: ProbeReport,
   { err, flag, io }: Invocation,
 ): void {
@@ -127,7 +127,7 @@ function progress(
   );
 }
 
-function tell(
+function printResult(
   { report, samples, wanted, other }: Bisected,
   source: Source,
   { out }: Invocation,

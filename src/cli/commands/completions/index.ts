@@ -1,4 +1,4 @@
-/** `hopgate completions`: what a shell needs to complete command lines, made from the command table. */
+/** `hopgate completions`: prints the completion script of a shell, made from the command table. */
 
 import type { CommandSpec, Invocation } from '../../command.ts';
 import { bashCompletion } from './bash.ts';

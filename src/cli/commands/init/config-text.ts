@@ -1,4 +1,4 @@
-/** A configuration as a person would write it, with comments, from a few answers. */
+/** Writes a commented configuration file from the answers of `hopgate init`. */
 
 import type { Category, ProtocolName } from '../../../config/config.ts';
 import { CONFIG_VERSION } from '../../../config/file/migrations.ts';
@@ -19,9 +19,9 @@ export interface ProviderAnswer {
 export interface Answers {
   readonly listen: string;
   readonly providers: readonly ProviderAnswer[];
-  /** What clients must send; none = everybody who reaches the port. */
+  /** The key that clients must send; left out: no key. */
   readonly clientKey?: string;
-  /** `provider/model` for names that agents ask for by default, and for every other name. */
+  /** `provider/model` for all names that no other rule takes, such as the default names of agents. */
   readonly fallback?: string;
   /** `provider/model` by kind of request. */
   readonly categories: Readonly<Partial<Record<Category, string>>>;
@@ -35,7 +35,7 @@ const scalar = (text: string) =>
   PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
 const list = (items: readonly string[]) => `[${items.map(scalar).join(', ')}]`;
 
-/** The names that go to a provider: its own list, else its preset's. */
+/** The model names that a provider serves: its own list, else its preset's. */
 export const modelsOf = ({ models, preset }: ProviderAnswer): readonly string[] =>
   models ?? (preset === undefined ? [] : (presetOf(preset)?.models ?? []));
 
@@ -58,7 +58,7 @@ function providerText(provider: ProviderAnswer): string[] {
   return lines;
 }
 
-const CATEGORY_WORDS: Readonly<Record<Category, string>> = {
+const CATEGORY_TEXTS: Readonly<Record<Category, string>> = {
   vision: 'an image in the last message',
   websearch: 'the client declared web search',
   longcontext: 'a long prompt',
@@ -73,7 +73,7 @@ function routeText({ providers, fallback, categories }: Answers): string[] {
   const lines: string[] = [];
   for (const [category, target] of Object.entries(categories)) {
     lines.push(
-      `  - when: { category: ${category} }  # ${CATEGORY_WORDS[category as Category]}`,
+      `  - when: { category: ${category} }  # ${CATEGORY_TEXTS[category as Category]}`,
       `    to: [${scalar(target)}]`,
     );
   }

@@ -1,4 +1,4 @@
-/** `hopgate replay`: sends recorded requests again and lays what comes of it side by side. */
+/** `hopgate replay`: sends recorded requests again and compares the results. */
 
 import { filterWhere } from '../../../samples/replay/filter.ts';
 import { replay } from '../../../samples/replay/replay.ts';
@@ -6,12 +6,12 @@ import { runsAsJson } from '../../../samples/replay/runs.ts';
 import { fromSample, type Source } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { loadOrTell } from '../../load-config.ts';
+import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
-import { bookBeside } from '../samples/book.ts';
+import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
+import { printRuns } from './run-table.ts';
 import { sourcesNamed } from './source.ts';
-import { tellRuns } from './tell-runs.ts';
 
 export const REPLAY: CommandSpec = {
   name: 'replay',
@@ -71,16 +71,16 @@ export const REPLAY: CommandSpec = {
 
 /** Exit 0; 1 when the configuration cannot be used. */
 async function runReplay(invocation: Invocation): Promise<number> {
-  const config = await loadOrTell(invocation);
+  const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
-  const book = bookBeside(config, invocation);
+  const store = openSampleStore(config, invocation);
   const { out, err, flag, number, text, io, deps } = invocation;
   try {
-    const [targets, compare] = split(invocation);
+    const [targets, compare] = splitArguments(invocation);
     const { runs, comparison } = await replay(
       {
         config,
-        sources: sourcesOf(book, targets, invocation),
+        sources: selectSources(store, targets, invocation),
         to: text('to'),
         repair: !flag('no-repair'),
         compare,
@@ -92,15 +92,15 @@ async function runReplay(invocation: Invocation): Promise<number> {
       { ...deps, environment: io.environment },
     );
     if (flag('json')) out.line(JSON.stringify(runsAsJson(runs, comparison), null, 2));
-    else tellRuns(out, runs, comparison);
+    else printRuns(out, runs, comparison);
     return 0;
   } finally {
-    book.close();
+    store.close();
   }
 }
 
-/** Arguments are what to send, and with --compare further settings. */
-function split({ arguments: words, text }: Invocation): readonly [string[], string[]] {
+/** The arguments: what to send, and with --compare further settings. */
+function splitArguments({ arguments: words, text }: Invocation): readonly [string[], string[]] {
   const first = text('compare');
   const setting = (word: string) => /^[A-Za-z_.]+=/.test(word);
   if (first === undefined) return [[...words], []];
@@ -108,8 +108,8 @@ function split({ arguments: words, text }: Invocation): readonly [string[], stri
   return [words.filter((word) => !setting(word)), [first, ...words.filter(setting)]];
 }
 
-function sourcesOf(
-  book: SampleStore,
+function selectSources(
+  store: SampleStore,
   named: readonly string[],
   invocation: Invocation,
 ): readonly Source[] {
@@ -119,14 +119,14 @@ function sourcesOf(
   if (last !== undefined) {
     const filter = filterWhere(text('where') ?? '', Date.now());
     const stage = text('stage') ?? 'client-request';
-    const found = book.list(filter).flatMap(({ id }) => {
-      const meta = book.find(id);
+    const found = store.list(filter).flatMap(({ id }) => {
+      const meta = store.find(id);
       return meta?.edges.some((edge) => edge.stage === stage) === true ? [meta] : [];
     });
-    if (found.length === 0) throw new UsageError(`No sample in ${book.root} fits.`);
-    return found.slice(0, last).map((meta) => fromSample(book, meta, stage));
+    if (found.length === 0) throw new UsageError(`No sample in ${store.root} fits.`);
+    return found.slice(0, last).map((meta) => fromSample(store, meta, stage));
   }
   if (named.length === 0)
     throw new UsageError('"hopgate replay" needs an id, a file, or --last N.');
-  return sourcesNamed(book, named, invocation);
+  return sourcesNamed(store, named, invocation);
 }

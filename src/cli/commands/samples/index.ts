@@ -1,11 +1,11 @@
-/** `hopgate samples`: looks through recorded exchanges, while a gateway records or not. */
+/** `hopgate samples`: lists, shows, compares, exports and imports recorded exchanges. */
 
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { jsonOption, PROTOCOL_NAMES } from '../../shared-options.ts';
-import { samplesOf } from './book.ts';
-import { exportSamples, importSamples } from './carry.ts';
 import { runDiff } from './diff.ts';
+import { exportSamples, importSamples } from './export-import.ts';
 import { runList } from './list.ts';
+import { openSamples } from './open-samples.ts';
 import { SAMPLES_DIR } from './options.ts';
 import { runShow } from './show.ts';
 
@@ -109,12 +109,12 @@ export const SAMPLES: CommandSpec = {
 async function runSamples(invocation: Invocation): Promise<number> {
   const [action = 'list', ...rest] = invocation.arguments;
   if (!Object.hasOwn(ACTIONS, action)) throw new UsageError(`There is no "samples ${action}".`);
-  const samples = await samplesOf(invocation);
+  const samples = await openSamples(invocation);
   if (samples === undefined) return 1;
-  const { book, config } = samples;
+  const { store, config } = samples;
   try {
-    return await ACTIONS[action as keyof typeof ACTIONS](book, rest, invocation, config);
+    return await ACTIONS[action as keyof typeof ACTIONS](store, rest, invocation, config);
   } finally {
-    book.close();
+    store.close();
   }
 }

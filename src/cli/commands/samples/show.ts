@@ -7,21 +7,21 @@ import { costOfExchange, type Hop, hopsOf } from '../../../samples/replay/hops.t
 import type { SampleEdge, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { table } from '../../terminal.ts';
-import { sampleNamed } from './book.ts';
+import { sampleNamed } from './open-samples.ts';
 import { bytes, clock, millis, usd } from './units.ts';
 
 export async function runShow(
-  book: SampleStore,
+  store: SampleStore,
   [id]: readonly string[],
   { out, flag, deps }: Invocation,
   config?: Config,
 ): Promise<number> {
-  const meta = sampleNamed(book, id, 'samples show');
+  const meta = sampleNamed(store, id, 'samples show');
   const prices = pricesOf(config ?? { providers: {} });
-  const hops = hopsOf(book, meta, prices, deps);
+  const hops = hopsOf(store, meta, prices, deps);
   const cost = costOfExchange(meta, hops, prices);
   if (flag('json')) {
-    const edges = meta.edges.map((edge) => ({ ...edge, path: book.path(meta, edge.stage) }));
+    const edges = meta.edges.map((edge) => ({ ...edge, path: store.path(meta, edge.stage) }));
     const per_hop = hops.map(({ number, target, usage, finish, cost: usd }) => ({
       hop: number,
       target: target ?? null,

@@ -1,4 +1,4 @@
-/** The results of a replay as a table, failure rates, and whether their difference is more than chance. */
+/** Prints the results of a replay: a table, failure rates, and whether their difference is more than chance. */
 
 import { linesText } from '../../../lib/text/shown-text.ts';
 import type { Outcome } from '../../../samples/replay/outcome.ts';
@@ -6,13 +6,13 @@ import { type Comparison, type Run, SIGNIFICANT } from '../../../samples/replay/
 import { fittingTable, type Terminal } from '../../terminal.ts';
 import { millis, percent } from '../samples/units.ts';
 
-const said = ({ status, failure }: Outcome) =>
+const resultText = ({ status, failure }: Outcome) =>
   failure === undefined
     ? String(status)
     : `${status} ${failure.how === 'error' ? failure.kind : failure.how}`;
 const shorter = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
-export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: Comparison): void {
+export function printRuns(out: Terminal, runs: readonly Run[], { settings, p }: Comparison): void {
   const compared = settings.length > 1;
   const head = [
     'SAMPLE',
@@ -28,7 +28,7 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
   const rows = runs.map(({ source, setting, sent, before }) => [
     source,
     ...(compared ? [setting] : []),
-    before === undefined ? '' : said(before),
+    before === undefined ? '' : resultText(before),
     String(sent.status),
     out.columns === undefined
       ? (sent.failure?.message ?? '').replace(/\s+/g, ' ')
@@ -43,7 +43,7 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
   lines.forEach((line, i) => {
     out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
   });
-  if (runs.length === 1) tellAnswers(out, runs[0]!);
+  if (runs.length === 1) printAnswers(out, runs[0]!);
   if (runs.length < 2) return;
   out.line();
   for (const { setting, failed, passed, rate, interval } of settings) {
@@ -64,7 +64,7 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
 }
 
 /** Both answers of a single run in full; several runs give their answers with `--json`. */
-function tellAnswers(out: Terminal, { sent, before }: Run): void {
+function printAnswers(out: Terminal, { sent, before }: Run): void {
   const same = before?.answer !== undefined && before.answer === sent.answer;
   const took = before?.total === undefined ? '' : ` (${millis(before.total)})`;
   if (before?.answer !== undefined && !same) {

@@ -2,28 +2,28 @@
 
 import { SseParser } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { Character } from './cast.ts';
+import type { Character } from './group-chats.ts';
 
-/** Answers a request as a gateway does. */
-export type Door = (request: Request) => Promise<Response>;
+/** Sends a request to a gateway. */
+export type SendRequest = (request: Request) => Promise<Response>;
 
-export interface Line {
+export interface ChatLine {
   readonly from: string;
   readonly text: string;
 }
 
 export interface TurnOptions {
-  readonly door: Door;
+  readonly send: SendRequest;
   readonly model: string;
   readonly locale: 'zh' | 'en';
   readonly self: Character;
   readonly members: readonly Character[];
-  /** All that was said in the rounds before; `from` tells who. */
-  readonly history: readonly Line[];
+  /** The rounds before this one. */
+  readonly history: readonly ChatLine[];
   readonly user: string;
-  readonly said: string;
-  /** What the characters before have said in this round. */
-  readonly round: readonly Line[];
+  readonly userText: string;
+  /** What other characters have said in this round. */
+  readonly round: readonly ChatLine[];
   readonly onEvent: (event: JsonObject) => void;
   readonly onText: (text: string) => void;
 }
@@ -32,20 +32,20 @@ const ORIGIN = 'http://gateway.invalid';
 
 export const spaceOf = (character: Character): string => `demo/${character.id}`;
 
-/** Puts what a character remembers from before into its space. @throws Error when it is refused */
-export async function remember(door: Door, character: Character): Promise<void> {
+/** Stores a character's memories in its memory space. @throws Error when it is refused */
+export async function seedMemories(send: SendRequest, character: Character): Promise<void> {
   const path = `/v1/memory/${encodeURIComponent(spaceOf(character))}/events`;
   for (const text of character.memories) {
-    const response = await door(post(path, { text, source: character.name }));
+    const response = await send(post(path, { text, source: character.name }));
     if (!response.ok) throw new Error(await response.text());
   }
 }
 
-/** Speaks one turn; the whole text. @throws Error in the gateway's words */
-export async function speak(options: TurnOptions): Promise<string> {
-  const { door, self, members, history, user, said, round } = options;
+/** Plays one turn; the whole text. @throws Error with the gateway's message */
+export async function takeTurn(options: TurnOptions): Promise<string> {
+  const { send, self, members, history, user, userText, round } = options;
   const others = round.filter(({ from }) => from !== self.name);
-  const response = await door(
+  const response = await send(
     post('/v1/chat/completions', {
       model: options.model,
       stream: true,
@@ -56,16 +56,16 @@ export async function speak(options: TurnOptions): Promise<string> {
             ? { role: 'assistant', content: text }
             : { role: 'user', content: from === user ? text : `${from}: ${text}` },
         ),
-        { role: 'user', content: said },
+        { role: 'user', content: userText },
       ],
-      // All that makes it a group chat with a memory. A vendor sees none of it.
+      // This makes it a group chat with a memory. No vendor sees it.
       hopgate: {
         conversation: {
           mode: 'group',
           self: { id: self.id, name: self.name },
           members: members.map(({ id, name }) => ({ id, name })),
           others: others.map(({ from, text }) => ({ from, text })),
-          mentions: members.filter(({ name }) => said.includes(`@${name}`)).map(({ id }) => id),
+          mentions: members.filter(({ name }) => userText.includes(`@${name}`)).map(({ id }) => id),
           locale: options.locale,
         },
         memory: { space: spaceOf(self), recall: 'always', max_recalls: 2, capture: true },

@@ -5,16 +5,16 @@ import { resolve } from 'node:path';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { sampleNamed } from './book.ts';
+import { sampleNamed } from './open-samples.ts';
 
 /** Writes to `--output`, else to stdout. */
 export async function exportSamples(
-  book: SampleStore,
+  store: SampleStore,
   [id]: readonly string[],
   { out, err, flag, text, io }: Invocation,
 ): Promise<number> {
-  const meta = sampleNamed(book, id, 'samples export');
-  const content = JSON.stringify(book.export(meta, flag('redact')), null, 1);
+  const meta = sampleNamed(store, id, 'samples export');
+  const content = JSON.stringify(store.export(meta, flag('redact')), null, 1);
   const file = text('output');
   if (file === undefined || file === '-') {
     out.line(content);
@@ -26,7 +26,7 @@ export async function exportSamples(
 }
 
 export async function importSamples(
-  book: SampleStore,
+  store: SampleStore,
   files: readonly string[],
   { out, err, flag, io }: Invocation,
 ): Promise<number> {
@@ -35,7 +35,7 @@ export async function importSamples(
   let failed = false;
   for (const file of files) {
     try {
-      ids.push(book.import(readExported(resolve(io.cwd, file))).id);
+      ids.push(store.import(readExported(resolve(io.cwd, file))).id);
     } catch (thrown) {
       failed = true;
       err.line(`hopgate: ${file}: ${thrown instanceof Error ? thrown.message : thrown}`);
@@ -46,7 +46,7 @@ export async function importSamples(
   return failed ? 1 : 0;
 }
 
-/** @throws Error when it cannot be read or is none */
+/** @throws Error when the file cannot be read or is no exported sample */
 function readExported(path: string): ExportedSample {
   const value = tryParse(readFileSync(path, 'utf8'));
   if (!isObject(value) || value.hopgate_sample !== 1) throw new Error('this is no exported sample');

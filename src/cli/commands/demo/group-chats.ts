@@ -1,24 +1,24 @@
-/** The group of the demonstration: three characters, what they remember, and what the user says to them. */
+/** The group chats of the demo, one a language: three characters, their memories, and what the user says. */
 
 export type Language = 'zh' | 'en';
 
 export interface Character {
   readonly id: string;
   readonly name: string;
-  /** Their instructions. */
+  /** The instructions for the model. */
   readonly persona: string;
-  /** What they remember from before. */
+  /** Memories from before the chat. */
   readonly memories: readonly string[];
 }
 
-export interface Cast {
+export interface GroupChat {
   readonly user: string;
   readonly characters: readonly Character[];
   /** What the user says, round by round. */
   readonly script: readonly string[];
 }
 
-export const CASTS: Readonly<Record<Language, Cast>> = {
+export const GROUP_CHATS: Readonly<Record<Language, GroupChat>> = {
   zh: {
     user: '你',
     characters: [

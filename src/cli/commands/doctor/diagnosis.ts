@@ -1,8 +1,8 @@
-/** Failures of the network and of vendors, in words and with advice. */
+/** What failures of the network and refusals of vendors mean, and what to do about them. */
 
 import { redactText } from '../../../lib/text/redact.ts';
 
-export interface Words {
+export interface Diagnosis {
   readonly message: string;
   readonly hint?: string;
 }
@@ -10,13 +10,13 @@ export interface Words {
 const TLS_HINT =
   'A company proxy or an old root store is the usual cause: give its certificate as tls.ca_file of the provider, or set NODE_EXTRA_CA_CERTS.';
 
-/** A server that speaks TLS answers a plain request with bytes or words of its own. */
-export const plainToTls = (host: string): Words => ({
+/** A TLS server answers a plain http request with bytes or a text of its own. */
+export const plainHttpToTls = (host: string): Diagnosis => ({
   message: `${host} does not speak plain http`,
   hint: 'base_url says http://, and a server that wants TLS answers like this. Try https://.',
 });
 
-const NETWORK: readonly (readonly [RegExp, (host: string) => Words])[] = [
+const NETWORK: readonly (readonly [RegExp, (host: string) => Diagnosis])[] = [
   [
     /ENOTFOUND|EAI_AGAIN|getaddrinfo|DNS/i,
     (host) => ({
@@ -67,13 +67,13 @@ const NETWORK: readonly (readonly [RegExp, (host: string) => Words])[] = [
 
 const PLAIN_HINT = 'base_url says http://: a server that wants https:// hangs up like this.';
 
-/** What a thrown fetch means. `proxy` is the one that was used, if any. */
-export function networkFailure(
+/** What a thrown network error means. `proxy`: the one that was used, if any. */
+export function diagnoseNetworkError(
   thrown: unknown,
   url: URL,
   seconds: number,
   proxy: string | undefined,
-): Words {
+): Diagnosis {
   const error = thrown as { name?: string; code?: string; message?: string };
   const via = proxy === undefined ? '' : ` (through the proxy ${redactText(proxy).text})`;
   if (error.name === 'TimeoutError' || error.name === 'AbortError' || error.code === 'ETIMEDOUT') {
@@ -84,7 +84,7 @@ export function networkFailure(
   }
   const text = `${error.code ?? ''} ${error.message ?? String(thrown)}`;
   const plain = url.protocol === 'http:' && proxy === undefined;
-  if (plain && /no HTTP\/1 status line/.test(text)) return plainToTls(url.host);
+  if (plain && /no HTTP\/1 status line/.test(text)) return plainHttpToTls(url.host);
   const known = NETWORK.find(([pattern]) => pattern.test(text))?.[1](url.host);
   if (known !== undefined) {
     const cutOff = plain && known.message.includes('closed the connection');
@@ -94,8 +94,8 @@ export function networkFailure(
   return { message: `no connection to ${url.host}: ${redactText(text.trim()).text}${via}` };
 }
 
-/** The words of an error body, cut and without secrets; '' when there are none. */
-export function vendorWords(body: string): string {
+/** The message in an error body, cut to 200 characters and without secrets; '' when there is none. */
+export function vendorMessage(body: string): string {
   let text = body;
   try {
     const json = JSON.parse(body) as Record<string, unknown>;
@@ -110,9 +110,13 @@ export function vendorWords(body: string): string {
 }
 
 /** What a vendor's refusal means. */
-export function refusal(status: number, body: string, keyLabel: string | undefined): Words {
-  const said = vendorWords(body);
-  const quote = said === '' ? '' : `: "${said}"`;
+export function diagnoseRefusal(
+  status: number,
+  body: string,
+  keyLabel: string | undefined,
+): Diagnosis {
+  const details = vendorMessage(body);
+  const quote = details === '' ? '' : `: "${details}"`;
   const key = keyLabel === undefined ? 'the request without a key' : keyLabel;
   if (status === 401) {
     return {

@@ -1,4 +1,4 @@
-/** The folder of samples a command works on, and the samples and filters that its words name. */
+/** Opens the folder of samples for a command, and reads the sample ids and filters of its command line. */
 
 import { resolve } from 'node:path';
 import type { Config } from '../../../config/config.ts';
@@ -8,31 +8,31 @@ import { CONDITIONS, filterFrom } from '../../../samples/replay/filter.ts';
 import { sampleOf } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { loadOptions, tell } from '../../load-config.ts';
+import { loadOptions, reportProblems } from '../../load-config.ts';
 
-/** Samples, and the configuration that they were found through. */
-export interface Samples {
-  readonly book: SampleStore;
-  /** Undefined when the folder was named and no configuration was. */
+/** A folder of samples, and the configuration that named it. */
+export interface OpenSamples {
+  readonly store: SampleStore;
+  /** Undefined when --dir names the folder and --config names no file. */
   readonly config: Config | undefined;
 }
 
 /** The samples of `--dir`, else of the configuration; undefined when that cannot be used. */
-export async function samplesOf(invocation: Invocation): Promise<Samples | undefined> {
+export async function openSamples(invocation: Invocation): Promise<OpenSamples | undefined> {
   const { text, io, deps } = invocation;
   const dir = text('dir');
   const needed = dir === undefined || text('config') !== undefined;
   const config = needed ? await loadForReading(invocation) : undefined;
   if (needed && config === undefined) return undefined;
   const folder = dir === undefined ? config!.samples.dir : expandHome(dir, io.environment.userHome);
-  return { book: deps.samples(resolve(io.cwd, folder)), config };
+  return { store: deps.samples(resolve(io.cwd, folder)), config };
 }
 
 const NOT_SET = /the environment variable (\w+) is not set/;
 
 /**
- * The configuration of a job that only reads: keys that this shell does not have are neither needed nor
- * told. Other problems go to stderr, and undefined comes back.
+ * The configuration for a command that only reads: it needs no keys, so variables that are not set are not
+ * reported. Other problems go to stderr, and the result is undefined.
  */
 async function loadForReading(invocation: Invocation): Promise<Config | undefined> {
   const options = loadOptions(invocation);
@@ -42,18 +42,18 @@ async function loadForReading(invocation: Invocation): Promise<Config | undefine
   const { environment } = options;
   const variable = (name: string) =>
     environment.variable(name) ?? (unset.has(name) ? 'not-set-and-not-needed' : undefined);
-  const again =
+  const second =
     unset.size === 0
       ? first
       : await loadConfig({ ...options, environment: { ...environment, variable } });
-  // What is no text (an address, a number) has to be known all the same.
-  const result = again.ok ? again : first;
-  tell(invocation, result);
+  // A variable that stands for a number or an address is needed nevertheless.
+  const result = second.ok ? second : first;
+  reportProblems(invocation, result);
   return result.ok ? result.config : undefined;
 }
 
-/** The samples of `--dir`, else of a configuration that is loaded already. */
-export function bookBeside(config: Config, { text, io, deps }: Invocation): SampleStore {
+/** The samples of `--dir`, else of a configuration that is already loaded. */
+export function openSampleStore(config: Config, { text, io, deps }: Invocation): SampleStore {
   const dir = text('dir');
   const folder = dir === undefined ? config.samples.dir : expandHome(dir, io.environment.userHome);
   return deps.samples(resolve(io.cwd, folder));
@@ -61,12 +61,12 @@ export function bookBeside(config: Config, { text, io, deps }: Invocation): Samp
 
 /** @throws UsageError without an id, GatewayError not_found when no sample has it, or several */
 export function sampleNamed(
-  book: SampleStore,
+  store: SampleStore,
   id: string | undefined,
   command: string,
 ): SampleMeta {
   if (id === undefined) throw new UsageError(`"hopgate ${command}" needs the id of a sample.`);
-  return sampleOf(book, id);
+  return sampleOf(store, id);
 }
 
 /** The filter options of a command line. @throws GatewayError invalid_request */

@@ -1,4 +1,4 @@
-/** What a shell may offer at a place of the command line, read from the command table. */
+/** What a shell may offer as the next word of a command line, read from the command table. */
 
 import {
   type ArgumentSpec,
@@ -7,13 +7,13 @@ import {
   type OptionSpec,
 } from '../../command.ts';
 
-/** All that a command takes, its own options first. */
+/** All options of a command, its own first. */
 export const optionsOf = (command: CommandSpec): readonly OptionSpec[] => [
   ...(command.options ?? []),
   ...COMMON_OPTIONS,
 ];
 
-/** What may stand where a value is due. */
+/** What a shell may offer for a value. */
 export type Offer =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' }

@@ -1,4 +1,4 @@
-/** Where the service belongs on this machine, and which commands of its manager do what. */
+/** Where systemd or launchd expects the service's files, and the commands of theirs that run it. */
 
 import { join } from 'node:path';
 import { LABEL } from './launchd-plist.ts';
@@ -16,11 +16,11 @@ export interface Machine {
   readonly root?: string;
 }
 
-export interface Commands {
-  /** After the file was written; the ones before `start`. */
+export interface ManagerCommands {
+  /** After the file was written, before `start`. */
   readonly enable: readonly (readonly string[])[];
   readonly start: readonly (readonly string[])[];
-  /** Before the file is removed. Failing is no matter: it may not be loaded. */
+  /** Before the file is removed. They may fail: the service may not be loaded. */
   readonly disable: readonly (readonly string[])[];
   /** After the file was removed. */
   readonly forget: readonly (readonly string[])[];
@@ -28,22 +28,22 @@ export interface Commands {
   readonly logs: (lines: number, follow: boolean) => readonly string[];
 }
 
-export interface Place {
+export interface Installation {
   readonly manager: 'systemd' | 'launchd';
   /** The unit or property list. */
   readonly file: string;
-  /** Where a package may have put one of its own. */
+  /** Where a package may have installed a file of its own. */
   readonly packaged: readonly string[];
-  /** Where variables for the service are written, if there is such a file. */
+  /** The file with environment variables for the service, if the manager has one. */
   readonly environmentFile?: string;
-  /** Where the log goes, when the manager keeps none. */
+  /** The log file, where the manager keeps no log. */
   readonly log?: string;
-  readonly commands: Commands;
+  readonly commands: ManagerCommands;
 }
 
 const UNIT = 'hopgate.service';
 
-function systemd(scope: Scope, machine: Machine): Place {
+function systemd(scope: Scope, machine: Machine): Installation {
   const root = machine.root ?? '/';
   const system = scope === 'system';
   const systemctl = system ? ['systemctl'] : ['systemctl', '--user'];
@@ -85,7 +85,7 @@ function systemd(scope: Scope, machine: Machine): Place {
   };
 }
 
-function launchd(scope: Scope, machine: Machine): Place {
+function launchd(scope: Scope, machine: Machine): Installation {
   const system = scope === 'system';
   const domain = system ? 'system' : `gui/${machine.uid}`;
   const file = system
@@ -110,8 +110,8 @@ function launchd(scope: Scope, machine: Machine): Place {
   };
 }
 
-/** The place for a scope, undefined on systems without a manager that is known here. */
-export function placeFor(scope: Scope, machine: Machine): Place | undefined {
+/** The installation for a scope; undefined on systems without systemd or launchd. */
+export function installationFor(scope: Scope, machine: Machine): Installation | undefined {
   if (machine.platform === 'linux') return systemd(scope, machine);
   return machine.platform === 'darwin' ? launchd(scope, machine) : undefined;
 }
