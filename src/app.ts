@@ -334,7 +334,7 @@ export function createApp(options: AppOptions): HopgateApp {
     metrics: () => metrics.render(),
     openState: () => {
       tellOfExposed(log, [options.environment.home, options.config.samples.dir]);
-      responses.make();
+      responses.create();
       features.openState();
     },
     drain: () => {
@@ -345,7 +345,7 @@ export function createApp(options: AppOptions): HopgateApp {
       await ui.close();
       await recorder.close();
       await room.close();
-      responses.made?.close();
+      responses.created?.close();
       await features.close();
       untold();
     },

@@ -71,7 +71,7 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ],
   ['src/features/tool-results/residue-stream.ts', 1, 'at most 64 blanks, where it stands'],
   ['src/lib/text/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
-  ['src/lib/text/shown-text.ts', 2, 'sets of characters'],
+  ['src/lib/text/printable-text.ts', 2, 'sets of characters'],
   ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],
   ['src/ui/page/kit/visible.ts', 1, 'a set of characters'],
   ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],

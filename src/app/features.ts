@@ -262,11 +262,11 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       config = next;
     },
     openState() {
-      for (const store of Object.values(stores)) store.make();
+      for (const store of Object.values(stores)) store.create();
     },
     async close() {
       await tools.close();
-      for (const store of Object.values(stores)) store.made?.close();
+      for (const store of Object.values(stores)) store.created?.close();
     },
   };
 

@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 import { put } from '../lib/json/json-members.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
+import { cutWords } from '../lib/text/printable-text.ts';
 
 // As much as is read of an answer whose status is an error.
 const MOST_CHARS = 1024 * 1024;

@@ -10,7 +10,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
-import { maskLiterals } from '../lib/text/literals.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
 import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';

@@ -28,7 +28,7 @@ const SAFE = {
   'cache-control': 'no-cache',
 };
 
-const answer = (body: string, type: string, policy = POLICY): Response =>
+const respond = (body: string, type: string, policy = POLICY): Response =>
   new Response(body, {
     headers: {
       ...SAFE,
@@ -50,7 +50,7 @@ export function docsPage(path: string, asked?: string): Response | undefined {
   if (path === ROOT || path === `${ROOT}/`) {
     const words = asked?.trim() ?? '';
     if (words === '') return page(PAGES[0]!);
-    return answer(
+    return respond(
       frame({ title: words, body: searchResults(words, ROOT), asked: words }),
       'text/html',
     );
@@ -61,12 +61,12 @@ export function docsPage(path: string, asked?: string): Response | undefined {
   if (picture !== undefined && Object.hasOwn(PICTURES, picture)) {
     // A picture opened by itself is a document of its own: it may style itself and do nothing else.
     const alone = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-    return answer(PICTURES[picture]!, 'image/svg+xml', alone);
+    return respond(PICTURES[picture]!, 'image/svg+xml', alone);
   }
   const bare = name.replace(/\.md$/, '');
   const found = PAGES.find((one) => one.name === bare);
   if (found === undefined) return undefined;
-  return name === bare ? page(found) : answer(found.text, 'text/markdown');
+  return name === bare ? page(found) : respond(found.text, 'text/markdown');
 }
 
 function page(one: Page): Response {
@@ -75,7 +75,7 @@ function page(one: Page): Response {
     html = document(one);
     rendered.set(one.name, html);
   }
-  return answer(html, 'text/html');
+  return respond(html, 'text/html');
 }
 
 const document = (page: Page): string =>
@@ -91,7 +91,7 @@ interface Framed {
 }
 
 /** The sections of the page that is open, for the list at its side. */
-function within(page: Page): string {
+function sectionList(page: Page): string {
   const items = sectionsOf(page, 2)
     .filter(({ anchor }) => anchor !== '')
     .map(({ anchor, heading }) => `<li><a href="#${anchor}">${escapeHtml(heading)}</a></li>`);
@@ -103,7 +103,7 @@ function frame({ title, body, page: open, asked = '' }: Framed): string {
     const here = one === open;
     const mark = here ? ' aria-current="page"' : '';
     const link = `<a href="${ROOT}/${one.name}"${mark}>${escapeHtml(one.title)}</a>`;
-    return `<li>${link}${here ? within(one) : ''}</li>`;
+    return `<li>${link}${here ? sectionList(one) : ''}</li>`;
   });
   const language = open?.name === 'zh-CN' ? 'zh-CN' : 'en';
   return `<!doctype html>

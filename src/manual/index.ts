@@ -1,7 +1,7 @@
 /** The door of this room: the manual as pages over HTTP and as something to search. */
 
 import type { FullText, Searchable } from '../lib/text/full-text.ts';
-import { placeOf, searchManual } from './search.ts';
+import { searchManual, sectionPath } from './search.ts';
 
 export { docsPage } from './docs-page.ts';
 
@@ -29,7 +29,7 @@ export function docsIndex(listen: ListenAddress): FullText<DocsHit> {
   return {
     search: (query, count) =>
       searchManual(query, count).map((section) => ({
-        url: `${base}${placeOf(section)}`,
+        url: `${base}${sectionPath(section)}`,
         // A model that asked the web should see what it was given.
         title: `hopgate manual: ${section.title}`,
         text: section.text,

@@ -2,7 +2,7 @@
 
 import { searchWords } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
-import { placeOf, searchManual } from './search.ts';
+import { searchManual, sectionPath } from './search.ts';
 
 const HITS = 30;
 /** Longer questions are cut: nobody types more, and every word costs a pass over the index. */
@@ -20,7 +20,7 @@ export function searchResults(asked: string, root: string): string {
   const words = searchWords(query);
   const items = hits.map(
     (hit) =>
-      `<li><a href="${escapeHtml(root + placeOf(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
+      `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
   return `<h1>Found for “${shown}”</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
 }
@@ -28,7 +28,7 @@ export function searchResults(asked: string, root: string): string {
 /** The text around the first of the words, with every one of them marked. */
 function excerpt(text: string, words: readonly string[]): string {
   const plain = text.replace(/\s+/g, ' ');
-  const found = places(plain, words);
+  const found = matchRanges(plain, words);
   const first = found[0]?.[0] ?? 0;
   const from = first <= AROUND ? 0 : atBlank(plain, first - AROUND, first);
   const to = first + 2 * AROUND >= plain.length ? plain.length : atBlank(plain, first + 2 * AROUND);
@@ -49,7 +49,10 @@ function atBlank(text: string, from: number, last = text.length): number {
 }
 
 /** Where words stand, in order, none over another; a word is found at the beginning of one, or anywhere in Han. */
-function places(text: string, words: readonly string[]): readonly (readonly [number, number])[] {
+function matchRanges(
+  text: string,
+  words: readonly string[],
+): readonly (readonly [number, number])[] {
   // Lower case may change a text's length in a few scripts; then nothing is marked rather than the wrong place.
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [];

@@ -13,5 +13,5 @@ export function searchManual(query: string, count: number): readonly Section[] {
 }
 
 /** `/notes#parameter_dropped`: where a section is, below the manual's address. */
-export const placeOf = ({ page, anchor }: Section): string =>
+export const sectionPath = ({ page, anchor }: Section): string =>
   `/${page}${anchor === '' ? '' : `#${anchor}`}`;

@@ -1,7 +1,7 @@
 /** Values as a meta file writes them: rounded times, and errors. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
+import { cutWords } from '../lib/text/printable-text.ts';
 import type { SampleError } from './sample.ts';
 
 // The body that says it holds the whole text.

@@ -6,7 +6,7 @@ import { asGatewayError, GatewayError, invalid } from '../conversation/errors.ts
 import { errorResponse } from '../gateway/error-response.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { requestId } from '../lib/text/ids.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';
 import { type Access, isLocalRequest } from './auth.ts';
 import { apiOf, KNOWN_ENDPOINTS, methodsAt } from './endpoints.ts';
@@ -83,7 +83,7 @@ export function aboutRoutes(options: AboutRoutesOptions) {
     const { pathname, searchParams } = new URL(request.url);
     const page = options.docs(pathname, searchParams.get('q') ?? undefined);
     if (page !== undefined) return page;
-    const words = `There is no page ${lineText(pathname, 200)} in the manual.`;
+    const words = `There is no page ${printableLine(pathname, 200)} in the manual.`;
     return failed(request, options, new GatewayError('not_found', words, { code: 'not_found' }));
   };
   const about = () =>
@@ -107,7 +107,7 @@ export function aboutRoutes(options: AboutRoutesOptions) {
       if (found === undefined) {
         throw new GatewayError(
           'not_found',
-          `The model '${lineText(plain, 200)}' does not exist here.`,
+          `The model '${printableLine(plain, 200)}' does not exist here.`,
           { code: 'model_not_found', param: 'model' },
         );
       }
@@ -149,7 +149,7 @@ function nothingAt(request: Request, options: AboutRoutesOptions): Response {
       new GatewayError('permission', words, { code: 'origin_not_allowed', retryable: false }),
     );
   }
-  const shown = lineText(path, 200);
+  const shown = printableLine(path, 200);
   const allowed = methodsAt(path);
   if (allowed !== undefined && !allowed.includes(method)) {
     const words = `${method} is not offered at ${shown}; use ${allowed.join(' or ')}.`;

@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 
 interface NamedKey {
   readonly name: string;
@@ -98,7 +98,7 @@ function checkHost(headers: ReadonlyHeaders, bound: string): void {
   if (host.endsWith('.localhost')) return;
   throw new GatewayError(
     'permission',
-    `Host '${lineText(host, 100)}' is not served here without a key (protection against DNS rebinding).`,
+    `Host '${printableLine(host, 100)}' is not served here without a key (protection against DNS rebinding).`,
     { code: 'host_not_allowed', retryable: false },
   );
 }

@@ -1,7 +1,7 @@
 /** One exchange as telemetry sees it: one log line and a handful of counters, from one record. */
 
+import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type Log, maskedEvent, maskedFor } from './log.ts';
 

@@ -1,9 +1,9 @@
 /** The log: pino lines on stderr, credentials masked, JSON for machines and a compact line for people. */
 
 import pino from 'pino';
+import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
 import { maskSecrets, secretSpellings } from '../lib/text/secret-spellings.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
 import { batched, type Lines, MOST_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
 import { stderrDescriptor } from './stderr.ts';

@@ -1,6 +1,6 @@
 /** A small Prometheus registry: counters, gauges and histograms in the text exposition format 0.0.4. */
 
-import { cutText } from '../lib/text/shown-text.ts';
+import { cutText } from '../lib/text/printable-text.ts';
 
 /** Label values stand in the order in which the metric's label names were given. */
 export interface Counter {

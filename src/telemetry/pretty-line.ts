@@ -1,7 +1,7 @@
 /** A log line for people: time, level, what happened, then the rest as key=value. */
 
 import { styleText } from 'node:util';
-import { cutText, lineText } from '../lib/text/shown-text.ts';
+import { cutText, printableLine } from '../lib/text/printable-text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -22,7 +22,7 @@ const MOST_OF_TEXT = 1000;
 const MOST_OF_LINE = 8000;
 
 /** A text of whoever wrote it; a terminal gets none of its control characters. */
-const shown = (text: unknown): string => lineText(String(text), MOST_OF_TEXT);
+const shown = (text: unknown): string => printableLine(String(text), MOST_OF_TEXT);
 
 function value(of: unknown): string {
   if (typeof of === 'string') {
@@ -63,7 +63,7 @@ export function prettyLine(json: string, colour: boolean): string {
   const words = [special.head || shown(name), shown(entry.msg ?? '')].filter((word) => word !== '');
   const rest = Object.entries(entry)
     .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
-    .map(([key, v]) => [shown(key), lineText(value(v), 4 * MOST_OF_TEXT)] as const);
+    .map(([key, v]) => [shown(key), printableLine(value(v), 4 * MOST_OF_TEXT)] as const);
   const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
   const line = [
     paint('gray', time),

@@ -1,7 +1,7 @@
 /** The page in the browser and its API: one function that answers everything under `/ui`. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import { pathOf } from '../server/request-path.ts';
 import { failure } from './api/answers.ts';
 import type { Api } from './api/handle.ts';
@@ -30,7 +30,7 @@ export function createUi(parts: UiParts): Ui {
         if (page !== undefined) return page;
         throw new GatewayError(
           'not_found',
-          `There is nothing at ${request.method} ${lineText(pathname, 200)}.`,
+          `There is nothing at ${request.method} ${printableLine(pathname, 200)}.`,
           { code: 'not_found' },
         );
       } catch (thrown) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { pageText } from '../../src/features/server-tools/tools/web-fetch/markdown.ts';
 import { readPage } from '../../src/features/server-tools/tools/web-fetch/page.ts';
 import { readEntities } from '../../src/lib/http/html-entities.ts';
-import { parseAddress, parseExceptions, placeOf } from '../../src/lib/http/public-address.ts';
+import { parseAddress, parseExceptions, urlHost } from '../../src/lib/http/public-address.ts';
 import { expectLinear } from '../support/growth.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
@@ -110,7 +110,7 @@ describe('an address of', () => {
         parseAddress(text);
         parseExceptions([text]);
         try {
-          placeOf(text);
+          urlHost(text);
         } catch {
           // Refused is what it should be.
         }

@@ -3,7 +3,7 @@
 import type { FinishReason, StreamEvent } from '../../conversation/events.ts';
 import type { Memory, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { Conversation } from '../../conversation/types.ts';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
 import type { Feature, Interceptor } from '../feature.ts';
 import type { Talk } from './extension.ts';
 import { turnTexts } from './query.ts';
@@ -25,7 +25,7 @@ const SAID: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'lengt
  * captured at most once, after its true end, and nobody waits for it.
  */
 export function capture(options: CaptureOptions): Feature {
-  const began = instant();
+  const began = preciseNow();
   /** Told by the hops before the running one. */
   let told: readonly string[] = [];
   return {

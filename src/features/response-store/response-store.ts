@@ -1,7 +1,7 @@
 /** The bounded, persistent store of responses: writes wait in memory and go to the file in batches. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
 import {
   DEFAULT_LIMITS,
@@ -324,7 +324,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     },
     eraseSpace(space) {
       const mark = spaceMark(space);
-      const at = instant();
+      const at = preciseNow();
       for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
       erased.set(mark, at);
       const erase = () => {

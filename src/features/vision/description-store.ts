@@ -1,7 +1,7 @@
 /** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
 
 import type { Database } from 'bun:sqlite';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {
@@ -111,13 +111,13 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
           memory.get(own) ?? ask('cannot read', (file) => read(file, own, now())) ?? undefined;
         if (text === undefined && !asked.has(own)) {
           if (asked.size >= MOST_ASKED) asked.delete(asked.keys().next().value!);
-          asked.set(own, instant());
+          asked.set(own, preciseNow());
         }
         return text;
       },
       put(key, text) {
         const own = keyOf(key);
-        const began = asked.get(own) ?? instant();
+        const began = asked.get(own) ?? preciseNow();
         asked.delete(own);
         if ((erased.get(mark) ?? 0) >= began) return text;
         if (db === undefined) return remember(own, memory.get(own) ?? text);
@@ -133,7 +133,7 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     of: ofSpace,
     eraseSpace(space) {
       const mark = markOf(space);
-      const at = instant();
+      const at = preciseNow();
       for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
       erased.set(mark, at);
       for (const key of memory.keys()) if (key.startsWith(`${mark}:`)) memory.delete(key);

@@ -10,7 +10,7 @@ import type {
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import { asBuffer, containsAny, needles, Pieces } from '../../lib/bytes/bytes.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { maskLiterals } from '../../lib/text/literals.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
 import { TailBuffer } from './fast/tail-buffer.ts';

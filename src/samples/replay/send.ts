@@ -2,7 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { fromHeader } from '../../lib/text/shown-text.ts';
+import { decodeHeaderText } from '../../lib/text/printable-text.ts';
 import { answerText } from './answer-text.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { Caller } from './settings.ts';
@@ -75,7 +75,7 @@ export async function send(
   return {
     ...outcomeOf(protocol, answered),
     id: response.headers.get('x-hopgate-request-id') ?? '',
-    target: fromHeader(response.headers.get('x-hopgate-target') ?? ''),
+    target: decodeHeaderText(response.headers.get('x-hopgate-target') ?? ''),
     notes: response.headers.get('x-hopgate-notes') ?? '',
     firstByte,
     total: performance.now() - started,

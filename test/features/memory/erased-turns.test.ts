@@ -12,7 +12,7 @@ import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import { externalMemory } from '../../../src/features/memory/store/external.ts';
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
-import { instant } from '../../../src/lib/loop/instant.ts';
+import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
 import { memories, watched } from './support.ts';
 
 const files = memories();
@@ -111,13 +111,13 @@ describe('stored responses', () => {
         inputItems: () => [],
         outputItems: () => [],
       });
-    const began = instant();
+    const began = preciseNow();
     await Bun.sleep(5);
     one.eraseSpace('s');
     await Bun.sleep(5);
     keep(one, 'late', began);
     if (withFile) keep(other, 'late-too', began);
-    keep(one, 'new', instant());
+    keep(one, 'new', preciseNow());
     one.flush();
     other.flush();
     expect(one.get('late', '')).toBeUndefined();

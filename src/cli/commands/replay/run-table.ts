@@ -1,6 +1,6 @@
 /** Prints the results of a replay: a table, failure rates, and whether their difference is more than chance. */
 
-import { linesText } from '../../../lib/text/shown-text.ts';
+import { printableLines } from '../../../lib/text/printable-text.ts';
 import type { Outcome } from '../../../samples/replay/outcome.ts';
 import { type Comparison, type Run, SIGNIFICANT } from '../../../samples/replay/runs.ts';
 import { fittingTable, type Terminal } from '../../terminal.ts';
@@ -70,11 +70,11 @@ function printAnswers(out: Terminal, { sent, before }: Run): void {
   if (before?.answer !== undefined && !same) {
     out.line();
     out.line(out.paint('bold', `The recorded answer${took}`));
-    out.line(linesText(before.answer));
+    out.line(printableLines(before.answer));
   }
   if (sent.answer === undefined) return;
   out.line();
   const title = same ? 'The answer, the same as recorded' : 'The new answer';
   out.line(out.paint('bold', `${title} (${millis(sent.total)})`));
-  out.line(linesText(sent.answer));
+  out.line(printableLines(sent.answer));
 }

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
-import { instant } from '../../../lib/loop/instant.ts';
+import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { fileAt, isDamage, setAside } from '../../../lib/store/versioned-store.ts';
 import type { EventBook, MemoryBase, MemoryWatch, RecallKind } from '../base.ts';
 import { captureQueue } from '../capture-queue.ts';
@@ -268,7 +268,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBase {
   return {
     book,
     recall,
-    async capture(space, events, began = instant()) {
+    async capture(space, events, began = preciseNow()) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
       const fit = events.flatMap((event) => fitted(event, limits, now()) ?? []);
@@ -278,7 +278,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBase {
       checkSpace(space);
       const waiting = await queue.remove((one) => one.space === space);
       const found = ask((file) => file.space(space));
-      const events = ask((file) => file.forget(space, instant()));
+      const events = ask((file) => file.forget(space, preciseNow()));
       if (found !== undefined) ask((file) => file.vectors.drop(found.id));
       await sweepUp(ask);
       return events + waiting;

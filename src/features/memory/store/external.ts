@@ -4,7 +4,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { readUpTo } from '../../../lib/http/read-up-to.ts';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
-import { instant } from '../../../lib/loop/instant.ts';
+import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import type { MemoryBase, MemoryWatch } from '../base.ts';
 import { captureQueue } from '../capture-queue.ts';
 import { type CheckedEvent, checkSpace, fitted, type MemoryLimits } from '../event.ts';
@@ -139,7 +139,7 @@ export function externalMemory(options: ExternalOptions): MemoryBase {
         watch.recalled(ok ? 'external' : 'failed', performance.now() - began);
       }
     },
-    async capture(space, events, began = instant()) {
+    async capture(space, events, began = preciseNow()) {
       checkSpace(space);
       if (isErased(space, began)) return watch.captured('erased', events.length);
       const fit = events.flatMap((event) => fitted(event, limits, now()) ?? []);
@@ -147,7 +147,7 @@ export function externalMemory(options: ExternalOptions): MemoryBase {
     },
     async erase(space) {
       checkSpace(space);
-      const now = instant();
+      const now = preciseNow();
       for (const [one, at] of erased) if (at < now - ERASURES_KEPT) erased.delete(one);
       erased.set(space, now);
       await queue.remove((one) => one.space === space);

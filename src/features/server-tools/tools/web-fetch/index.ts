@@ -2,9 +2,9 @@
 
 import {
   type Exceptions,
-  type Place,
   parseExceptions,
   RefusedAddress,
+  type UrlHost,
 } from '../../../../lib/http/public-address.ts';
 import { FetchFailed, publicFetch, type Resolve } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
@@ -159,7 +159,7 @@ function sliceText(text: string, from: number, to: number): string {
  * The client's `allowed_domains` / `blocked_domains`: a host, its subdomains too, perhaps with a path.
  * @throws ToolError url_not_allowed
  */
-function checkDomain({ url, host }: Place, options: JsonObject): void {
+function checkDomain({ url, host }: UrlHost, options: JsonObject): void {
   const hits = (list: unknown) =>
     Array.isArray(list) &&
     list.some((entry) => {

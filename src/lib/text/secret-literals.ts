@@ -1,20 +1,20 @@
-/** Known secrets in texts: every spelling of each is replaced by as many asterisks. */
+/** Masks the configured secrets in text from vendors: replaces every spelling by asterisks. */
 
-// Shorter ones would be found in ordinary words.
+// Shorter secrets would match parts of ordinary words.
 const LEAST = 8;
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /**
- * The ways in which a secret may be written in a body or a header: as it is, as JSON, with escaped slashes,
- * as part of a URL. The longest first, so that none leaves a piece of another behind.
+ * The spellings of secrets in a body or a header: as they are, as JSON, with escaped slashes, as part of a URL. The
+ * longest first, so that masking one leaves no part of another.
  */
-export function spellingsOf(secrets: readonly string[]): readonly string[] {
+export function secretLiterals(secrets: readonly string[]): readonly string[] {
   const all = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < LEAST) continue;
     const json = inJson(secret);
-    // A body that is quoted in another one is escaped twice.
+    // JSON inside a JSON string is escaped twice.
     const escaped = json.replaceAll('/', '\\/');
     for (const one of [secret, json, escaped]) all.add(one).add(inJson(one));
     if (secret.isWellFormed()) all.add(encodeURIComponent(secret));
@@ -22,7 +22,7 @@ export function spellingsOf(secrets: readonly string[]): readonly string[] {
   return [...all].sort((a, b) => b.length - a.length);
 }
 
-/** The text without these literals; the very text where none stands in it. */
+/** The text with these literals masked; the same string when it holds none. */
 export function maskLiterals(text: string, literals: readonly string[]): string {
   if (text.length < LEAST) return text;
   let masked = text;

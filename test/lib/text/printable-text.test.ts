@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
+  containsControl,
   cutText,
   cutWords,
-  headerText,
-  holdsControl,
-  linesText,
-  lineText,
-} from '../../../src/lib/text/shown-text.ts';
+  encodeHeaderText,
+  printableLine,
+  printableLines,
+} from '../../../src/lib/text/printable-text.ts';
 
 const any = fc.string({ unit: 'binary' });
 const units = fc
@@ -24,13 +24,13 @@ describe('a header', () => {
     ['a\r\nx: y', 'a%0D%0Ax: y'],
     ['\ud800', '%EF%BF%BD'],
   ])('carries %j as %s', (text, carried) => {
-    expect(headerText(text)).toBe(carried);
+    expect(encodeHeaderText(text)).toBe(carried);
   });
 
   test('gives back whatever whole text it was given', () => {
     fc.assert(
       fc.property(any, (text) => {
-        expect(decodeURIComponent(headerText(text, 10_000))).toBe(text);
+        expect(decodeURIComponent(encodeHeaderText(text, 10_000))).toBe(text);
       }),
     );
   });
@@ -38,11 +38,13 @@ describe('a header', () => {
   test('takes every text, visible ASCII and short', () => {
     fc.assert(
       fc.property(units, (text) => {
-        expect(headerText(text)).toMatch(/^[\x20-\x7e]*$/);
-        expect(new Headers({ x: headerText(text) }).get('x')).toBe(headerText(text).trim());
+        expect(encodeHeaderText(text)).toMatch(/^[\x20-\x7e]*$/);
+        expect(new Headers({ x: encodeHeaderText(text) }).get('x')).toBe(
+          encodeHeaderText(text).trim(),
+        );
       }),
     );
-    expect(headerText('日'.repeat(400_000)).length).toBeLessThan(3000);
+    expect(encodeHeaderText('日'.repeat(400_000)).length).toBeLessThan(3000);
   });
 });
 
@@ -50,13 +52,13 @@ describe('a line', () => {
   test('holds nothing that a terminal obeys or hides', () => {
     fc.assert(
       fc.property(units, (text) => {
-        expect(lineText(text, 100)).not.toMatch(
+        expect(printableLine(text, 100)).not.toMatch(
           /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/u,
         );
       }),
     );
-    expect(lineText('a\x1b]52;c;x\x07\u202e', 99)).toBe('a\\u{1b}]52;c;x\\u{7}\\u{202e}');
-    expect(lineText('通义千问 🙂', 99)).toBe('通义千问 🙂');
+    expect(printableLine('a\x1b]52;c;x\x07\u202e', 99)).toBe('a\\u{1b}]52;c;x\\u{7}\\u{202e}');
+    expect(printableLine('通义千问 🙂', 99)).toBe('通义千问 🙂');
   });
 });
 
@@ -74,14 +76,16 @@ describe('a cut', () => {
 
 test('names of any script hold no control character', () => {
   for (const name of ['通义千问', 'модель', '🙂', '👩‍💻', 'نموذج', 'a b']) {
-    expect(holdsControl(name)).toBe(false);
+    expect(containsControl(name)).toBe(false);
   }
   for (const name of ['a\nb', '\0', '\x1b', '\x7f', '\x9b', '\ud800', '\u2028']) {
-    expect(holdsControl(name)).toBe(true);
+    expect(containsControl(name)).toBe(true);
   }
 });
 
 test('a text of several lines keeps its lines and drives no terminal', () => {
-  expect(linesText('a\x1b[2Jb\rc\n\td\u202e\x9b')).toBe('a\\u{1b}[2Jb\\u{d}c\n\td\\u{202e}\\u{9b}');
-  expect(linesText('Grüße, 通义千问 🙂')).toBe('Grüße, 通义千问 🙂');
+  expect(printableLines('a\x1b[2Jb\rc\n\td\u202e\x9b')).toBe(
+    'a\\u{1b}[2Jb\\u{d}c\n\td\\u{202e}\\u{9b}',
+  );
+  expect(printableLines('Grüße, 通义千问 🙂')).toBe('Grüße, 通义千问 🙂');
 });
