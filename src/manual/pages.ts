@@ -1,4 +1,4 @@
-/** The pages of the manual, bundled as text, so that the executable needs no file beside it. */
+/** The pages of the manual, bundled as text, so that the executable needs no other files. */
 
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
@@ -46,7 +46,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'zh-CN': chinese,
 };
 
-/** The first heading, without its mark. */
+/** The first heading, without `#`. */
 const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.trim() ?? '';
 
 /** In reading order. */
@@ -56,7 +56,7 @@ export const PAGES: readonly Page[] = Object.entries(TEXTS).map(([name, text]) =
   text,
 }));
 
-/** Pictures by the name that the pages use. */
+/** Pictures by their names in the pages. */
 export const PICTURES: Readonly<Record<string, string>> = {
   'request.svg': requestPicture,
   'rooms.svg': roomsPicture,

@@ -39,7 +39,7 @@ export function isSecretHeader(name: string): boolean {
 const WORD = /[A-Za-z0-9_+/-]/;
 const ESCAPE_BEFORE = /\\(?:[nrtbf]|u[0-9a-fA-F]{4})$/;
 
-/** Does a word begin at `at`? A JSON escape (`\n`, `\u0026`) before it is no part of the word. */
+/** Does a word begin at `at`? A JSON escape (`\n`, `\u0026`) before it is not part of the word. */
 function wordStarts(text: string, at: number): boolean {
   if (at === 0 || !WORD.test(text[at - 1]!)) return true;
   return ESCAPE_BEFORE.test(text.slice(Math.max(0, at - 6), at));
