@@ -1,9 +1,10 @@
 /** Listens, tells the world that it does, and stops in good order. */
 
-import type { Routes } from '../codecs/codec.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { type Connections, timerSeconds } from './connections.ts';
-import { pathOf } from './request-path.ts';
+import type { ErrorResponses } from './errors.ts';
+import { localUrl, mendedPath, pathOf, targetOf } from './request-path.ts';
+import type { Routes } from './routes.ts';
 
 /** What a server serves. */
 export interface App {
@@ -12,7 +13,33 @@ export interface App {
   /** Every other path or method. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
   /** Told of the server that serves this. */
-  readonly connections?: Pick<Connections, 'attach'>;
+  readonly connections?: Pick<Connections, 'attach'> | undefined;
+}
+
+/**
+ * An app of native routes, and of `rest` for every other path or method. A base URL with one slash or `/v1`
+ * too many is understood.
+ */
+export function answerAll(
+  routes: Routes,
+  rest: { fetch(request: Request): Response | Promise<Response> },
+  { errors, connections }: { readonly errors: ErrorResponses } & Pick<App, 'connections'>,
+): App {
+  return {
+    routes,
+    connections,
+    async fetch(request) {
+      const refusal = errors.refusalOf(request);
+      if (refusal !== undefined) return refusal;
+      const path = mendedPath(pathOf(request.url));
+      if (path === undefined) return rest.fetch(request);
+      const answers = memberOf(routes, path);
+      const answer = answers?.[request.method as keyof typeof answers];
+      if (answer !== undefined) return answer(Object.assign(request, { params: {} }));
+      const query = targetOf(request.url).slice(pathOf(request.url).length);
+      return rest.fetch(new Request(localUrl(path + query).href, request));
+    },
+  };
 }
 
 /** One request without a server between; paths with named parts are known to a server alone. */
