@@ -4,7 +4,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
 import type { Block } from '../conversation/types.ts';
-import type { Interceptor, Next } from '../features/feature.ts';
+import type { Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes.ts';
 import { type Json, parseJson } from '../lib/json.ts';
 import { SseParser } from '../lib/sse.ts';
@@ -14,6 +14,7 @@ import type { Answer, Whole } from './answer.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { asksForJob } from './ask.ts';
 import type { Reading } from './attempt.ts';
+import { type Intercepted, intercept } from './intercept.ts';
 import { boundsOf, emptyOrCut, fault, translateLane } from './open-stream.ts';
 import { firstWord, Quiet } from './quiet.ts';
 
@@ -39,7 +40,12 @@ export function wholeAnswer(
     : read(reading, bytes, contentType, status);
 }
 
-function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Answer {
+function read(
+  reading: Reading,
+  bytes: Uint8Array,
+  contentType: string,
+  status: number,
+): Answer | Promise<Answer> {
   const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
   const streamed = contentType.includes('event-stream');
@@ -75,16 +81,19 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
   const before = [...unfold(reply)];
-  const { events, next } = intercept(before, prepared.interceptors);
-  if (next !== undefined) {
-    const all = [...(hop.events ?? []), ...events];
-    const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
-    return { ...asIs, same: false, continuation: { next, events: all, finish } };
-  }
-  const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
-  if (empty !== undefined) return fault(empty, reading);
-  if (direct && events === before) return asIs;
-  return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  const intercepted = intercept(before, prepared.interceptors);
+  const judge = ({ events, next }: Intercepted): Answer => {
+    if (next !== undefined) {
+      const all = [...(hop.events ?? []), ...events];
+      const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
+      return { ...asIs, same: false, continuation: { next, events: all, finish } };
+    }
+    const empty = emptyOrCut({ ...digest, ...heard(events) }, provider);
+    if (empty !== undefined) return fault(empty, reading);
+    if (direct && events === before) return asIs;
+    return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  };
+  return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
 }
 
 /** The vendor's answer, which names the response before it as the client did. */
@@ -209,23 +218,3 @@ function fromStream(reading: Reading, bytes: Uint8Array): Found {
 const says = (block: Block) => !('text' in block) || block.text !== '';
 
 /** The events behind the interceptors; the same list when none of them touched anything. */
-function intercept(
-  before: readonly StreamEvent[],
-  interceptors: readonly Interceptor[],
-): { events: readonly StreamEvent[]; next: Next | undefined } {
-  let current = before;
-  for (const interceptor of interceptors) {
-    const out: StreamEvent[] = [];
-    for (const event of current) {
-      const given = interceptor.event(event);
-      if (Array.isArray(given)) out.push(...(given as readonly StreamEvent[]));
-      else out.push(given as StreamEvent);
-    }
-    out.push(...interceptor.end());
-    current = out;
-  }
-  let next: Next | undefined;
-  for (const interceptor of interceptors) next ??= interceptor.next?.();
-  const same = current.length === before.length && current.every((event, i) => event === before[i]);
-  return { events: same ? before : current, next };
-}

@@ -11,6 +11,7 @@ import { interceptor } from './intercept.ts';
 import { quotationsIn } from './quotations.ts';
 import { Repairs } from './repair-json.ts';
 import type { ScanRules } from './scan-rules.ts';
+import { Search } from './search.ts';
 import { TextScanner } from './text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
 
@@ -135,6 +136,7 @@ class LateScan extends LateInterceptor {
       all: grammar.all,
       tools,
       repairs,
+      search: new Search(),
       isQuotation: quotationsIn(sent.turns),
       json: plain && tools.size > 0 && grammar.families.has('json'),
       results: grammar.families.has('tool-result'),

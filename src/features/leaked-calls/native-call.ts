@@ -9,6 +9,7 @@ import { JsonCheck } from './json-check.ts';
 import { lex } from './lex.ts';
 import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
 import type { Repairs } from './repair-json.ts';
+import { Search } from './search.ts';
 import type { ToolIndex } from './tool-index.ts';
 
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
@@ -109,9 +110,10 @@ export class NativeCall {
     const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
       isTool: () => true,
       repairs: this.#repairs,
+      search: new Search(),
     });
     const state = block.push(markup.slice(lexeme.end));
-    if ((state === 'more' ? block.finish() : state) !== 'done') return [];
+    if ((state === 'more' ? block.finish() : state) !== 'done' || block.unreadable) return [];
     return block.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
   }
 

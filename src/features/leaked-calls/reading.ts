@@ -5,6 +5,7 @@ import type { BracketScan } from './json-scan.ts';
 import { type Lexeme, lex } from './lex.ts';
 import type { Pair, RawCall, TreeNode } from './raw-call.ts';
 import type { Repairs } from './repair-json.ts';
+import type { Search } from './search.ts';
 
 /** `fail`: it is no leak after all, the text stays; `done`: see `calls`, `rest` goes on as text. */
 export type BlockState = 'more' | 'done' | 'fail';
@@ -49,6 +50,7 @@ export interface BlockRules {
   /** Is this the name of one of the request's tools? */
   readonly isTool: (name: string) => boolean;
   readonly repairs: Repairs;
+  readonly search: Search;
 }
 
 /** The one mutable record of a block; every reader moves `at` on and says what comes next in `state`. */
