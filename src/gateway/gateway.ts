@@ -12,7 +12,7 @@ import { secretsOf } from '../upstream/secrets.ts';
 import type { Slots } from '../upstream/slots.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Answer, Failed, Opened, Whole } from './answer.ts';
-import { Ask, type Mend } from './ask.ts';
+import { type Ask, askOf, type Mend } from './ask.ts';
 import { type AttemptEvents, attempt, gone, type Hop } from './attempt.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
@@ -72,7 +72,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const tally = new Tally(exchange, recording, options.onEnd);
     try {
-      const ask = new Ask(exchange.protocol, exchange.body, options.mend);
+      const asked = askOf(exchange.protocol, exchange.body, options.mend);
+      const ask = asked instanceof Promise ? await asked : asked;
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange);
