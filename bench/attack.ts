@@ -207,6 +207,14 @@ async function soak(
   console.log(`${STREAMS} honest streams, one event every ${PACE} ms\n`);
   const ownLoop = watchOwnLoop();
   let over = false;
+  let turn = 0;
+  const probe = async () => {
+    while (!over) {
+      const { cpu } = await longestAnswer(url, pid, () => sleep(500));
+      turn = Math.max(turn, cpu);
+    }
+  };
+  void probe().catch(() => {});
   const clients = Array.from({ length: STREAMS }, async (_, i) => {
     await sleep((i / STREAMS) * 2000);
     await honest(url, () => over);
@@ -216,12 +224,13 @@ async function soak(
     const [a, b, c] = seen.over;
     const rss = residentMegabytes(pid).toFixed(0);
     console.log(
-      `| ${what} | ${seen.events} | ${seen.complete} | ${seen.broken} | ${seen.longest.toFixed(0)} | ${ownLoop().toFixed(0)} | ${a} | ${b} | ${c} | ${rss} |`,
+      `| ${what} | ${seen.events} | ${seen.complete} | ${seen.broken} | ${seen.longest.toFixed(0)} | ${ownLoop().toFixed(0)} | ${turn.toFixed(0)} | ${a} | ${b} | ${c} | ${rss} |`,
     );
     seen = fresh();
+    turn = 0;
   };
   console.log(
-    '| | events | whole streams | broken | longest gap, ms | of it the bench itself | > 150 ms | > 250 ms | > 1 s | RSS, MB |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |',
+    '| | events | whole streams | broken | longest gap, ms | of it the bench itself | longest turn, ms of CPU | > 150 ms | > 250 ms | > 1 s | RSS, MB |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |',
   );
   ownLoop();
   seen = fresh();

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { Fold } from '../conversation/fold.ts';
+import { madeLarge } from '../lib/large-garbage.ts';
 import { othersTurn } from '../lib/turn-end.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import { remedyForError } from '../upstream/classify.ts';
@@ -64,6 +65,7 @@ function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientS
 
 /** Bytes that say nothing, looked through between two turns of the event loop. */
 const SLICE = 128 * 1024;
+const SLICES_COUNTED = 8;
 
 export async function openStream(reading: Reading): Promise<Answer> {
   const { source, common } = reading;
@@ -72,6 +74,7 @@ export async function openStream(reading: Reading): Promise<Answer> {
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
   let looked = 0;
+  let slices = 0;
   for (;;) {
     const chunks = await source.next();
     if (chunks === undefined) break;
@@ -81,6 +84,7 @@ export async function openStream(reading: Reading): Promise<Answer> {
         // The next one is there already where a vendor floods: nobody else would have a turn between them.
         await othersTurn();
         looked = 0;
+        if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
       }
       const out = lane.push(chunk);
       if (out.length > 0) first.push(out);

@@ -7,6 +7,7 @@ import type { Block } from '../conversation/types.ts';
 import type { Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes.ts';
 import { type Json, parseJson } from '../lib/json.ts';
+import { madeLarge } from '../lib/large-garbage.ts';
 import { SseParser } from '../lib/sse.ts';
 import type { Digest } from '../protocols/protocol.ts';
 import { TargetError, tooMuch } from '../upstream/target-error.ts';
@@ -48,6 +49,8 @@ function read(
 ): Answer | Promise<Answer> {
   const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
+  // Its pieces, its text and its values.
+  madeLarge(3 * bytes.length);
   const streamed = contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
   const { digest } = found;
@@ -158,6 +161,7 @@ async function collected(reading: Reading): Promise<Uint8Array> {
         ? tooMuch(bounds.provider, 'an answer', bytes, 'answer_bytes')
         : quiet?.lasts();
     if (error === undefined) continue;
+    madeLarge(pieces.size);
     source.cancel();
     throw error;
   }
