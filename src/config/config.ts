@@ -351,7 +351,7 @@ export interface LimitsConfig {
   readonly idleConnectionMs: number;
   /** Until the next 64 KB of a request's body; 0 = no limit. */
   readonly idleBodyMs: number;
-  /** Of bodies that are still coming, of all clients together; 0 = no limit. */
+  /** Of bodies that are still coming or being decompressed, of all clients together; 0 = no limit. */
   readonly unfinishedBytes: number;
   /** How long SIGTERM lets a server go on as one that is not ready, before it stops listening. */
   readonly drainDelayMs: number;

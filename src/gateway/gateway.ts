@@ -12,7 +12,7 @@ import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt, gone } from './attempt.ts';
-import { ClientRequest, type RepairBody } from './client-request.ts';
+import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
@@ -72,7 +72,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const tally = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
     try {
-      const ask = new ClientRequest(exchange.protocol, exchange.body, options.mend);
+      const decoding = clientRequest(exchange.protocol, exchange.body, options.mend);
+      const ask = decoding instanceof Promise ? await decoding : decoding;
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange);

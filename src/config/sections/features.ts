@@ -217,7 +217,7 @@ export const limits = closed(
     ),
     unfinished_bytes: byDefault(
       count(
-        'Bytes of request bodies that are still coming, of all clients together; what would be more gets a 503. 0 = no limit.',
+        'Bytes of request bodies that are still coming or being decompressed, of all clients together; what would be more gets a 503. 0 = no limit.',
       ),
       DEFAULT_UNFINISHED_BYTES,
     ),
