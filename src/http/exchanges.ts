@@ -38,6 +38,7 @@ export function serveWith(
   return async (request, protocol) => {
     const started = performance.now();
     const id = requestId();
+    const { turn } = connections;
     let reading = false;
     let owner = '';
     try {
@@ -47,10 +48,11 @@ export function serveWith(
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
       connections.working(request);
+      const atOnce = turn !== 0 && turn === connections.turn;
       // What came in the same turn goes on together.
       await turnEnd();
       // Nobody would get the answer, and the vendor would be paid for it.
-      if (connections.closed(request)) throw gone();
+      if (connections.closed(request, atOnce)) throw gone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
         new Incoming(request, protocol, { id, headers, body, owner, started }),
