@@ -108,8 +108,9 @@ const onlyAJob = (provider: string): TargetError =>
 function finished({ attempt, client }: Reading, asIs: Whole, told: readonly StreamEvent[]): Whole {
   const fold = new Fold();
   for (const event of told) fold.push(event);
-  const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
-  const digest = { ...asIs.digest, usage: fold.reply.usage };
+  const { reply } = fold;
+  const body = JSON.stringify(attempt.ask.protocol.encodeReply(reply, client));
+  const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }
 
