@@ -13,7 +13,7 @@ import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './app/stored
 import { joined, streamValidator } from './app/stream-validator.ts';
 import { anthropicMessages } from './codecs/anthropic-messages/index.ts';
 import { anthropicMessagesRoutes } from './codecs/anthropic-messages/plugin.ts';
-import type { Codec, Routes } from './codecs/codec.ts';
+import type { Codec } from './codecs/codec.ts';
 import { openaiChat } from './codecs/openai-chat/index.ts';
 import { openaiChatRoutes } from './codecs/openai-chat/plugin.ts';
 import { openaiResponses } from './codecs/openai-responses/index.ts';
@@ -43,6 +43,7 @@ import { healthRoutes } from './server/health.ts';
 import type { AppOptions, HopgateApp } from './server/process/run.ts';
 import { receive, rested } from './server/receive.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from './server/request-path.ts';
+import type { Routes } from './server/routes.ts';
 import type { App } from './server/server.ts';
 import { countExchange, type ExchangeRecord, logExchange } from './telemetry/exchange.ts';
 import { createGatewayMetrics } from './telemetry/gateway-metrics.ts';

@@ -1,6 +1,6 @@
 /** The memory of a configuration: the embedded one or another service's, its API, and what a reload changes of it. */
 
-import type { Codec, Serve } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
@@ -18,6 +18,7 @@ import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { Recorder } from '../samples/record/index.ts';
 import { mayUse } from '../server/memory-scope.ts';
+import type { ProtocolHandler } from '../server/routes.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { readFirst } from '../upstream/transport.ts';
@@ -42,7 +43,7 @@ export interface MemoryRoom {
    * @param shape in which failures are told
    */
   api(
-    door: (handle: Parameters<typeof memoryDoor>[0]) => Serve,
+    door: (handle: Parameters<typeof memoryDoor>[0]) => ProtocolHandler,
     shape: Codec,
     version: string,
   ): MemoryPluginOptions;

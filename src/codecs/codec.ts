@@ -20,7 +20,7 @@ export interface UpstreamContext {
 
 /** The client side: what the client asked, in its own words. */
 export interface ClientContext {
-  readonly asked: Conversation;
+  readonly request: Conversation;
   /** `req_…`; used for ids that the client's protocol wants and the upstream did not give. */
   readonly requestId: string;
   /** The provider that answers, for seals that must find their way home; '' before one is chosen. */
@@ -139,7 +139,7 @@ export interface Codec {
    * itself where there is none. Left out: the API passes over what it does not know.
    * @param which `leftovers`: only what is surely no new field of the API; `all`: everything unknown
    */
-  withoutUnknown?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
+  withoutUnknownFields?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
 
   decodeReply(body: Json, context: UpstreamContext): Reply;
   encodeReply(reply: Reply, context: ClientContext): JsonObject;
@@ -159,39 +159,19 @@ export interface Codec {
    * Bytes with which a terminal event begins when it may be too large for a fixed tail (Responses
    * carries the whole answer in it); from the first such mark on, everything is kept for the digest.
    */
-  readonly terminalMarks: readonly string[];
+  readonly terminalPrefixes: readonly string[];
   /**
    * Does a frame tell an item of the answer, or all of it, under the ids by which a client may refer to
    * it later? Left out: this protocol has no such ids.
    */
-  tellsItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
+  carriesItemIds?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
 
   /**
    * The JSON of an answer, or of a frame, in which the response object names `id` as the one before it, all
    * else as it was; the same text where there is no response object. Left out: answers name none.
    */
-  withPrevious?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
+  withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
   /** `GET /v1/models` in this protocol's dialect. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }
-
-/** A request to a path with named parts: `/v1/responses/:id`. */
-export interface RoutedRequest extends Request {
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** What answers, by path and method. Handlers never reject. */
-export type Routes = Readonly<
-  Record<
-    string,
-    Readonly<
-      Partial<
-        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Response | Promise<Response>>
-      >
-    >
-  >
->;
-
-/** Hands a request to the gateway; never rejects. What routes are made of. */
-export type Serve = (request: Request, protocol: Codec) => Promise<Response>;

@@ -41,7 +41,7 @@ export function findings(): { readonly list: Finding[]; readonly report: Report 
 
 /** A reader of one stream: `number` is that of the event, which the report puts before every place. */
 export interface EventReader {
-  take(frame: SseFrame, report: Report, number: number): void;
+  read(frame: SseFrame, report: Report, number: number): void;
   /** `report` places what it says behind the last event. */
   end(report: Report): void;
 }
@@ -54,7 +54,7 @@ export function lintEvents(reader: EventReader): StreamLinter {
       if (frame.data === undefined) return [];
       const { list, report } = findings();
       const number = count++;
-      reader.take(frame, (at, ...said) => report(`/${number}${at}`, ...said), number);
+      reader.read(frame, (at, ...said) => report(`/${number}${at}`, ...said), number);
       return list;
     },
     end() {

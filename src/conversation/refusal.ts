@@ -99,7 +99,7 @@ const PAIRING = [
 ];
 
 /** Vendors say first what is wrong; behind it may stand a list of ids as long as the history. */
-const WORDS_READ = 16_384;
+const MOST_READ = 16_384;
 
 const BLOCK = /messages\.(\d+)\.content\.(\d+)/;
 const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
@@ -112,7 +112,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   const { status, fromUpstream } = error;
   // Templates fail while the server renders them, which some servers call a failure of their own.
   if (!fromUpstream || (status !== 400 && status !== 422 && status !== 500)) return undefined;
-  const said = `${error.message.slice(0, WORDS_READ)} ${error.code ?? ''}`;
+  const said = `${error.message.slice(0, MOST_READ)} ${error.code ?? ''}`;
   const words = said.replace(QUOTES, '').toLowerCase();
   const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
   if (facts !== undefined) return { kind: 'shape', facts };
@@ -140,7 +140,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
  * Can another try, with what the refusal says acted on, be another request? Not where it names nothing,
  * and not where the profile of the target has said the same all along.
  */
-export function canAnswer(target: Target, error: GatewayError): boolean {
+export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   if (refusal?.kind !== 'shape') return refusal !== undefined;
   const known = target.profile as unknown as Readonly<Record<string, unknown>>;
@@ -148,7 +148,7 @@ export function canAnswer(target: Target, error: GatewayError): boolean {
 }
 
 /** The target with the facts that it has just told by a refusal, for the one try that answers to it. */
-export function toldBy(target: Target, error: GatewayError | undefined): Target {
+export function targetAfterRefusal(target: Target, error: GatewayError | undefined): Target {
   const refusal = error && historyRefusal(error);
   return refusal?.kind === 'shape'
     ? { ...target, profile: { ...target.profile, ...refusal.facts } }

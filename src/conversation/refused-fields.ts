@@ -6,10 +6,10 @@ import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 export type FieldPath = readonly string[];
 
 /** What no request is one without. */
-const NEEDED = new Set(['model', 'messages', 'input', 'role', 'content', 'type', 'max_tokens']);
+const REQUIRED = new Set(['model', 'messages', 'input', 'role', 'content', 'type', 'max_tokens']);
 
 /** Each pattern finds a path, or (two groups) what holds a field and the field. */
-const NAMED: readonly RegExp[] = [
+const PATTERNS: readonly RegExp[] = [
   // OpenAI: Unknown parameter: 'input[2].status'.
   /unknown parameter: ['"`]([\w.[\]-]+)['"`]/gi,
   // Groq, Cerebras: 'messages.1' : property 'reasoning_content' is unsupported
@@ -33,7 +33,7 @@ export function refusedFields(words: string): readonly FieldPath[] {
   const found = new Map<string, FieldPath>();
   const add = (path: FieldPath) => {
     const name = path.at(-1);
-    if (name !== undefined && name !== '*' && !NEEDED.has(name)) found.set(path.join('.'), path);
+    if (name !== undefined && name !== '*' && !REQUIRED.has(name)) found.set(path.join('.'), path);
   };
   let end = 0;
   for (const { index } of said.matchAll(EXTRA)) {
@@ -43,7 +43,7 @@ export function refusedFields(words: string): readonly FieldPath[] {
     add(segments(said.slice(from, index)));
     end = index;
   }
-  NAMED.forEach((pattern, i) => {
+  PATTERNS.forEach((pattern, i) => {
     for (const [, place = '', field] of said.matchAll(pattern)) {
       const path = segments(
         field === undefined || field.startsWith(place) ? (field ?? place) : `${place}.${field}`,
@@ -76,7 +76,7 @@ export function withoutFields(
 ): JsonObject {
   let out = body;
   for (const path of paths) {
-    const cut = new Cut();
+    const cut = new FieldRemoval();
     const next = path[0] === '**' ? cut.anywhere(out, path.at(-1)!) : cut.at(out, path, 0);
     if (cut.count > 0) told(path.join('.'), cut.count);
     out = next as JsonObject;
@@ -88,7 +88,7 @@ export function withoutFields(
 const DEEPEST = 12;
 const DATA = new Set(['arguments', 'input_schema', 'parameters', 'schema']);
 
-class Cut {
+class FieldRemoval {
   count = 0;
 
   at(value: Json, path: FieldPath, from: number): Json {

@@ -3,7 +3,7 @@
 import type { ProtocolName, Sealed } from './types.ts';
 
 /** What a minted signature or encrypted payload begins with. Requests are scanned for it. */
-export const CARRIER_PREFIX = 'hopgate1.';
+export const SEAL_ENVELOPE_PREFIX = 'hopgate1.';
 
 const CODES: Readonly<Record<ProtocolName, string>> = {
   'anthropic-messages': 'm',
@@ -18,7 +18,7 @@ export interface Span {
   readonly to: number;
 }
 
-export interface Carrier {
+export interface SealEnvelope {
   readonly sealed: Sealed;
   readonly span?: Span;
 }
@@ -27,30 +27,30 @@ export interface Carrier {
  * A seal as text for a slot of another protocol (Messages `signature`, Responses
  * `encrypted_content`): `hopgate1.<protocol><kind>.<provider>.<payload, base64url>`, and
  * `.<from>-<to>` behind it where one text stands for several seals (Chat). Clients give it back
- * verbatim; {@link openCarrier} reads it.
+ * verbatim; {@link openEnvelope} reads it.
  */
-export function carrySeal(sealed: Sealed, span?: Span): string {
+export function wrapSeal(sealed: Sealed, span?: Span): string {
   const provider = encodeURIComponent(sealed.provider ?? '').replaceAll('.', '%2E');
   const payload = Buffer.from(sealed.value).toString('base64url');
   const place = span === undefined ? '' : `.${span.from}-${span.to}`;
-  return `${CARRIER_PREFIX}${CODES[sealed.protocol]}${KINDS[sealed.kind]}.${provider}.${payload}${place}`;
+  return `${SEAL_ENVELOPE_PREFIX}${CODES[sealed.protocol]}${KINDS[sealed.kind]}.${provider}.${payload}${place}`;
 }
 
 /**
  * For reasoning that came unsealed (Chat `reasoning_content`) but goes to a client whose protocol
  * wants a signature: a carrier without payload that only says where the text was made.
  */
-export function mintSeal(protocol: ProtocolName, provider?: string): string {
-  return carrySeal({ protocol, provider, kind: 'signature', value: '' });
+export function wrapUnsealed(protocol: ProtocolName, provider?: string): string {
+  return wrapSeal({ protocol, provider, kind: 'signature', value: '' });
 }
 
 /** The seal inside a carrier; undefined when the text is not one of ours (or is damaged). */
-export const openSeal = (text: string): Sealed | undefined => openCarrier(text)?.sealed;
+export const openSeal = (text: string): Sealed | undefined => openEnvelope(text)?.sealed;
 
 /** A carrier's seal and what it was made for; undefined when the text is not one of ours (or is damaged). */
-export function openCarrier(text: string): Carrier | undefined {
-  if (!text.startsWith(CARRIER_PREFIX)) return undefined;
-  const [code, provider, payload, place] = text.slice(CARRIER_PREFIX.length).split('.');
+export function openEnvelope(text: string): SealEnvelope | undefined {
+  if (!text.startsWith(SEAL_ENVELOPE_PREFIX)) return undefined;
+  const [code, provider, payload, place] = text.slice(SEAL_ENVELOPE_PREFIX.length).split('.');
   const protocol = (Object.keys(CODES) as ProtocolName[]).find((p) => CODES[p] === code?.[0]);
   const kind = (Object.keys(KINDS) as Sealed['kind'][]).find((k) => KINDS[k] === code?.[1]);
   if (protocol === undefined || kind === undefined || payload === undefined) return undefined;

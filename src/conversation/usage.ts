@@ -39,7 +39,7 @@ export function totalOutput(usage: Usage): number {
  * A count as a vendor wrote it: a number from 0 on. JSON can say 1e999 and -5, which no token count is; they
  * count as not said.
  */
-export const countOf = (value: unknown): number | undefined =>
+export const tokenCount = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 
 const sum = (a: number | undefined, b: number | undefined) =>

@@ -1,7 +1,7 @@
 /** Is it alive, and does it take requests? */
 
-import type { Routes } from '../codecs/codec.ts';
 import { json } from './json.ts';
+import type { Routes } from './routes.ts';
 
 /** `GET /healthz` and `/readyz`. @param unready undefined: ready; otherwise why not */
 export function healthRoutes(unready: () => string | undefined): Routes {

@@ -1,6 +1,6 @@
 /** From an HTTP request to an exchange, with everything that can be wrong about it said in its own protocol. */
 
-import type { Codec, Serve } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { gone } from '../gateway/attempt.ts';
 import { errorResponse } from '../gateway/error-response.ts';
@@ -12,6 +12,7 @@ import { requestId } from '../lib/text/ids.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
+import type { ProtocolHandler } from './routes.ts';
 
 export interface ExchangesOptions {
   readonly access: () => Access;
@@ -33,7 +34,7 @@ export function receive(
   handle: Gateway,
   /** The exchange goes on behind the response; {@link rested} tells of its end. */
   { goesOn = false } = {},
-): Serve {
+): ProtocolHandler {
   const { connections } = options;
   return async (request, protocol) => {
     const started = performance.now();

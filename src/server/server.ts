@@ -1,9 +1,9 @@
 /** Listens, tells the world that it does, and stops in good order. */
 
-import type { Routes } from '../codecs/codec.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { type Connections, timerSeconds } from './connections.ts';
 import { pathOf } from './request-path.ts';
+import type { Routes } from './routes.ts';
 
 /** What a server serves. */
 export interface App {

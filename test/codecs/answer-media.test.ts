@@ -1,7 +1,7 @@
 /** What a model answers beside text reaches every client in the form it has, or a note says that it does not. */
 
 import { describe, expect, test } from 'bun:test';
-import { eventsOf } from '../../src/codecs/openai-responses/reply/reply.ts';
+import { eventsOf } from '../../src/codecs/openai-responses/reply/encode-reply.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
@@ -82,10 +82,10 @@ function told(from: ProtocolName, to: ProtocolName, body: JsonObject): Told {
   const answers = [new Notes(), new Notes()];
   const [whole, streamed] = answers.map((notes, i) => {
     const reply = PROTOCOLS[from].decodeReply(body, { sent, target, notes });
-    const context = { asked, requestId: 'req_1', provider: 'p', notes };
+    const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
     if (i === 0) return JSON.stringify(PROTOCOLS[to].encodeReply(reply, context));
     // The same answer as this protocol streams it, read by its decoder and told to the client.
-    const first = PROTOCOLS[from].encodeStream({ ...context, asked: sent, notes: new Notes() });
+    const first = PROTOCOLS[from].encodeStream({ ...context, request: sent, notes: new Notes() });
     const decoder = PROTOCOLS[from].decodeStream({ sent, target, notes: new Notes() });
     const encoder = PROTOCOLS[to].encodeStream(context);
     let frames = '';

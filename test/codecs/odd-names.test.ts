@@ -105,7 +105,7 @@ describe('an answer with an inherited name', () => {
       return { sent, target: targetOf(from), notes: new Notes() };
     };
     const client = (to: ProtocolName) => ({
-      asked: PROTOCOLS[to].decodeRequest(BODIES[to]),
+      request: PROTOCOLS[to].decodeRequest(BODIES[to]),
       requestId: 'req_1',
       provider: 'up',
       notes: new Notes(),

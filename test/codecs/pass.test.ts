@@ -88,7 +88,7 @@ describe('text that goes out as the vendor’s bytes', () => {
       fc.property(answer, fc.constantFrom(...ASKED), (made, [protocol, body]) => {
         const encoder = () =>
           protocol.encodeStream({
-            asked: protocol.decodeRequest(body as never),
+            request: protocol.decodeRequest(body as never),
             requestId: 'req_1_abcdef',
             provider: 'p',
             notes: new Notes(),

@@ -4,14 +4,14 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { editNode, mapUnchanged } from '../../src/conversation/edit.ts';
 import type { Reply } from '../../src/conversation/events.ts';
-import { Fold, unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { ReplyBuilder, replyEvents } from '../../src/conversation/reply-builder.ts';
 import {
-  CARRIER_PREFIX,
-  carrySeal,
-  mintSeal,
-  openCarrier,
+  openEnvelope,
   openSeal,
+  SEAL_ENVELOPE_PREFIX,
+  wrapSeal,
+  wrapUnsealed,
 } from '../../src/conversation/seal.ts';
 import {
   toolNames,
@@ -33,22 +33,22 @@ const seal: fc.Arbitrary<Sealed> = fc.record(
 
 describe('seals that travel through a client of another protocol', () => {
   test('come back as they were', () => {
-    fc.assert(fc.property(seal, (sealed) => expect(openSeal(carrySeal(sealed))).toEqual(sealed)));
+    fc.assert(fc.property(seal, (sealed) => expect(openSeal(wrapSeal(sealed))).toEqual(sealed)));
   });
 
   test('tell which words they were made for, and are the same seal to who does not ask', () => {
     const span = fc.record({ from: fc.nat(), to: fc.nat() });
     fc.assert(
       fc.property(seal, span, (sealed, span) => {
-        const carrier = carrySeal(sealed, span);
-        expect(openCarrier(carrier)).toEqual({ sealed, span });
+        const carrier = wrapSeal(sealed, span);
+        expect(openEnvelope(carrier)).toEqual({ sealed, span });
         expect(openSeal(carrier)).toEqual(sealed);
         // Nothing but the place stands behind the carriers that were given out without one.
-        expect(carrier).toBe(`${carrySeal(sealed)}.${span.from}-${span.to}`);
+        expect(carrier).toBe(`${wrapSeal(sealed)}.${span.from}-${span.to}`);
       }),
     );
     expect(
-      openCarrier(`${carrySeal({ protocol: 'openai-chat', kind: 'signature', value: 'S' })}.x`),
+      openEnvelope(`${wrapSeal({ protocol: 'openai-chat', kind: 'signature', value: 'S' })}.x`),
     ).toEqual({
       sealed: { protocol: 'openai-chat', kind: 'signature', value: 'S' },
     });
@@ -59,9 +59,9 @@ describe('seals that travel through a client of another protocol', () => {
   });
 
   test('a damaged carrier is no seal and no crash', () => {
-    fc.assert(fc.property(fc.string(), (text) => void openSeal(CARRIER_PREFIX + text)));
-    expect(openSeal(`${CARRIER_PREFIX}zz.x.y`)).toBeUndefined();
-    expect(openSeal(mintSeal('openai-chat', 'glm'))?.provider).toBe('glm');
+    fc.assert(fc.property(fc.string(), (text) => void openSeal(SEAL_ENVELOPE_PREFIX + text)));
+    expect(openSeal(`${SEAL_ENVELOPE_PREFIX}zz.x.y`)).toBeUndefined();
+    expect(openSeal(wrapUnsealed('openai-chat', 'glm'))?.provider).toBe('glm');
   });
 });
 
@@ -150,8 +150,8 @@ describe('a reply and its events', () => {
           finish: 'stop',
           usage: { input: 1, output: 2 },
         };
-        const fold = new Fold();
-        for (const event of unfold(reply)) fold.push(event);
+        const fold = new ReplyBuilder();
+        for (const event of replyEvents(reply)) fold.push(event);
         expect(fold.complete).toBe(true);
         expect(JSON.parse(JSON.stringify(fold.reply))).toEqual(JSON.parse(JSON.stringify(reply)));
       }),

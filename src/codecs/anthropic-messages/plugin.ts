@@ -1,12 +1,12 @@
 /** The routes of Messages. */
 
-import type { Routes, Serve } from '../codec.ts';
+import type { ProtocolHandler, Routes } from '../../server/routes.ts';
 import { anthropicMessages } from './index.ts';
 
 export interface AnthropicMessagesRoutes {
-  readonly serve: Serve;
+  readonly serve: ProtocolHandler;
   /** Answers `{input_tokens}`, from the upstream where it can count, else estimated. */
-  readonly countTokens: Serve;
+  readonly countTokens: ProtocolHandler;
 }
 
 /** `POST /v1/messages` and `/v1/messages/count_tokens`, with and without `/v1`; the query (`?beta=true`) is not part of the path. */

@@ -2,9 +2,10 @@
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
+import { decodeReply } from './reply/decode-reply.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
+import { encodeReply } from './reply/encode-reply.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
-import { decodeReply, encodeReply } from './reply/reply.ts';
 import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
 import { decodeStream } from './stream/decode-stream.ts';
@@ -37,6 +38,6 @@ export const openaiChat = {
   encodeError,
   digestReply,
   digestStream,
-  terminalMarks: [],
+  terminalPrefixes: [],
   encodeModels,
 } satisfies Codec;

@@ -5,15 +5,15 @@ import { fileName } from '../../conversation/file-name.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import {
-  CHAT,
-  chatWire,
   compact,
-  leftover,
   list,
   number,
   object,
+  ownResidue,
+  ownWire,
+  PROTOCOL,
   text,
-  untouched,
+  wireOf,
 } from './wire.ts';
 
 /** `data:<type>;base64,<data>` as a base64 source, any other URL as such. */
@@ -67,7 +67,7 @@ export function kindOf(value: Json | undefined): string {
 }
 
 function decodePart(part: Json, where: string): Block {
-  const wire = chatWire(part);
+  const wire = wireOf(part);
   // Strings inside the array: refused by OpenAI, taken by vLLM.
   if (typeof part === 'string') return { type: 'text', text: part, wire };
   if (!isObject(part)) {
@@ -105,7 +105,7 @@ const cacheOf = (part: JsonObject) => {
 };
 
 function opaque(part: JsonObject, type: string | undefined): Block {
-  return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: chatWire(part) };
+  return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: wireOf(part) };
 }
 
 function decodeMedia(
@@ -187,7 +187,7 @@ export function textPart(said: string, from: JsonObject = {}): JsonObject {
 }
 
 /** Does the part that an edited block came from still say what the block says? */
-function saysTheSame(from: JsonObject, block: MediaBlock): boolean {
+function isUnchanged(from: JsonObject, block: MediaBlock): boolean {
   const type = text(from.type);
   // A part that had no URL was never decoded to media.
   if (type === undefined || (type === 'image_url' && from.image_url === undefined)) return false;
@@ -203,11 +203,11 @@ function saysTheSame(from: JsonObject, block: MediaBlock): boolean {
 
 /** A media block as a part; undefined where Chat has no form for it. */
 export function mediaPart(block: MediaBlock): JsonObject | undefined {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own)) return own;
-  const from = leftover(block);
+  const from = ownResidue(block);
   const { source } = block;
-  if (saysTheSame(from, block)) return from;
+  if (isUnchanged(from, block)) return from;
   if (block.media === 'image') {
     const url = urlOfSource(source);
     if (url === undefined) return undefined;
@@ -224,13 +224,13 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
     ...from,
     type: 'file',
     file: {
-      filename: block.filename ?? block.title ?? nameless(source),
+      filename: block.filename ?? block.title ?? nameFor(source),
       file_data: urlOfSource(source) ?? '',
     },
   };
 }
 
-const nameless = (source: MediaSource) =>
+const nameFor = (source: MediaSource) =>
   fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
 
 /** `annotations` of a message or a delta: OpenAI's nested form, and the flat one of gateways. */
@@ -248,7 +248,7 @@ export function decodeAnnotations(value: unknown): readonly Citation[] {
         start: number(cited.start_index),
         end: number(cited.end_index),
       }) as Citation),
-      wire: { protocol: CHAT, value: annotation },
+      wire: { protocol: PROTOCOL, value: annotation },
     });
   }
   return out;
@@ -263,7 +263,7 @@ export function encodeAnnotation(
   from: number,
   to: number,
 ): JsonObject | undefined {
-  const own = untouched(citation);
+  const own = ownWire(citation);
   if (isObject(own) && from === 0) return own;
   if (citation.url === undefined) return undefined;
   return {

@@ -1,10 +1,10 @@
 /** The routes of Chat Completions. */
 
-import type { Routes, Serve } from '../codec.ts';
+import type { ProtocolHandler, Routes } from '../../server/routes.ts';
 import { openaiChat } from './index.ts';
 
 /** `POST /v1/chat/completions`, with and without `/v1`. The body is read by `serve`, as bytes. */
-export function openaiChatRoutes(serve: Serve): Routes {
+export function openaiChatRoutes(serve: ProtocolHandler): Routes {
   const answer = { POST: (request: Request) => serve(request, openaiChat) };
   return { '/v1/chat/completions': answer, '/chat/completions': answer };
 }

@@ -4,13 +4,13 @@ import type { Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
 
-export const CHAT = 'openai-chat';
+export const PROTOCOL = 'openai-chat';
 
 /** Tool names: `^[a-zA-Z0-9_-]{1,64}$`. */
 export const NAME_LIMIT = 64;
 
 /** A node's wire: the JSON that it was decoded from. */
-export const chatWire = (value: Json): Wire => ({ protocol: CHAT, value });
+export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
 
 interface WireNode {
   readonly wire?: Wire;
@@ -18,19 +18,19 @@ interface WireNode {
 }
 
 /** The JSON of an untouched node of this protocol. */
-export function untouched(node: WireNode): Json | undefined {
-  return node.wire?.protocol === CHAT ? node.wire.value : undefined;
+export function ownWire(node: WireNode): Json | undefined {
+  return node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
 }
 
 /** The JSON object that an edited node of this protocol came from; `{}` for a node from elsewhere. */
-export function leftover(node: WireNode): JsonObject {
+export function ownResidue(node: WireNode): JsonObject {
   const from = node.residue ?? node.wire;
-  return from?.protocol === CHAT && isObject(from.value) ? from.value : {};
+  return from?.protocol === PROTOCOL && isObject(from.value) ? from.value : {};
 }
 
 /** Did the node come from this protocol, edited since or not? */
 export function isOwn(node: WireNode): boolean {
-  return (node.wire ?? node.residue)?.protocol === CHAT;
+  return (node.wire ?? node.residue)?.protocol === PROTOCOL;
 }
 
 export const text = (value: unknown): string | undefined =>

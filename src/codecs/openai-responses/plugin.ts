@@ -1,22 +1,22 @@
 /** The routes of Responses. */
 
-import type { Routes, Serve } from '../codec.ts';
+import type { ProtocolHandler, Routes } from '../../server/routes.ts';
 import { openaiResponses } from './index.ts';
 
 export interface OpenaiResponsesRoutes {
-  readonly serve: Serve;
+  readonly serve: ProtocolHandler;
   /** Codex's code mode searches by `POST /v1/alpha/search`. */
-  readonly search: Serve;
+  readonly search: ProtocolHandler;
   /** The stored responses: `GET` and `DELETE` by id, and the input items of one. */
   readonly retrieve: (request: Request, id: string) => Promise<Response>;
   readonly remove: (request: Request, id: string) => Promise<Response>;
   readonly inputItems: (request: Request, id: string) => Promise<Response>;
   readonly cancel: (request: Request, id: string) => Promise<Response>;
   /** `POST /v1/responses/input_tokens`. */
-  readonly inputTokens: Serve;
+  readonly inputTokens: ProtocolHandler;
   /** What OpenAI serves beside them and this gateway does not: refused in words. */
-  readonly compact: Serve;
-  readonly conversations: Serve;
+  readonly compact: ProtocolHandler;
+  readonly conversations: ProtocolHandler;
   /** An error in this protocol's shape. */
   readonly refuse: (request: Request, status: number, message: string) => Response;
 }

@@ -36,24 +36,24 @@ export function legalCallIds(
 }
 
 /** What an id of a call begins with that stands for another one. */
-const CARRIER = 'toolu_hg1_';
+const ENVELOPE_PREFIX = 'toolu_hg1_';
 
 // messages.N.content.M.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'
 export const MESSAGES_CALL_ID = /^[a-zA-Z0-9_-]+$/;
 
 /**
  * An id as Messages takes it. One that it refuses (`functions.f:0` of Kimi) is carried whole in one that
- * it takes, so that {@link openCallId} gives it back without any memory: the vendor that made it gets
+ * it takes, so that {@link unwrapCallId} gives it back without any memory: the vendor that made it gets
  * its own id again.
  */
-export function carryCallId(id: string): string {
-  if (MESSAGES_CALL_ID.test(id) && !id.startsWith(CARRIER)) return id;
-  return CARRIER + Buffer.from(id).toString('base64url');
+export function wrapCallId(id: string): string {
+  if (MESSAGES_CALL_ID.test(id) && !id.startsWith(ENVELOPE_PREFIX)) return id;
+  return ENVELOPE_PREFIX + Buffer.from(id).toString('base64url');
 }
 
-/** The id that a client was given by {@link carryCallId}; any other id is itself. */
-export function openCallId(id: string): string {
-  if (!id.startsWith(CARRIER)) return id;
-  const opened = Buffer.from(id.slice(CARRIER.length), 'base64url').toString();
-  return opened !== '' && carryCallId(opened) === id ? opened : id;
+/** The id that a client was given by {@link wrapCallId}; any other id is itself. */
+export function unwrapCallId(id: string): string {
+  if (!id.startsWith(ENVELOPE_PREFIX)) return id;
+  const opened = Buffer.from(id.slice(ENVELOPE_PREFIX.length), 'base64url').toString();
+  return opened !== '' && wrapCallId(opened) === id ? opened : id;
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { carrySeal } from '../../../src/conversation/seal.ts';
+import { wrapSeal } from '../../../src/conversation/seal.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './recorded.ts';
@@ -159,7 +159,7 @@ describe('edits of a request that came on this wire', () => {
   });
 
   test("thinking that carries another vendor's seal never reaches a Messages upstream", () => {
-    const signature = carrySeal({
+    const signature = wrapSeal({
       protocol: 'openai-responses',
       provider: 'oa',
       kind: 'encrypted',

@@ -102,7 +102,7 @@ export const upstream = (sent: Conversation = EMPTY): UpstreamContext => ({
 });
 
 export const client = (asked: Conversation = EMPTY): ClientContext => ({
-  asked,
+  request: asked,
   requestId: 'req_1_abcdef',
   provider: 'up',
   notes: new Notes(),

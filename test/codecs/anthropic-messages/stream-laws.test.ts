@@ -5,7 +5,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder, replyEvents } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
@@ -24,7 +24,7 @@ function encodeAll(events: Iterable<StreamEvent>, conversation?: Conversation): 
 }
 
 function fold(events: Iterable<StreamEvent>): Reply {
-  const folded = new Fold();
+  const folded = new ReplyBuilder();
   for (const event of events) folded.push(event);
   return folded.reply;
 }
@@ -165,7 +165,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
       if (events.at(-1)?.type !== 'end') continue;
       const reply = fold(events);
       if (isCut(reply)) continue;
-      const again = encodeAll(unfold(reply), conversation);
+      const again = encodeAll(replyEvents(reply), conversation);
       checkOrder(again, file);
       const whole = anthropicMessages.encodeReply(reply, client(conversation));
       expect((await accumulated(again)).content, file).toEqual(whole.content);

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
-import { carrySeal, openSeal } from '../../../src/conversation/seal.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
+import { openSeal, wrapSeal } from '../../../src/conversation/seal.ts';
 import type { Block, ReasoningBlock, Sealed } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { client, NOTHING_SENT, upstream } from './recorded.ts';
@@ -77,7 +77,7 @@ const encrypted = (value: string): Sealed => ({
 });
 const old = (sealed: Sealed) => ({
   type: 'reasoning.encrypted',
-  data: carrySeal(sealed),
+  data: wrapSeal(sealed),
   format: 'hopgate',
   index: 0,
 });
@@ -115,7 +115,7 @@ describe('thoughts that a client gives back unchanged', () => {
         const thoughts = blocks.filter((block) => block.type === 'reasoning');
         const message = whole(blocks);
         expect(givenBack(message)).toEqual(thoughts);
-        const { reasoning_content, reasoning_details } = streamed(unfold(reply(blocks)));
+        const { reasoning_content, reasoning_details } = streamed(replyEvents(reply(blocks)));
         expect(reasoning_content).toEqual(message.reasoning_content);
         expect(reasoning_details).toEqual(message.reasoning_details);
       }),
@@ -180,7 +180,7 @@ describe('words that do not fit the seals beside them', () => {
       fc.property(places, fc.string({ maxLength: 9 }), (spans, said) => {
         const reasoning_details = spans.map((span, i) => ({
           type: 'reasoning.encrypted',
-          data: carrySeal(signed(`${i}`), span),
+          data: wrapSeal(signed(`${i}`), span),
         }));
         const blocks = givenBack({ reasoning_content: said, reasoning_details });
         let at = 0;

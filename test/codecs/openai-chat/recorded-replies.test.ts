@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
@@ -109,7 +109,7 @@ else {
         const body = jsonOf(file) as Completion;
         const reply = openaiChat.decodeReply(body, upstream());
         const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
-        const completion = await accumulate(encodeAll([...unfold(reply)], asked));
+        const completion = await accumulate(encodeAll([...replyEvents(reply)], asked));
         const { message } = completion.choices[0]!;
         expect({ file, text: message.content ?? '' }).toEqual({
           file,

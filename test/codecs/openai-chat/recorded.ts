@@ -78,7 +78,7 @@ export const upstream = (sent: Conversation = NOTHING_SENT): UpstreamContext => 
 });
 
 export const client = (asked: Conversation = NOTHING_SENT): ClientContext => ({
-  asked,
+  request: asked,
   requestId: 'req_1_abc',
   provider: 'vendor',
   notes: new Notes(),

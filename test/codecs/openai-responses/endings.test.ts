@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { block, finish, PLAIN, start, write } from './builders.ts';
 import { client, conversation } from './material.ts';
@@ -23,7 +23,7 @@ const call = (kind: 'function' | 'custom' | 'tool-search'): BlockHead => ({
 async function items(events: readonly StreamEvent[]): Promise<readonly JsonObject[]> {
   const sse = write(events);
   const output = checkSkeleton(sse).output as readonly JsonObject[];
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
   const whole = openaiResponses.encodeReply(fold.reply, client(conversation(PLAIN)));
   expect(whole.output as unknown).toEqual(output);

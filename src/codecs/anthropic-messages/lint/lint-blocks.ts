@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
-import { isKnownField } from '../request/fields.ts';
+import { isKnownField } from '../request/known-fields.ts';
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/;
 const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;

@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
 
-interface Placed {
+interface PlacedBlock {
   readonly block: JsonObject;
   /** `messages.3.content.1` and its JSON pointer. */
   readonly path: string;
@@ -11,9 +11,9 @@ interface Placed {
   readonly message: number;
 }
 
-interface Turn {
+interface CombinedTurn {
   readonly role: string;
-  readonly blocks: Placed[];
+  readonly blocks: PlacedBlock[];
 }
 
 export function lintHistory(
@@ -37,8 +37,8 @@ const blocksOf = (message: JsonObject): readonly Json[] =>
       : [{ type: 'text', text: message.content }];
 
 /** Neighbours of one role are combined into a single turn; system messages part nothing. */
-function turnsOf(messages: readonly JsonObject[]): readonly Turn[] {
-  const turns: Turn[] = [];
+function turnsOf(messages: readonly JsonObject[]): readonly CombinedTurn[] {
+  const turns: CombinedTurn[] = [];
   messages.forEach((message, i) => {
     if (message.role === 'system') return;
     const role = String(message.role);
@@ -52,10 +52,10 @@ function turnsOf(messages: readonly JsonObject[]): readonly Turn[] {
   return turns;
 }
 
-const callsOf = (turn: Turn | undefined) =>
+const callsOf = (turn: CombinedTurn | undefined) =>
   turn?.role === 'assistant' ? turn.blocks.filter(({ block }) => block.type === 'tool_use') : [];
 
-function lintCalls(turns: readonly Turn[], kept: boolean, report: Report): void {
+function lintCalls(turns: readonly CombinedTurn[], kept: boolean, report: Report): void {
   const seen = new Set<string>();
   turns.forEach((turn, i) => {
     for (const { block, path, at } of callsOf(turn)) {
@@ -74,10 +74,15 @@ function lintCalls(turns: readonly Turn[], kept: boolean, report: Report): void 
 }
 
 /** The results of a turn against the calls of the one before it. */
-function lintAnswers(before: Turn | undefined, turn: Turn, kept: boolean, report: Report): void {
+function lintAnswers(
+  before: CombinedTurn | undefined,
+  turn: CombinedTurn,
+  kept: boolean,
+  report: Report,
+): void {
   const due = new Map(callsOf(before).map((call) => [String(call.block.id), call]));
   const given = new Set<string>();
-  const late: Placed[] = [];
+  const late: PlacedBlock[] = [];
   let leads = true;
   for (const { block, path, at } of turn.blocks) {
     if (block.type !== 'tool_result') {
@@ -101,7 +106,7 @@ function lintAnswers(before: Turn | undefined, turn: Turn, kept: boolean, report
   if (missing.length + late.length > 0) unanswered([...missing, ...late], report);
 }
 
-function unanswered(calls: readonly Placed[], report: Report): void {
+function unanswered(calls: readonly PlacedBlock[], report: Report): void {
   const { message, at } = calls[0]!;
   const ids = calls.map(({ block }) => String(block.id)).join(', ');
   const words = `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
@@ -109,14 +114,14 @@ function unanswered(calls: readonly Placed[], report: Report): void {
 }
 
 /** Tools that the vendor runs: a result needs its call before it, a call its result behind it. */
-function lintServerCalls(turns: readonly Turn[], report: Report): void {
+function lintServerCalls(turns: readonly CombinedTurn[], report: Report): void {
   // In flight: the vendor goes on with the last turn itself, behind nothing but results.
-  const onlyResults = (turn: Turn) =>
+  const onlyResults = (turn: CombinedTurn) =>
     turn.blocks.every(({ block }) => block.type === 'tool_result');
   const spoken = turns.findLastIndex((turn) => !onlyResults(turn));
   turns.forEach((turn, i) => {
     if (turn.role !== 'assistant') return;
-    const open = new Map<string, Placed>();
+    const open = new Map<string, PlacedBlock>();
     for (const placed of turn.blocks) {
       const { block, path, at } = placed;
       const type = String(block.type);

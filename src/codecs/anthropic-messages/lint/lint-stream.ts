@@ -25,7 +25,7 @@ const REASONS = [
   'compaction',
 ];
 
-interface Open {
+interface OpenBlock {
   readonly index: number;
   readonly type: string;
   json: string;
@@ -33,18 +33,18 @@ interface Open {
 }
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new MessagesStreamLinter());
 
-class Machine implements EventReader {
+class MessagesStreamLinter implements EventReader {
   #started = false;
   #blocks = 0;
   #calls = 0;
-  #open: Open | undefined;
+  #open: OpenBlock | undefined;
   #deltas = 0;
   #output = 0;
   #ended: 'stop' | 'error' | undefined;
 
-  take(frame: SseFrame, report: Report): void {
+  read(frame: SseFrame, report: Report): void {
     const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
       report('', 'not-json', 'the data of an event is no JSON object');

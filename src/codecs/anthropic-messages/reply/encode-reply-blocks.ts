@@ -1,7 +1,7 @@
 /** Blocks of an answer as a Messages client gets them, shared by whole replies and streams. */
 
-import { carrySeal, mintSeal } from '../../../conversation/seal.ts';
-import { carryCallId } from '../../../conversation/tools/call-ids.ts';
+import { wrapSeal, wrapUnsealed } from '../../../conversation/seal.ts';
+import { wrapCallId } from '../../../conversation/tools/call-ids.ts';
 import { type ToolNames, toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
   ExecutedBy,
@@ -12,13 +12,18 @@ import type {
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import type { ClientContext } from '../../codec.ts';
-import { hostedCallId, hostedResult, type ToldTool, toldTool } from '../server-tools.ts';
+import {
+  type EncodedHostedTool,
+  encodedHostedTool,
+  encodeHostedResult,
+  hostedCallId,
+} from '../hosted-tools.ts';
 import { ownResidue, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
 
 /** The signature that a client keeps and gives back: the maker's own, carried, or minted. */
 export function clientSignature(sealed: Sealed | undefined, provider: string): string {
-  if (sealed === undefined) return mintSeal('openai-chat', provider);
-  return sealed.protocol === PROTOCOL ? sealed.value : carrySeal(sealed);
+  if (sealed === undefined) return wrapUnsealed('openai-chat', provider);
+  return sealed.protocol === PROTOCOL ? sealed.value : wrapSeal(sealed);
 }
 
 /** There is something to give back: an empty signature says no more than none. */
@@ -26,21 +31,21 @@ export const isSealed = (sealed: Sealed | undefined): sealed is Sealed =>
   sealed !== undefined && sealed.value !== '';
 
 /** What a client's view of calls depends on. */
-export interface CallView {
+export interface ClientTools {
   readonly names: ToolNames;
   /** Hosted tools that the client declared; blocks of others would be unknown to it. */
   readonly declared: ReadonlySet<string>;
 }
 
-export function callView(context: ClientContext): CallView {
-  const { tools } = context.asked;
+export function clientTools(context: ClientContext): ClientTools {
+  const { tools } = context.request;
   return {
     names: toolNames(tools, TOOL_NAME_LIMIT),
     declared: new Set(tools.filter((tool) => tool.type === 'hosted').map((tool) => tool.name)),
   };
 }
 
-interface Call {
+interface CallIdentity {
   readonly id: string;
   readonly name: string;
   readonly namespace?: string;
@@ -50,14 +55,14 @@ interface Call {
 /** How a call opens for the client; `tells` marks a hosted call told in this wire's words. */
 export interface CallHead {
   readonly block: JsonObject;
-  readonly tells: ToldTool | undefined;
+  readonly hostedTool: EncodedHostedTool | undefined;
 }
 
 /** A hosted call told to the client that still wants its result. */
 export interface AwaitedResult {
   /** The call's id on the wire. */
   readonly id: string;
-  readonly tool: ToldTool;
+  readonly tool: EncodedHostedTool;
 }
 
 /**
@@ -65,33 +70,33 @@ export interface AwaitedResult {
  * client did not ask for or this wire has no block for.
  */
 export function callHead(
-  call: Call & Parameters<typeof ownResidue>[0],
-  view: CallView,
+  call: CallIdentity & Parameters<typeof ownResidue>[0],
+  view: ClientTools,
 ): CallHead | undefined {
   const residue = ownResidue(call);
   const extras = isObject(residue) ? residue : undefined;
   if (call.by === 'client') {
     const name = view.names.flat(call.name, call.namespace);
-    const id = call.id === '' ? prefixedId('toolu_') : carryCallId(call.id);
+    const id = call.id === '' ? prefixedId('toolu_') : wrapCallId(call.id);
     const { type: _type, id: _id, name: _name, input: _input, ...rest } = extras ?? {};
-    return { block: { type: 'tool_use', id, name, input: {}, ...rest }, tells: undefined };
+    return { block: { type: 'tool_use', id, name, input: {}, ...rest }, hostedTool: undefined };
   }
-  if (extras !== undefined) return { block: { ...extras, input: {} }, tells: undefined };
-  const tells = toldTool(call.name);
-  if (tells === undefined || !view.declared.has(tells)) return undefined;
+  if (extras !== undefined) return { block: { ...extras, input: {} }, hostedTool: undefined };
+  const hostedTool = encodedHostedTool(call.name);
+  if (hostedTool === undefined || !view.declared.has(hostedTool)) return undefined;
   const id = hostedCallId(call.id === '' ? prefixedId('') : call.id);
-  return { block: { type: 'server_tool_use', id, name: tells, input: {} }, tells };
+  return { block: { type: 'server_tool_use', id, name: hostedTool, input: {} }, hostedTool };
 }
 
 /** The result of a hosted call, told in this wire's words; `result` undefined: none came. */
-export function toldResultBlock(
+export function hostedResultBlock(
   { id, tool }: AwaitedResult,
   result: ToolResultBlock | undefined,
 ): JsonObject {
   return {
     type: `${tool}_tool_result`,
     tool_use_id: id,
-    content: hostedResult(tool, result),
+    content: encodeHostedResult(tool, result),
   };
 }
 

@@ -1,14 +1,14 @@
 /** Errors of Messages upstreams by meaning, and any error in the words of this protocol. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
-import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
 import { string } from '../wire.ts';
-import { overflowMessage, saysOverflow } from './overflow.ts';
+import { overflowMessage, saysOverflow } from './context-overflow.ts';
 
 const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   invalid_request_error: 'invalid_request',
@@ -23,7 +23,7 @@ const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   api_error: 'upstream',
 };
 
-export interface ErrorCircumstances {
+export interface HttpErrorHints {
   /** Undefined in the middle of a stream, where the type alone decides. */
   readonly status: number | undefined;
   readonly retryAfter?: number;
@@ -42,7 +42,7 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
 /** The error in a parsed body: `{type:"error",error:{type,message}}`, or whatever a relay made of it. */
 export function decodeErrorBody(
   said: Json | undefined,
-  { status, retryAfter, retryable }: ErrorCircumstances,
+  { status, retryAfter, retryable }: HttpErrorHints,
 ): GatewayError {
   const body = boundedError(said);
   const outer = isObject(body) ? body : {};

@@ -2,7 +2,7 @@
 
 import { invalid } from '../../../conversation/errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
-import { openCallId } from '../../../conversation/tools/call-ids.ts';
+import { unwrapCallId } from '../../../conversation/tools/call-ids.ts';
 import type { ToolName } from '../../../conversation/tools/tool-names.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
@@ -12,7 +12,7 @@ import {
   decodeHostedContent,
   isHostedError,
   isHostedResult,
-} from '../server-tools.ts';
+} from '../hosted-tools.ts';
 import { BILLING_HEADER, decodeCache, objects, PROTOCOL, string, wireOf } from '../wire.ts';
 import { decodeMedia } from './decode-media.ts';
 
@@ -29,7 +29,7 @@ export interface BlockReader {
 }
 
 /** Requests: names are what they are, and the blocks' provider is not known. */
-export const STRICT: BlockReader = {
+export const STRICT_READER: BlockReader = {
   toolName: (name) => ({ name, kind: 'function' }),
   isClientTool: () => false,
   lenient: false,
@@ -160,7 +160,7 @@ function decodeCall(type: string, value: JsonObject, path: string, reader: Block
     type: 'tool-call',
     // Ids that an upstream gives out are its own, whatever they begin with.
     id:
-      (reader.lenient ? id : openCallId(id!)) ??
+      (reader.lenient ? id : unwrapCallId(id!)) ??
       (typeof value.id === 'number' ? String(value.id) : ''),
     name,
     ...(namespace === undefined ? {} : { namespace }),
@@ -185,7 +185,7 @@ function decodeResult(value: JsonObject, path: string, reader: BlockReader): Blo
   return {
     type: 'tool-result',
     callId:
-      (reader.lenient ? callId : openCallId(callId!)) ??
+      (reader.lenient ? callId : unwrapCallId(callId!)) ??
       (typeof value.tool_use_id === 'number' ? String(value.tool_use_id) : ''),
     kind: 'function',
     content: decodeContent(content, `${path}.content`, reader),

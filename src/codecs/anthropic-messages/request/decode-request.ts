@@ -4,9 +4,9 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { PROTOCOL, wireOf } from '../wire.ts';
-import { decodeContent, decodeSystem, refuse, STRICT } from './decode-blocks.ts';
-import { decodeSettings } from './settings.ts';
-import { decodeTools } from './tools.ts';
+import { decodeContent, decodeSystem, refuse, STRICT_READER } from './decode-blocks.ts';
+import { decodeSettings } from './decode-settings.ts';
+import { decodeTools } from './decode-tools.ts';
 
 /**
  * @throws GatewayError invalid_request; the message begins with the path of the field, as
@@ -32,7 +32,7 @@ export function decodeRequest(body: Json): Conversation {
   const tools = decodeTools(body.tools);
   const parts = {
     model,
-    system: decodeSystem(body.system, 'system', STRICT),
+    system: decodeSystem(body.system, 'system', STRICT_READER),
     turns: messages.map((message: Json, i) => decodeTurn(message, `messages.${i}`)),
     tools,
     settings: decodeSettings(body, tools),
@@ -86,7 +86,9 @@ function decodeTurn(message: Json, path: string): Turn {
   }
   const at = `${path}.content`;
   const blocks =
-    role === 'system' ? decodeSystem(content, at, STRICT) : decodeContent(content, at, STRICT);
+    role === 'system'
+      ? decodeSystem(content, at, STRICT_READER)
+      : decodeContent(content, at, STRICT_READER);
   const faithful =
     blocks.every(untouched) &&
     (typeof content === 'string' || (Array.isArray(content) && content.length === blocks.length));

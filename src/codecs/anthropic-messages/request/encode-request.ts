@@ -1,22 +1,22 @@
 /** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import {
-  carryCallId,
   legalCallIds,
   MESSAGES_CALL_ID,
+  wrapCallId,
 } from '../../../conversation/tools/call-ids.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put, putAll } from '../../../lib/json/json-members.ts';
 import { objects, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks } from './encode-blocks.ts';
-import { changedSettings, encodeSettings, unused } from './encode-settings.ts';
-import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
-import { encodeTools, toolsOfHistory } from './tools.ts';
+import { encodeMessages, loopLacksThinking } from './encode-messages.ts';
+import { changedSettings, encodeSettings, noToolUse } from './encode-settings.ts';
+import { declareCalledTools, encodeTools } from './encode-tools.ts';
 
 /**
  * The body for this target. A conversation that came on this wire keeps every part that is still the
@@ -45,7 +45,7 @@ export function encodeRequest(
  * A client of this protocol has such calls under the ids that carry theirs, and keeps them.
  */
 function wireIds({ turns, origin }: Conversation): (id: string) => string {
-  if (origin?.protocol === PROTOCOL) return carryCallId;
+  if (origin?.protocol === PROTOCOL) return wrapCallId;
   const made = legalCallIds(
     turns,
     MESSAGES_CALL_ID,
@@ -76,7 +76,7 @@ function fromOwn(
   const rewritten =
     conversation.turns !== parts.turns ||
     conversation.turns.some((turn) => turn.wire === undefined);
-  if (rewritten) changes.messages = encodeTurns(conversation.turns, 0, false, writer);
+  if (rewritten) changes.messages = encodeMessages(conversation.turns, 0, false, writer);
   const body: Record<string, Json | undefined> = {};
   for (const key of Object.keys(value)) {
     const item = Object.hasOwn(changes, key) ? changes[key] : value[key];
@@ -92,8 +92,8 @@ function fromOwn(
       calledNames(objects(value.messages)),
     );
     if (missing.size > 0) {
-      Object.assign(body, unused(target.profile.toolChoices), {
-        tools: toolsOfHistory(missing, notes),
+      Object.assign(body, noToolUse(target.profile.toolChoices), {
+        tools: declareCalledTools(missing, notes),
       });
     }
   }
@@ -114,10 +114,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   for (let i = 0; i < lead; i++) noteLostName(turns[i]!, notes, `/messages/${i}/name`);
   const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
   const system = encodeSystem([...conversation.system, ...instructions], writer);
-  const messages = encodeTurns(turns.slice(lead), lead, true, writer);
+  const messages = encodeMessages(turns.slice(lead), lead, true, writer);
   const declared = encodeTools(conversation.tools, names, target, notes);
   const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
-  const tools = missing.size > 0 ? toolsOfHistory(missing, notes) : declared;
+  const tools = missing.size > 0 ? declareCalledTools(missing, notes) : declared;
   const settings = encodeSettings(conversation, tools, missing.size > 0, writer);
   const body: JsonObject = {
     model: target.model,

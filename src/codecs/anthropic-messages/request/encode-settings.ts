@@ -6,9 +6,9 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
 import { rebuilt } from '../wire.ts';
 import type { BlockWriter } from './encode-blocks.ts';
-import { encodeReasoning } from './reasoning.ts';
-import { outputSchema } from './schema.ts';
-import { encodeToolChoice } from './tool-choice.ts';
+import { encodeReasoning } from './encode-reasoning.ts';
+import { outputSchema } from './encode-schema.ts';
+import { encodeToolChoice } from './encode-tool-choice.ts';
 
 const DEFAULT_MAX_TOKENS = 8192;
 
@@ -24,12 +24,12 @@ export function encodeSettings(
 ): JsonObject {
   const { settings } = conversation;
   const { notes, target } = writer;
-  noteUnsayable(settings, notes);
+  noteUnsupported(settings, notes);
   const asked = settings.maxTokens;
   const maxTokens = asked ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
   if (asked === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
   const choice = onlyHistory
-    ? unused(target.profile.toolChoices)
+    ? noToolUse(target.profile.toolChoices)
     : encodeToolChoice(conversation, tools, writer);
   const forced = ['any', 'tool'].includes(String(choice.tool_choice?.type));
   const reasoning = encodeReasoning(
@@ -63,7 +63,7 @@ function safetyIdentifier({ rest }: Settings): string | undefined {
 }
 
 /** The tools are there for the history: none of them may be called now, as far as that can be said. */
-export const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
+export const noToolUse = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
   choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
 
 function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockWriter): JsonObject {
@@ -142,7 +142,7 @@ function encodeFormat(settings: Settings, { target, notes }: BlockWriter): JsonO
 }
 
 /** Parameters that Messages has no word for, by the name their own protocol gives them. */
-function noteUnsayable(settings: Settings, notes: Notes): void {
+function noteUnsupported(settings: Settings, notes: Notes): void {
   const dropped: Readonly<Record<string, boolean>> = {
     seed: settings.seed !== undefined,
     n: settings.n !== undefined && settings.n !== 1,

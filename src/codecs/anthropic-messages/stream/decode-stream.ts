@@ -6,23 +6,23 @@ import type { Block } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { DecodedTextFrame, StreamDecoder, UpstreamContext } from '../../codec.ts';
-import { merged } from '../reply/digest.ts';
+import { decodeCitation } from '../hosted-tools.ts';
+import { upstreamReader } from '../reply/decode-reply.ts';
+import { mergeUsage } from '../reply/digest.ts';
 import { decodeErrorBody } from '../reply/errors.ts';
-import { upstreamReader } from '../reply/reply.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { decodeBlock } from '../request/decode-blocks.ts';
-import { decodeCitation } from '../server-tools.ts';
 import { number, PROTOCOL, string, wireOf } from '../wire.ts';
 import {
-  broken,
-  finish,
-  opaque,
-  parse,
+  brokenStream,
+  finishEvent,
+  opaqueEvent,
+  parseFrame,
   plainText,
   restOfDelta,
   startEvent,
   withoutType,
-} from './stream-frames.ts';
+} from './decode-stream-frames.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 
@@ -161,7 +161,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       case 'signature_delta':
         return openBlock({ type: 'thinking' }, wireIndex);
       default:
-        throw broken('a delta of a block that was never opened');
+        throw brokenStream('a delta of a block that was never opened');
     }
   }
 
@@ -192,7 +192,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
           ? [{ type: 'citation', index: open.index, citation: decodeCitation(change.citation) }]
           : NOTHING;
       default:
-        if (open.whole === undefined) return [opaque('content_block_delta', event)];
+        if (open.whole === undefined) return [opaqueEvent('content_block_delta', event)];
         // compaction_delta and its like carry final values of the block's fields.
         open.whole = { ...open.whole, ...withoutType(change) };
         return NOTHING;
@@ -203,15 +203,15 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     const events = closeBlock();
     const change = isObject(event.delta) ? event.delta : {};
     if (isObject(event.usage)) {
-      usage = merged(usage, event.usage);
+      usage = mergeUsage(usage, event.usage);
       const counts = decodeUsage(usage);
       if (counts !== undefined) events.push({ type: 'usage', usage: counts });
     }
     const rest = restOfDelta(event, change);
-    if (rest !== undefined) events.push(opaque('message_delta', rest));
+    if (rest !== undefined) events.push(opaqueEvent('message_delta', rest));
     if (typeof change.stop_reason === 'string' && !finished) {
       finished = true;
-      events.push(finish(change));
+      events.push(finishEvent(change));
     }
     return events;
   }
@@ -234,7 +234,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
         // Relays repeat it, or splice one in: the first counts.
         if (started || !isObject(event.message)) return NOTHING;
         started = true;
-        usage = merged({}, event.message.usage);
+        usage = mergeUsage({}, event.message.usage);
         return [startEvent(event.message, usage, context)];
       }
       case 'content_block_start':
@@ -260,7 +260,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       default:
         return isObject(event.error)
           ? onEvent({ ...event, type: 'error' }, name)
-          : [opaque(type, event)];
+          : [opaqueEvent(type, event)];
     }
   }
 
@@ -273,7 +273,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
         if (text !== undefined) return delta(text);
       }
       if (data === '[DONE]' || data === '') return NOTHING;
-      return onEvent(parse(data), frame.event);
+      return onEvent(parseFrame(data), frame.event);
     },
     textFrame: () => (over || open?.said !== true ? undefined : open.textFrame),
     end() {

@@ -14,22 +14,22 @@ import type { Usage } from '../../../conversation/usage.ts';
 import { sseEvent } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
+import { encodeCitation, encodeHostedInput } from '../hosted-tools.ts';
 import {
   type AwaitedResult,
   callHead,
-  callView,
   clientSignature,
+  clientTools,
+  hostedResultBlock,
   isSealed,
   mediaText,
   messageId,
   ownBlock,
   servedBy,
-  toldResultBlock,
 } from '../reply/encode-reply-blocks.ts';
 import { errorObject } from '../reply/errors.ts';
-import { encodeStopReason } from '../reply/stop-reasons.ts';
+import { encodeFinish } from '../reply/finish-reason.ts';
 import { encodeStartUsage, encodeUsage } from '../reply/usage.ts';
-import { encodeCitation, hostedInput } from '../server-tools.ts';
 import { PROTOCOL } from '../wire.ts';
 
 /** The block that is open on the client's side. */
@@ -58,7 +58,7 @@ const frame = (type: string, fields: JsonObject) =>
 
 export function encodeStream(context: ClientContext): StreamEncoder {
   const { notes, provider } = context;
-  const view = callView(context);
+  const view = clientTools(context);
   let started = false;
   let over = false;
   /** Index of the open block, or of the next one. */
@@ -86,7 +86,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         id: messageId(event?.id ?? '', context.requestId),
         type: 'message',
         role: 'assistant',
-        model: event?.model ?? context.asked.model,
+        model: event?.model ?? context.request.model,
         content: [],
         stop_reason: null,
         stop_sequence: null,
@@ -134,7 +134,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   function settle(next: Open = CLOSED): string {
     if (awaited.size === 0) return '';
     let text = '';
-    for (const call of awaited.values()) text += wholeBlock(toldResultBlock(call, undefined));
+    for (const call of awaited.values()) text += wholeBlock(hostedResultBlock(call, undefined));
     awaited.clear();
     open = next;
     return text;
@@ -167,8 +167,8 @@ export function encodeStream(context: ClientContext): StreamEncoder {
     calls ||= call.block.type === 'tool_use';
     deltas('input_json_delta', 'partial_json');
     const text = blockStart(call.block);
-    if (call.tells !== undefined) {
-      const awaiting = { id: String(call.block.id), tool: call.tells };
+    if (call.hostedTool !== undefined) {
+      const awaiting = { id: String(call.block.id), tool: call.hostedTool };
       open = { kind: 'hosted', callId: head.id, awaited: awaiting, input: '' };
       return text;
     }
@@ -197,7 +197,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
       return '';
     }
     awaited.delete(block.callId);
-    return wholeBlock(toldResultBlock(call, block));
+    return wholeBlock(hostedResultBlock(call, block));
   }
 
   /** A block of another wire that came whole. */
@@ -273,7 +273,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
         return put('"}') + blockStop();
       case 'hosted': {
         awaited.set(open.callId, open.awaited);
-        const input = hostedInput(open.awaited.tool, tryParse(open.input));
+        const input = encodeHostedInput(open.awaited.tool, tryParse(open.input));
         return put(JSON.stringify(input)) + blockStop();
       }
       case 'closed':
@@ -283,7 +283,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
 
   function stop(): string {
     let text = begin(undefined) + close() + settle();
-    const reason = encodeStopReason(finish?.reason ?? 'stop', { calls, refused });
+    const reason = encodeFinish(finish?.reason ?? 'stop', { calls, refused });
     const { delta: more, usage: counts, ...fields } = beside ?? {};
     text += frame('message_delta', {
       delta: {

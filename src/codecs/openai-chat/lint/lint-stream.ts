@@ -7,30 +7,30 @@ import { lintUsage } from './lint-usage.ts';
 
 const REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'];
 
-interface Call {
+interface StreamedCall {
   readonly id: string;
   args: string;
   readonly custom: boolean;
 }
 
 /** What has been said of one choice. */
-interface Choice {
+interface StreamedChoice {
   role: boolean;
   finish: string | undefined;
   /** By the index that the stream gives them, which may be any number. */
-  readonly calls: Map<number, Call>;
+  readonly calls: Map<number, StreamedCall>;
 }
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new ChatStreamLinter());
 
-class Machine implements EventReader {
+class ChatStreamLinter implements EventReader {
   #id: string | undefined;
-  #choices = new Map<number, Choice>();
+  #choices = new Map<number, StreamedChoice>();
   #ended: 'done' | 'error' | undefined;
   #output = 0;
 
-  take(frame: SseFrame, report: Report): void {
+  read(frame: SseFrame, report: Report): void {
     if (frame.data === '[DONE]') {
       if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
       this.#ended ??= 'done';
@@ -125,7 +125,7 @@ class Machine implements EventReader {
     this.#finish(choice, `${at}/finish_reason`, report);
   }
 
-  #call(choice: Choice, call: Json, at: string, report: Report): void {
+  #call(choice: StreamedChoice, call: Json, at: string, report: Report): void {
     if (!isObject(call) || typeof call.index !== 'number') {
       report(`${at}/index`, 'call-index', 'a fragment of a call has the index of its call');
       return;
@@ -161,7 +161,7 @@ class Machine implements EventReader {
     });
   }
 
-  #finish(choice: Choice, at: string, report: Report): void {
+  #finish(choice: StreamedChoice, at: string, report: Report): void {
     const { finish } = choice;
     if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
     if (finish === 'tool_calls' && choice.calls.size === 0) {
@@ -184,7 +184,7 @@ class Machine implements EventReader {
 }
 
 /** Behind the end, since some vendors send the last fragments with the finish reason. */
-function lintArguments(choice: Choice, report: Report): void {
+function lintArguments(choice: StreamedChoice, report: Report): void {
   for (const [index, call] of choice.calls) {
     if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
     report('', 'arguments-json', `the arguments of call ${index} are no JSON`);

@@ -6,11 +6,11 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { list, object, text } from '../wire.ts';
 import { inBandError } from './errors.ts';
-import { decodeFinish, finishFailure } from './finish.ts';
+import { decodeFinish, finishFailure } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 /** What a message or a delta says that a user would miss. */
-function says(message: JsonObject) {
+function contentKinds(message: JsonObject) {
   const content = message.content;
   const written =
     (typeof content === 'string' && content !== '') ||
@@ -67,7 +67,7 @@ export function digestReply(body: Json): Digest {
   const choices = list(reply?.choices);
   if (reply === undefined || choices === undefined) return { complete: false, semantic: false };
   const choice = object(choices[0]) ?? {};
-  const said = says(object(choice.message) ?? {});
+  const said = contentKinds(object(choice.message) ?? {});
   const reason = text(choice.finish_reason) ?? '';
   const failure = finishFailure(reason);
   return {
@@ -102,7 +102,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       const choice = object(value) ?? {};
       usage = decodeUsage(choice.usage) ?? usage;
       reason ||= text(choice.finish_reason);
-      const now = says(object(choice.delta) ?? object(choice.message) ?? {});
+      const now = contentKinds(object(choice.delta) ?? object(choice.message) ?? {});
       said.spoken ||= now.spoken;
       said.refusal ||= now.refusal;
       said.calls ||= now.calls;

@@ -4,7 +4,7 @@ import type { ErrorKind } from '../../../conversation/errors.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 
 /** What is told of an error. */
-export interface ErrorWords {
+export interface ErrorText {
   readonly message?: string;
   readonly code?: string;
   readonly type?: string;
@@ -122,7 +122,7 @@ const STATUSES: Readonly<Record<number, ErrorKind>> = {
 };
 
 /** The meaning of an error; `status` 0 where there was none (an error inside a stream). */
-export function kindOfError(status: number, said: ErrorWords): KnownError {
+export function kindOfError(status: number, said: ErrorText): KnownError {
   const words = `${said.code ?? ''} ${said.type ?? ''} ${said.message ?? said.body.slice(0, 2000)}`;
   const settled = status === 401 || status === 403;
   if (!settled && status !== 429 && OVERFLOW.test(words)) {

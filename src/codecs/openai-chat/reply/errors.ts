@@ -1,16 +1,16 @@
 /** Vendors' error answers by meaning, and errors in OpenAI's words. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
-import { codeInWords, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
-import { type ErrorWords, kindOfError } from './error-kinds.ts';
+import { type ErrorText, kindOfError } from './error-kinds.ts';
 
 /** What an error body says, wherever its vendor puts it. */
-interface Said extends ErrorWords {
+interface ErrorBody extends ErrorText {
   readonly param?: string;
 }
 
@@ -20,10 +20,10 @@ interface Said extends ErrorWords {
  */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const parsed = boundedError(tryParse(body));
-  const said: Said = parsed === undefined ? { body } : readError(parsed, body);
+  const said: ErrorBody = parsed === undefined ? { body } : readError(parsed, body);
   const { kind, retryable } = kindOfError(status, said);
-  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
-  return new GatewayError(kind, said.message ?? wordless(status, body), {
+  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInMessage(said.message);
+  return new GatewayError(kind, said.message ?? fallbackMessage(status, body), {
     // A status that is no error (an error body with HTTP 200) leaves the kind its own.
     ...(status >= 400 && status < 600 ? { status } : {}),
     ...(said.param === undefined ? {} : { param: said.param }),
@@ -35,7 +35,7 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
 }
 
 /** The words of an answer that has none: plain text as it is, anything else by its status. */
-function wordless(status: number, body: string): string {
+function fallbackMessage(status: number, body: string): string {
   const plain = body.trim();
   const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
   return readable ? plain : `The upstream answered with HTTP ${status}.`;
@@ -47,7 +47,7 @@ function wordless(status: number, body: string): string {
  * `{object:"error",message}`, DashScope `{code,message}`, MiniMax `{base_resp}`, Messages
  * `{type:"error",error}`, Gemini `[{error}]`.
  */
-function readError(value: Json, body: string): Said {
+function readError(value: Json, body: string): ErrorBody {
   const top = object(value) ?? object(list(value)?.[0]) ?? {};
   const error = object(top.error) ?? {};
   const base = object(top.base_resp);
@@ -55,28 +55,36 @@ function readError(value: Json, body: string): Said {
   const failed = object(detail?.error) ?? detail ?? {};
   return {
     message:
-      named(error.message) ??
-      named(top.error) ??
-      named(top.message) ??
-      named(top.detail) ??
-      validation(top.detail) ??
-      named(failed.message) ??
-      named(base?.status_msg) ??
-      named(top.msg),
-    code: word(error.code) ?? word(top.code) ?? word(base?.status_code) ?? word(failed.code),
-    type: named(error.type) ?? named(error.status) ?? named(top.type) ?? named(failed.type),
-    param: named(error.param) ?? named(top.param),
+      nonEmptyText(error.message) ??
+      nonEmptyText(top.error) ??
+      nonEmptyText(top.message) ??
+      nonEmptyText(top.detail) ??
+      validationMessage(top.detail) ??
+      nonEmptyText(failed.message) ??
+      nonEmptyText(base?.status_msg) ??
+      nonEmptyText(top.msg),
+    code:
+      codeText(error.code) ??
+      codeText(top.code) ??
+      codeText(base?.status_code) ??
+      codeText(failed.code),
+    type:
+      nonEmptyText(error.type) ??
+      nonEmptyText(error.status) ??
+      nonEmptyText(top.type) ??
+      nonEmptyText(failed.type),
+    param: nonEmptyText(error.param) ?? nonEmptyText(top.param),
     body,
     minimax: base !== undefined,
   };
 }
 
-const named = (value: Json | undefined) => text(value) || undefined;
-const word = (value: Json | undefined) =>
-  typeof value === 'number' ? String(value) : named(value);
+const nonEmptyText = (value: Json | undefined) => text(value) || undefined;
+const codeText = (value: Json | undefined) =>
+  typeof value === 'number' ? String(value) : nonEmptyText(value);
 
 /** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
-function validation(value: Json | undefined): string | undefined {
+function validationMessage(value: Json | undefined): string | undefined {
   const lines = (list(value) ?? []).flatMap((item) => {
     const entry = object(item);
     const words = text(entry?.msg);
@@ -99,7 +107,7 @@ function retryDelay(value: Json | undefined): number | undefined {
 }
 
 /** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
-function waitInWords(message: string | undefined): number | undefined {
+function waitInMessage(message: string | undefined): number | undefined {
   const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '');
   if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined;
   const seconds = Number(found[2] ?? 0) / (found[3] === 'ms' ? 1000 : 1);
@@ -137,7 +145,7 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
 }
 
 /** `type` and, where the error names none, `code`, as OpenAI says them. */
-const WORDS: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
+const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
   invalid_request: ['invalid_request_error', null],
   authentication: ['invalid_request_error', 'invalid_api_key'],
   permission: ['invalid_request_error', 'permission_denied'],
@@ -160,13 +168,13 @@ const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota'
 
 /** `{error:{message,type,param,code}}`. */
 export function errorBody(error: GatewayError): JsonObject {
-  const [type, code] = WORDS[error.kind];
+  const [type, code] = TYPES_AND_CODES[error.kind];
   return {
     error: {
       message: error.message,
       type,
       param: error.param ?? null,
-      code: FIXED_CODES.has(error.kind) ? code : (codeInWords(error.code) ?? code),
+      code: FIXED_CODES.has(error.kind) ? code : (publicErrorCode(error.code) ?? code),
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Token counts of Chat Completions and its vendors to the one usage model, and back. */
 
-import { countOf, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { compact, object } from '../wire.ts';
 
@@ -13,27 +13,27 @@ import { compact, object } from '../wire.ts';
 export function decodeUsage(value: unknown): Usage | undefined {
   const usage = object(value);
   if (usage === undefined) return undefined;
-  const prompt = countOf(usage.prompt_tokens);
-  const completion = countOf(usage.completion_tokens);
+  const prompt = tokenCount(usage.prompt_tokens);
+  const completion = tokenCount(usage.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
   const promptDetails = object(usage.prompt_tokens_details) ?? {};
   const cacheRead =
-    countOf(promptDetails.cached_tokens) ??
-    countOf(usage.prompt_cache_hit_tokens) ??
-    countOf(usage.cached_tokens) ??
-    countOf(usage.num_cached_tokens);
+    tokenCount(promptDetails.cached_tokens) ??
+    tokenCount(usage.prompt_cache_hit_tokens) ??
+    tokenCount(usage.cached_tokens) ??
+    tokenCount(usage.num_cached_tokens);
   const stated =
-    countOf(promptDetails.cache_write_tokens) ??
-    countOf(promptDetails.cache_creation_input_tokens) ??
-    countOf(usage.cache_creation_input_tokens);
+    tokenCount(promptDetails.cache_write_tokens) ??
+    tokenCount(promptDetails.cache_creation_input_tokens) ??
+    tokenCount(usage.cache_creation_input_tokens);
   // Grok on Azure counts cached tokens beside the prompt: more cached than prompted says so. What is
   // both read and written (Gemini behind OpenRouter) was read.
   const all = prompt ?? 0;
   const outside = (cacheRead ?? 0) > all;
   const cacheWrite =
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
-  const reasoning = countOf(object(usage.completion_tokens_details)?.reasoning_tokens);
-  const searches = countOf(object(usage.server_tool_use_details)?.web_search_requests);
+  const reasoning = tokenCount(object(usage.completion_tokens_details)?.reasoning_tokens);
+  const searches = tokenCount(object(usage.server_tool_use_details)?.web_search_requests);
   const found: { -readonly [K in keyof Usage]: Usage[K] } = {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
     output: outputWithoutReasoning(usage, prompt, completion ?? 0, reasoning ?? 0),
@@ -56,7 +56,7 @@ function outputWithoutReasoning(
   completion: number,
   reasoning: number,
 ): number {
-  const total = countOf(usage.total_tokens);
+  const total = tokenCount(usage.total_tokens);
   const summed = reasoning > 0 && total === (prompt ?? 0) + completion + reasoning;
   return summed || reasoning > completion ? completion : completion - reasoning;
 }

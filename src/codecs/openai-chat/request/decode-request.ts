@@ -10,10 +10,10 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
-import { CHAT, chatWire, list, object, text } from '../wire.ts';
+import { decodeReturnedReasoning } from '../reasoning.ts';
+import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
-import { decodeGivenBack } from './reasoning.ts';
-import { decodeTools } from './tools.ts';
+import { decodeTools } from './decode-tools.ts';
 
 /**
  * Decodes a request. Every message becomes one turn, tool messages a `user` turn with one result.
@@ -66,7 +66,7 @@ export function decodeRequest(body: Json): Conversation {
   const tools = decodeTools(body);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
-  const origin = { protocol: CHAT, value: body, parts } as const;
+  const origin = { protocol: PROTOCOL, value: body, parts } as const;
   return { model, system, turns, tools, settings, origin };
 }
 
@@ -81,7 +81,7 @@ function decodeMessage(
       where,
     );
   }
-  const wire = chatWire(message);
+  const wire = wireOf(message);
   const role = message.role;
   switch (role) {
     case 'system':
@@ -128,12 +128,12 @@ function decodeResult(
     content: decodeContent(message.content, `${where}.content`),
     isError: false,
     by: 'client',
-    wire: chatWire(message),
+    wire: wireOf(message),
   };
 }
 
 function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
-  const blocks: Block[] = [...decodeGivenBack(message)];
+  const blocks: Block[] = [...decodeReturnedReasoning(message)];
   for (const block of cited(decodeContent(message.content, `${where}.content`), message)) {
     blocks.push(block);
   }
@@ -210,7 +210,7 @@ export function decodeCall(call: Json, where: string, provider?: string): ToolCa
     input: typeof raw === 'string' ? raw : raw ? JSON.stringify(raw) : '',
     by: 'client',
     ...callSeal(call, provider),
-    wire: chatWire(call),
+    wire: wireOf(call),
   };
 }
 
@@ -220,7 +220,7 @@ export function callSeal(call: JsonObject, provider?: string) {
   if (!signature) return {};
   return {
     sealed: {
-      protocol: CHAT,
+      protocol: PROTOCOL,
       ...(provider ? { provider } : {}),
       kind: 'signature',
       value: signature,

@@ -10,9 +10,15 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { textPart, thinkingText } from '../parts.ts';
-import { CHAT, compact, isOwn, leftover, list, object, untouched, without } from '../wire.ts';
-import { type MessageContext, noteCache, noteOnce, plain, wordsOf } from './encode-content.ts';
-import { decodeReasoning, hasCarrier, ownDetails, REASONING_KEYS } from './reasoning.ts';
+import { decodeReasoning, hasEnvelope, ownDetails, REASONING_KEYS } from '../reasoning.ts';
+import { compact, isOwn, list, object, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
+import {
+  blockText,
+  joinedText,
+  type MessageContext,
+  noteCache,
+  noteOnce,
+} from './encode-content.ts';
 
 /** Message keys that blocks stand for; every other key of an edited message stays. */
 const BLOCK_KEYS = [...REASONING_KEYS, 'role', 'content', 'refusal', 'tool_calls', 'function_call'];
@@ -32,7 +38,7 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
   const calls: ToolCallBlock[] = [];
   const results: ToolResultBlock[] = [];
   const refusals: string[] = [];
-  const from = run.length === 1 ? leftover(run[0]!) : {};
+  const from = run.length === 1 ? ownResidue(run[0]!) : {};
   for (const turn of run) {
     // Texts of one turn are pieces of one text; texts of neighbouring turns are paragraphs.
     let joined = parts.length > 0 ? '\n\n' : '';
@@ -76,24 +82,24 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
 
 /** An untouched part as it came, else the words of the block. */
 function assistantPart(block: Block, context: MessageContext): JsonObject | undefined {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own) && block.type !== 'tool-result') return own;
   if (block.type === 'reasoning') return thinkingPart(block);
   const said =
-    block.type === 'tool-result' ? providerResult(block, context) : wordsOf(block, context);
-  return said === '' ? undefined : textPart(said, block.type === 'text' ? leftover(block) : {});
+    block.type === 'tool-result' ? providerResult(block, context) : blockText(block, context);
+  return said === '' ? undefined : textPart(said, block.type === 'text' ? ownResidue(block) : {});
 }
 
 /** An edited part of Mistral's kind; what still says the same keeps its form. */
 function thinkingPart(block: ReasoningBlock): JsonObject {
-  const from = leftover(block);
+  const from = ownResidue(block);
   if (thinkingText(from.thinking) === block.text) return from;
   return { ...from, type: 'thinking', thinking: [{ type: 'text', text: block.text }] };
 }
 
 /** What a vendor's own tool found, where it can be read; the next vendor never saw that call. */
 function providerResult(block: ToolResultBlock, context: MessageContext): string {
-  const said = plain(block.content, context, '\n');
+  const said = joinedText(block.content, context, '\n');
   if (said === '') return '';
   noteOnce(context, 'content_bridged', 'result of a vendor-run tool as text');
   return `\n\n${said}\n\n`;
@@ -121,7 +127,7 @@ function reasoningFields(
     was === undefined
       ? blocks.length === 0
       : blocks.length === 1 && blocks[0]!.text === was.text && sameSeal(blocks[0]!, was);
-  if (same && !hasCarrier(from)) {
+  if (same && !hasEnvelope(from)) {
     const kept: Record<string, Json | undefined> = {};
     for (const key of REASONING_KEYS) kept[key] = from[key];
     return compact(kept);
@@ -130,7 +136,7 @@ function reasoningFields(
   const details: Json[] = [];
   const said: string[] = [];
   // Carriers whose words the client changed were not opened, and end here all the same.
-  if (hasCarrier(from) && blocks.every(({ sealed }) => sealed === undefined)) {
+  if (hasEnvelope(from) && blocks.every(({ sealed }) => sealed === undefined)) {
     noteOnce(context, 'reasoning_seal_dropped');
   }
   for (const block of blocks) {
@@ -139,7 +145,7 @@ function reasoningFields(
     if (sealed === undefined) continue;
     const home = sealed.provider === undefined || sealed.provider === target.provider;
     // A minted seal is empty: it only says where the text was made.
-    if (sealed.protocol === CHAT && home) details.push(...ownDetails(sealed));
+    if (sealed.protocol === PROTOCOL && home) details.push(...ownDetails(sealed));
     else if (sealed.value !== '') noteOnce(context, 'reasoning_seal_dropped');
   }
   if (field === 'none') {
@@ -153,7 +159,7 @@ function reasoningFields(
 }
 
 const sameSeal = (a: ReasoningBlock, b: ReasoningBlock) =>
-  a.sealed?.value === b.sealed?.value && (b.sealed?.protocol ?? CHAT) === CHAT;
+  a.sealed?.value === b.sealed?.value && (b.sealed?.protocol ?? PROTOCOL) === PROTOCOL;
 
 const ownField = (from: JsonObject) =>
   typeof from.reasoning === 'string' ? ('reasoning' as const) : undefined;
@@ -173,12 +179,12 @@ function callFields(
 }
 
 function encodeCall(call: ToolCallBlock, context: MessageContext): JsonObject {
-  const own = untouched(call);
+  const own = ownWire(call);
   if (isObject(own)) return own;
-  const from = leftover(call);
+  const from = ownResidue(call);
   const name = context.flat(call.name, call.namespace);
   const sealed =
-    call.sealed?.protocol === CHAT &&
+    call.sealed?.protocol === PROTOCOL &&
     (call.sealed.provider === undefined || call.sealed.provider === context.target.provider)
       ? { extra_content: { google: { thought_signature: call.sealed.value } } }
       : {};

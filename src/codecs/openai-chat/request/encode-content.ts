@@ -10,7 +10,7 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { mediaPart, textPart } from '../parts.ts';
-import { compact, isOwn, leftover, list, object, text, untouched, without } from '../wire.ts';
+import { compact, isOwn, list, object, ownResidue, ownWire, text, without } from '../wire.ts';
 
 /** What the encoding of one request's messages needs to know. */
 export interface MessageContext {
@@ -40,17 +40,21 @@ export function noteCache(block: Block, context: MessageContext): void {
 }
 
 /** The readable text of blocks, joined; for places that take only text. */
-export function plain(blocks: readonly Block[], context: MessageContext, between: string): string {
+export function joinedText(
+  blocks: readonly Block[],
+  context: MessageContext,
+  between: string,
+): string {
   const said: string[] = [];
   for (const block of blocks) {
-    const words = wordsOf(block, context);
+    const words = blockText(block, context);
     if (words !== '') said.push(words);
   }
   return said.join(between);
 }
 
 /** A block in words; media as a neutral mention. '' for what has none, with its note. */
-export function wordsOf(block: Block, context: MessageContext): string {
+export function blockText(block: Block, context: MessageContext): string {
   noteCache(block, context);
   switch (block.type) {
     case 'text':
@@ -63,19 +67,19 @@ export function wordsOf(block: Block, context: MessageContext): string {
     case 'reasoning':
       return block.text;
     case 'media':
-      return mediaWords(block, context);
+      return mediaText(block, context);
     case 'opaque':
-      return opaqueWords(block, context);
+      return opaqueText(block, context);
     case 'tool-call':
       return '';
     case 'tool-result':
       // A result of the vendor's own tools outside the answer it belongs to.
       context.notes.add('content_bridged', '/messages', `result of ${block.callId} as text`);
-      return plain(block.content, context, '\n');
+      return joinedText(block.content, context, '\n');
   }
 }
 
-function opaqueWords(block: OpaqueBlock, context: MessageContext): string {
+function opaqueText(block: OpaqueBlock, context: MessageContext): string {
   if (block.name === 'billing_header') {
     context.notes.add('billing_header_dropped', '/system');
     return '';
@@ -91,7 +95,7 @@ function opaqueWords(block: OpaqueBlock, context: MessageContext): string {
 }
 
 /** Text documents say themselves; everything else is named and noted. */
-function mediaWords(block: MediaBlock, context: MessageContext): string {
+function mediaText(block: MediaBlock, context: MessageContext): string {
   const { source } = block;
   if (source.type === 'text') return titled(block, source.text);
   context.notes.add('content_bridged', '/messages', `${block.media} as a mention`);
@@ -106,30 +110,30 @@ function titled(block: MediaBlock, said: string): string {
 }
 
 /** Can the target be shown this block as it is? */
-function shows(block: MediaBlock, context: MessageContext): boolean {
+function isSupported(block: MediaBlock, context: MessageContext): boolean {
   const { images, documents } = context.target.profile;
   if (block.media === 'image') return images !== false;
   return block.media !== 'document' || documents !== false;
 }
 
 /** The part for a media block, or undefined where only words will do. */
-export function shownMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
-  if (!shows(block, context)) return undefined;
-  const own = untouched(block);
+export function encodeMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
+  if (!isSupported(block, context)) return undefined;
+  const own = ownWire(block);
   if (!isObject(own) && block.source.type === 'text') return undefined;
   // A vendor's file ids mean nothing to another vendor; both protocols of OpenAI share theirs.
   if (!isOwn(block) && block.source.type === 'file-id' && !sharesFileId(block, context)) {
     return undefined;
   }
   if (!isOwn(block) && block.media === 'document' && block.source.type === 'url') return undefined;
-  return mediaPart(takenDetail(block, context));
+  return mediaPart(supportedDetail(block, context));
 }
 
 const sharesFileId = (block: MediaBlock, { target }: MessageContext): boolean =>
   target.profile.fileIds === true && (block.wire ?? block.residue)?.protocol === 'openai-responses';
 
 /** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
-function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {
+function supportedDetail(block: MediaBlock, context: MessageContext): MediaBlock {
   if (block.detail !== 'original' || isOwn(block)) return block;
   noteOnce(context, 'parameter_mapped', 'detail original as high');
   return { ...block, detail: 'high' };
@@ -147,7 +151,7 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
   const parts: JsonObject[] = [];
   for (const block of blocks) {
     if (block.type === 'media') {
-      const part = shownMedia(block, context);
+      const part = encodeMedia(block, context);
       noteCache(block, context);
       if (part !== undefined) {
         parts.push(...contextParts(block, context), part);
@@ -155,16 +159,16 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
       }
     } else {
       // Opaque content has nothing that an edit could have changed.
-      const own = block.type === 'opaque' && isOwn(block) ? leftover(block) : untouched(block);
+      const own = block.type === 'opaque' && isOwn(block) ? ownResidue(block) : ownWire(block);
       if (isObject(own) && block.type !== 'tool-result') {
         parts.push(own);
         continue;
       }
     }
-    const said = wordsOf(block, context);
+    const said = blockText(block, context);
     // An empty text of the client's own stays: what it means is for the vendor to say.
     if (said !== '' || (block.type === 'text' && isOwn(block))) {
-      parts.push(textPart(said, block.type === 'text' ? leftover(block) : {}));
+      parts.push(textPart(said, block.type === 'text' ? ownResidue(block) : {}));
     }
   }
   return parts;
@@ -178,16 +182,16 @@ export function resultMessage(
   block: ToolResultBlock,
   context: MessageContext,
 ): { readonly message: JsonObject; readonly media: readonly JsonObject[] } {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own)) return { message: own, media: [] };
   noteCache(block, context);
-  const from = leftover(block);
+  const from = ownResidue(block);
   const parts: JsonObject[] = [];
   const media: JsonObject[] = [];
   const inPlace = context.target.profile.imagesInResults === true;
   for (const item of block.content) {
     if (item.type === 'media') {
-      const part = shownMedia(item, context);
+      const part = encodeMedia(item, context);
       if (part !== undefined && (isOwn(item) || (inPlace && item.media === 'image'))) {
         parts.push(part);
         continue;
@@ -199,13 +203,13 @@ export function resultMessage(
         continue;
       }
     }
-    const kept = item.type === 'text' ? untouched(item) : undefined;
+    const kept = item.type === 'text' ? ownWire(item) : undefined;
     if (isObject(kept)) {
       parts.push(kept);
       continue;
     }
-    const said = wordsOf(item, context);
-    if (said !== '') parts.push(textPart(said, item.type === 'text' ? leftover(item) : {}));
+    const said = blockText(item, context);
+    if (said !== '') parts.push(textPart(said, item.type === 'text' ? ownResidue(item) : {}));
   }
   if (block.isError) markError(parts, context);
   const legacy = from.role === 'function';

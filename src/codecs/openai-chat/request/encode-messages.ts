@@ -5,10 +5,19 @@ import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { CHAT, compact, isOwn, leftover, NAME_LIMIT, text, untouched, without } from '../wire.ts';
+import { hasEnvelope } from '../reasoning.ts';
+import {
+  compact,
+  isOwn,
+  NAME_LIMIT,
+  ownResidue,
+  ownWire,
+  PROTOCOL,
+  text,
+  without,
+} from '../wire.ts';
 import { assistantMessage } from './encode-assistant.ts';
-import { inputParts, type MessageContext, plain, resultMessage } from './encode-content.ts';
-import { hasCarrier } from './reasoning.ts';
+import { inputParts, joinedText, type MessageContext, resultMessage } from './encode-content.ts';
 
 /** The `messages` of a request for this target. Never throws. */
 export function encodeMessages(
@@ -17,8 +26,8 @@ export function encodeMessages(
   notes: Notes,
 ): readonly Json[] {
   const { origin, turns, system } = conversation;
-  const own = origin?.protocol === CHAT;
-  const carriers = turns.some(carries);
+  const own = origin?.protocol === PROTOCOL;
+  const carriers = turns.some(holdsEnvelope);
   if (own && turns === origin.parts.turns && system === origin.parts.system && !carriers) {
     return origin.value.messages as readonly Json[];
   }
@@ -33,7 +42,7 @@ export function encodeMessages(
       own && namespace === undefined ? name : names.flat(name, namespace),
   };
   const writer = new MessageWriter(context);
-  const lead = leadOf(conversation, context);
+  const lead = leadingInstructions(conversation, context);
   if (lead.text !== '') writer.lead(lead.text);
   const rest = turns.slice(lead.turns);
   for (let i = 0; i < rest.length; ) {
@@ -47,14 +56,14 @@ export function encodeMessages(
       i++;
     }
   }
-  return lead.text === '' ? writer.done() : oneSystem(writer.done());
+  return lead.text === '' ? writer.done() : mergeSystem(writer.done());
 }
 
 /**
  * Instructions that were added to a conversation of this protocol go into the client's own system
  * message: chat templates of local models take one.
  */
-function oneSystem(messages: readonly Json[]): readonly Json[] {
+function mergeSystem(messages: readonly Json[]): readonly Json[] {
   const [lead, own, ...rest] = messages;
   if (!isObject(lead) || !isObject(own) || own.role !== 'system') return messages;
   if (typeof own.content !== 'string') return messages;
@@ -62,23 +71,24 @@ function oneSystem(messages: readonly Json[]): readonly Json[] {
 }
 
 /** A message that holds a carrier of ours: only this gateway can read it, so it is built anew. */
-function carries(turn: Turn): boolean {
-  const own = turn.role === 'assistant' ? untouched(turn) : undefined;
-  return isObject(own) && own.reasoning_details !== undefined && hasCarrier(own);
+function holdsEnvelope(turn: Turn): boolean {
+  const own = turn.role === 'assistant' ? ownWire(turn) : undefined;
+  return isObject(own) && own.reasoning_details !== undefined && hasEnvelope(own);
 }
 
-const verbatim = (turn: Turn): Json | undefined => (carries(turn) ? undefined : untouched(turn));
+const verbatim = (turn: Turn): Json | undefined =>
+  holdsEnvelope(turn) ? undefined : ownWire(turn);
 
 /** Instructions and the system turns before the first other turn, as one text. */
-function leadOf(conversation: Conversation, context: MessageContext) {
-  const texts = [plain(conversation.system, context, '\n\n')];
+function leadingInstructions(conversation: Conversation, context: MessageContext) {
+  const texts = [joinedText(conversation.system, context, '\n\n')];
   let turns = 0;
   for (const turn of conversation.turns) {
     const leads =
       turn.role === 'system' ||
       (turn.role === 'developer' && !context.target.profile.developerRole);
     if (!leads || isOwn(turn)) break;
-    texts.push(plain(turn.blocks, context, '\n\n'));
+    texts.push(joinedText(turn.blocks, context, '\n\n'));
     turns++;
   }
   return { text: texts.filter((t) => t !== '').join('\n\n'), turns };
@@ -180,14 +190,14 @@ function inputMessage(
   blocks: readonly Block[],
   context: MessageContext,
 ): JsonObject | undefined {
-  const from = leftover(turn);
+  const from = ownResidue(turn);
   const keep = without(from, ['role', 'content', 'tool_call_id']);
   if (turn.role !== 'user') {
     const developer =
       turn.role === 'developer' && (isOwn(turn) || context.target.profile.developerRole);
     const role = developer ? 'developer' : 'system';
     const asArray = Array.isArray(from.content);
-    const content = asArray ? inputParts(blocks, context) : plain(blocks, context, '\n\n');
+    const content = asArray ? inputParts(blocks, context) : joinedText(blocks, context, '\n\n');
     return content.length === 0 && !isOwn(turn) ? undefined : { ...keep, role, content };
   }
   const parts = inputParts(blocks, context);

@@ -4,11 +4,12 @@ import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation, Tool } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { CHAT, compact, list, object, text } from '../wire.ts';
+import { compact, list, object, PROTOCOL, text } from '../wire.ts';
+import { TOOL_KEYS } from './decode-tools.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { encodeSettings } from './encode-settings.ts';
+import { encodeTools } from './encode-tools.ts';
 import { fitProfile } from './fit-profile.ts';
-import { encodeTools, TOOL_KEYS } from './tools.ts';
 
 /**
  * Encodes a conversation of any protocol. What came in this protocol and has not changed goes out as
@@ -48,7 +49,7 @@ function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
 /** `tools` and its relatives. */
 function toolFields(conversation: Conversation, target: Target, notes: Notes): JsonObject {
   const { origin, tools } = conversation;
-  if (origin?.protocol === CHAT && tools === origin.parts.tools) {
+  if (origin?.protocol === PROTOCOL && tools === origin.parts.tools) {
     const kept: Record<string, Json | undefined> = {};
     for (const key of TOOL_KEYS) if (key in origin.value) kept[key] = origin.value[key];
     return kept;
@@ -71,7 +72,7 @@ function toolFields(conversation: Conversation, target: Target, notes: Notes): J
  */
 function allowedOf(conversation: Conversation): (tool: Tool) => boolean {
   const choice = conversation.settings.toolChoice;
-  if (choice?.type !== 'allowed' || conversation.origin?.protocol === CHAT) return () => true;
+  if (choice?.type !== 'allowed' || conversation.origin?.protocol === PROTOCOL) return () => true;
   const names = new Set(choice.names);
   return (tool) => names.has(tool.name);
 }

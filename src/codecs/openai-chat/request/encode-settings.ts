@@ -1,7 +1,7 @@
 /** Settings to the top-level keys of a Chat request; those the client's own keys still say stay as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type { Profile, Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
@@ -13,8 +13,8 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { putAll } from '../../../lib/json/json-members.ts';
-import { CHAT, compact, NAME_LIMIT, object } from '../wire.ts';
-import { KEYS_OF } from './decode-settings.ts';
+import { compact, NAME_LIMIT, object, PROTOCOL } from '../wire.ts';
+import { SETTING_KEYS } from './decode-settings.ts';
 
 type Body = Record<string, Json | undefined>;
 
@@ -36,16 +36,16 @@ export function encodeSettings(
 ): JsonObject {
   const { settings, origin } = conversation;
   const body: Body = {};
-  if (origin?.protocol === CHAT) {
+  if (origin?.protocol === PROTOCOL) {
     const before = origin.parts.settings;
-    for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
-      if (settings[name] === before[name]) copy(origin.value, KEYS_OF[name], body);
+    for (const name of Object.keys(SETTING_KEYS) as (keyof typeof SETTING_KEYS)[]) {
+      if (settings[name] === before[name]) copy(origin.value, SETTING_KEYS[name], body);
       else write(name, conversation, target, notes, declared, body);
     }
     if (settings.rest !== undefined) putAll(body, settings.rest);
     return compact(body);
   }
-  for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
+  for (const name of Object.keys(SETTING_KEYS) as (keyof typeof SETTING_KEYS)[]) {
     write(name, conversation, target, notes, declared, body);
   }
   if (settings.stream && target.profile.streamUsage !== false) {
@@ -71,14 +71,14 @@ function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Note
   for (const key in settings.rest) {
     // Null is how clients write a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (openai && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    if (openai && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
     else drop(key);
   }
 }
 
 /** Writes one setting from its meaning. */
 function write(
-  name: keyof typeof KEYS_OF,
+  name: keyof typeof SETTING_KEYS,
   conversation: Conversation,
   target: Target,
   notes: Notes,
@@ -88,7 +88,7 @@ function write(
   const { settings, origin } = conversation;
   const { profile } = target;
   const openai = origin?.protocol !== 'anthropic-messages';
-  const own = origin?.protocol === CHAT;
+  const own = origin?.protocol === PROTOCOL;
   switch (name) {
     case 'stream':
       if (settings.stream || own) body.stream = settings.stream;
@@ -135,7 +135,7 @@ function write(
       return;
     case 'toolChoice':
       if (settings.toolChoice !== undefined) {
-        body.tool_choice = choiceFor(settings.toolChoice, conversation, notes, declared);
+        body.tool_choice = encodeToolChoice(settings.toolChoice, conversation, notes, declared);
       }
       return;
     case 'parallelTools':
@@ -158,7 +158,7 @@ function write(
       if (openai) body.metadata = settings.metadata;
       return;
     case 'user':
-      body.user = takenUser(settings.user, notes);
+      body.user = acceptedUser(settings.user, notes);
       return;
     case 'serviceTier':
       if (openai) body.service_tier = settings.serviceTier;
@@ -184,7 +184,7 @@ const allowedTools = (choice: ToolChoice & { type: 'allowed' }) => ({
 });
 
 /** A tool choice in OpenAI's words; undefined where there is nothing to choose from. */
-function choiceFor(
+function encodeToolChoice(
   choice: ToolChoice,
   conversation: Conversation,
   notes: Notes,
@@ -196,7 +196,7 @@ function choiceFor(
     }
     return undefined;
   }
-  const own = conversation.origin?.protocol === CHAT;
+  const own = conversation.origin?.protocol === PROTOCOL;
   if (choice.type === 'allowed') {
     if (own) return { type: 'allowed_tools', allowed_tools: allowedTools(choice) };
     // encode-request has already left out the tools that are not allowed.

@@ -4,7 +4,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { list, object, text, without } from '../wire.ts';
-import { decodeChoice, decodeReasoningSettings, KEYS_OF } from './decode-settings.ts';
+import { decodeReasoningSettings, decodeToolChoice, SETTING_KEYS } from './decode-settings.ts';
 import { encodeReasoning } from './encode-settings.ts';
 
 type Body = Record<string, Json | undefined>;
@@ -65,7 +65,7 @@ function fitReasoning(out: Body, profile: Profile, notes: Notes): void {
   const param = profile.reasoningParam;
   if (param === undefined) return;
   if (SPELLINGS[param].some((key) => out[key] !== undefined)) return;
-  const asked = KEYS_OF.reasoning.filter((key) => out[key] !== undefined);
+  const asked = SETTING_KEYS.reasoning.filter((key) => out[key] !== undefined);
   const wish = asked.length === 0 ? undefined : decodeReasoningSettings(out);
   if (wish === undefined) return;
   for (const key of asked) delete out[key];
@@ -86,7 +86,7 @@ function fitTools(out: Body, profile: Profile, notes: Notes): void {
       notes.add('parameter_dropped', 'strict');
     }
   }
-  const choice = decodeChoice(out.tool_choice);
+  const choice = decodeToolChoice(out.tool_choice);
   const taken = profile.toolChoices;
   if (choice === undefined || taken === undefined) return;
   const kind = choice.type === 'allowed' ? choice.mode : choice.type;

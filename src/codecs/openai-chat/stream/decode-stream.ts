@@ -8,15 +8,15 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { prefixedId } from '../../../lib/text/ids.ts';
 import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeSources, thinkingText } from '../parts.ts';
-import { decodeImages } from '../reply/answer-media.ts';
+import { DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError } from '../reply/errors.ts';
-import { decodeFinish, finishFailure } from '../reply/finish.ts';
+import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
+import { decodeImages } from '../reply/media.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { callSeal } from '../request/decode-request.ts';
-import { DetailsCollector, detailsText, hasSeal, onlySummaries } from '../request/reasoning.ts';
-import { chatWire, list, NAME_LIMIT, number, object, text, without } from '../wire.ts';
+import { list, NAME_LIMIT, number, object, text, wireOf, without } from '../wire.ts';
+import { BlockQueue, type QueuedCall } from './block-queue.ts';
 import { ContentSplice } from './content-splice.ts';
-import { type CallSegment, Segments } from './segments.ts';
 
 const DONE = '[DONE]';
 const NOTHING: readonly StreamEvent[] = [];
@@ -28,20 +28,20 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   return new ChatStreamDecoder(context);
 }
 
-interface OpenCall {
-  readonly segment: CallSegment;
+interface StreamedCall {
+  readonly segment: QueuedCall;
   readonly id: string;
 }
 
 class ChatStreamDecoder implements StreamDecoder {
   readonly #context: UpstreamContext;
-  readonly #segments = new Segments();
+  readonly #segments = new BlockQueue();
   readonly #splice = new ContentSplice();
   /** The last call of each index and of each id. */
-  readonly #byIndex = new Map<number, OpenCall>();
-  readonly #byId = new Map<string, OpenCall>();
-  #lastCall: OpenCall | undefined;
-  #legacy: CallSegment | undefined;
+  readonly #byIndex = new Map<number, StreamedCall>();
+  readonly #byId = new Map<string, StreamedCall>();
+  #lastCall: StreamedCall | undefined;
+  #legacy: QueuedCall | undefined;
   #details: DetailsCollector | undefined;
   /** Perplexity and GLM name their sources beside `choices`, often in every chunk: the last count. */
   #sources: JsonObject | undefined;
@@ -155,7 +155,7 @@ class ChatStreamDecoder implements StreamDecoder {
       const choice = object(value);
       if (choice === undefined) continue;
       if ((number(choice.index) ?? 0) > 0) {
-        const wire = chatWire({ ...chunk, choices: [choice] });
+        const wire = wireOf({ ...chunk, choices: [choice] });
         out.push({ type: 'opaque', name: 'choice', wire });
       } else this.#choice(choice, chunk, out);
     }
@@ -224,7 +224,7 @@ class ChatStreamDecoder implements StreamDecoder {
       out.push({
         type: 'opaque',
         name: 'audio',
-        wire: chatWire({ ...chunk, choices: [{ ...choice, delta: { audio: delta.audio } }] }),
+        wire: wireOf({ ...chunk, choices: [{ ...choice, delta: { audio: delta.audio } }] }),
       });
     }
   }
@@ -286,7 +286,7 @@ class ChatStreamDecoder implements StreamDecoder {
    * endpoint counts from 1); another id together with a name begins a new call all the same, since
    * some vendors give every call the index 0.
    */
-  #find(call: JsonObject, name: string): OpenCall | undefined {
+  #find(call: JsonObject, name: string): StreamedCall | undefined {
     const index = number(call.index);
     const id = text(call.id) ?? '';
     if (index !== undefined) {
@@ -297,7 +297,7 @@ class ChatStreamDecoder implements StreamDecoder {
     return name === '' ? this.#lastCall : undefined;
   }
 
-  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): CallSegment {
+  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): QueuedCall {
     const { sent, target } = this.#context;
     const original = toolNames(sent.tools, NAME_LIMIT).original(name);
     const id = text(call.id) ?? '';
@@ -313,7 +313,7 @@ class ChatStreamDecoder implements StreamDecoder {
       original.kind === 'custom' && !freeform,
       out,
     );
-    const opened: OpenCall = { segment, id };
+    const opened: StreamedCall = { segment, id };
     const index = number(call.index);
     this.#lastCall = opened;
     this.#byId.set(id, opened);

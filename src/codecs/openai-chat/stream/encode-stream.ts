@@ -15,13 +15,13 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
-import { encodeImage, noteUntold } from '../reply/answer-media.ts';
+import { sealDetail } from '../reasoning.ts';
+import { clientName, clientRest, wantsLegacyCalls } from '../reply/client-view.ts';
 import { errorBody } from '../reply/errors.ts';
-import { encodeFinish } from '../reply/finish.ts';
-import { clientName, ownRest, wantsLegacyCalls } from '../reply/reply.ts';
+import { encodeFinish } from '../reply/finish-reason.ts';
+import { encodeImage, noteUnsupportedBlock } from '../reply/media.ts';
 import { encodeUsage } from '../reply/usage.ts';
-import { carriedDetail } from '../request/reasoning.ts';
-import { CHAT } from '../wire.ts';
+import { PROTOCOL } from '../wire.ts';
 
 const PING = sseComment('keep-alive');
 
@@ -58,8 +58,8 @@ class ChatStreamEncoder implements StreamEncoder {
 
   constructor(context: ClientContext) {
     this.#context = context;
-    this.#usageAsked = context.asked.settings.streamUsage === true;
-    this.#legacy = wantsLegacyCalls(context.asked);
+    this.#usageAsked = context.request.settings.streamUsage === true;
+    this.#legacy = wantsLegacyCalls(context.request);
     this.#suffix = this.#usageAsked
       ? '},"logprobs":null,"finish_reason":null}],"usage":null}\n\n'
       : '},"logprobs":null,"finish_reason":null}]}\n\n';
@@ -104,7 +104,7 @@ class ChatStreamEncoder implements StreamEncoder {
         return this.fail(event.error);
       case 'opaque':
         // Further choices (n > 1) and audio, which only this protocol has.
-        return event.wire.protocol === CHAT
+        return event.wire.protocol === PROTOCOL
           ? sseEvent('', JSON.stringify({ ...(event.wire.value as JsonObject) }))
           : '';
       case 'tool-event':
@@ -151,7 +151,7 @@ class ChatStreamEncoder implements StreamEncoder {
       id: id || `chatcmpl-${this.#context.requestId}`,
       object: 'chat.completion.chunk',
       created: created ?? Math.floor(Date.now() / 1000),
-      model: model || this.#context.asked.model,
+      model: model || this.#context.request.model,
       ...rest,
     });
     this.#prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`;
@@ -160,7 +160,7 @@ class ChatStreamEncoder implements StreamEncoder {
   #start(event: StartEvent): string {
     this.#usage = event.usage ?? this.#usage;
     if (this.#prefix !== '') return '';
-    this.#begin(event.id, event.model, event.created, ownRest(event.rest));
+    this.#begin(event.id, event.model, event.created, clientRest(event.rest));
     return this.#delta('"role":"assistant","content":""');
   }
 
@@ -235,7 +235,7 @@ class ChatStreamEncoder implements StreamEncoder {
   #untold(block: Block): string {
     const image = encodeImage(block);
     if (image !== undefined) return this.#delta(`"images":${JSON.stringify([image])}`);
-    noteUntold(block, this.#context.notes);
+    noteUnsupportedBlock(block, this.#context.notes);
     if (block.type !== 'opaque' || !block.text) return '';
     this.#kind = 'text';
     this.#blockAt = this.#length;
@@ -256,7 +256,7 @@ class ChatStreamEncoder implements StreamEncoder {
       }
       return '';
     }
-    const flat = clientName(this.#context.asked, head.name, head.namespace);
+    const flat = clientName(this.#context.request, head.name, head.namespace);
     const name = JSON.stringify(flat);
     this.#empty = true;
     this.#calls++;
@@ -275,7 +275,7 @@ class ChatStreamEncoder implements StreamEncoder {
     }
     this.#kind = 'function';
     const seal =
-      head.sealed?.protocol === CHAT ? `,"extra_content":${signed(head.sealed.value)}` : '';
+      head.sealed?.protocol === PROTOCOL ? `,"extra_content":${signed(head.sealed.value)}` : '';
     return this.#delta(
       this.#call(`"id":${id},"type":"function","function":{"name":${name},"arguments":""}${seal}`),
     );
@@ -283,7 +283,7 @@ class ChatStreamEncoder implements StreamEncoder {
 
   #sealed(sealed: Sealed): string {
     if (this.#kind === 'reasoning') this.#held = sealed;
-    return this.#kind === 'function' && sealed.protocol === CHAT
+    return this.#kind === 'function' && sealed.protocol === PROTOCOL
       ? this.#delta(this.#call(`"extra_content":${signed(sealed.value)}`))
       : '';
   }
@@ -292,7 +292,7 @@ class ChatStreamEncoder implements StreamEncoder {
     const sealed = this.#held;
     if (sealed === undefined || sealed.value === '') return '';
     const span = { from: this.#reasonedAt, to: this.#reasoned };
-    const detail = carriedDetail(sealed, span, this.#details++);
+    const detail = sealDetail(sealed, span, this.#details++);
     return this.#delta(`"reasoning_details":${JSON.stringify([detail])}`);
   }
 

@@ -32,7 +32,7 @@ export class OpenItem {
     this.#type = String(item.type);
   }
 
-  take(event: JsonObject, type: string, report: Report): void {
+  read(event: JsonObject, type: string, report: Report): void {
     if (typeof event.item_id === 'string' && typeof this.#id === 'string') {
       if (event.item_id !== this.#id) {
         report('/item_id', 'item-id-changed', `the item had the id ${this.#id}`);

@@ -9,9 +9,9 @@ import { lintUsage } from './lint-usage.ts';
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new ResponsesStreamLinter());
 
-class Machine implements EventReader {
+class ResponsesStreamLinter implements EventReader {
   #started = false;
   #id: string | undefined;
   #items = 0;
@@ -19,7 +19,7 @@ class Machine implements EventReader {
   readonly #done = new Map<number, JsonObject>();
   #ended: 'terminal' | 'error' | undefined;
 
-  take(frame: SseFrame, report: Report, number: number): void {
+  read(frame: SseFrame, report: Report, number: number): void {
     if (frame.data === '[DONE]') {
       // OpenRouter adds it; every client passes it over once the answer is complete.
       if (this.#ended === undefined)
@@ -69,7 +69,7 @@ class Machine implements EventReader {
       if (open === undefined) {
         const words = `item ${event.output_index} is not open`;
         report('/output_index', 'item-not-open', words);
-      } else open.take(event, type, report);
+      } else open.read(event, type, report);
     }
   }
 

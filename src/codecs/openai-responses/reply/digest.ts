@@ -6,7 +6,8 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { object, objects, text } from '../wire.ts';
 import { decodeErrorEvent, vendorError } from './errors.ts';
-import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+import { failureOf, finishOfOutput } from './finish-reason.ts';
+import { decodeUsage } from './usage.ts';
 
 const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
 
@@ -31,8 +32,10 @@ function digestResponse(response: JsonObject, status: string): Digest {
   const usage = decodeUsage(response.usage);
   return {
     complete,
-    semantic: objects(response.output).some(says),
-    answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
+    semantic: objects(response.output).some(hasContent),
+    answered: objects(response.output).some(
+      (item) => item.type !== 'reasoning' && hasContent(item),
+    ),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),
@@ -54,7 +57,7 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
 }
 
 /** Does this item hold something that a user would miss? */
-function says(item: JsonObject): boolean {
+function hasContent(item: JsonObject): boolean {
   if (item.type !== 'message' && item.type !== 'reasoning') return true;
   return [...objects(item.content), ...objects(item.summary)].some(
     (part) => (text(part, 'text') ?? text(part, 'refusal') ?? '') !== '',
@@ -75,21 +78,21 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     const data = tryParse(frame.data);
     if (!isObject(data)) continue;
     const type = text(data, 'type') ?? frame.event;
-    semantic ||= speaks(type, data);
-    end = terminal(type, data) ?? end;
+    semantic ||= isSemanticEvent(type, data);
+    end = terminalDigest(type, data) ?? end;
   }
   if (end === undefined) return { complete: finished && semantic, semantic };
   return { ...end, semantic: semantic || end.semantic };
 }
 
-function speaks(type: string, data: JsonObject): boolean {
+function isSemanticEvent(type: string, data: JsonObject): boolean {
   if (type.endsWith('.delta')) return data.delta !== '' && data.delta !== undefined;
   const item = object(data, 'item');
   if (item === undefined) return false;
-  return type === 'response.output_item.done' && says(item);
+  return type === 'response.output_item.done' && hasContent(item);
 }
 
-function terminal(type: string, data: JsonObject): Digest | undefined {
+function terminalDigest(type: string, data: JsonObject): Digest | undefined {
   switch (type) {
     case 'response.completed':
     case 'response.incomplete':
@@ -111,7 +114,7 @@ function terminal(type: string, data: JsonObject): Digest | undefined {
 const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** Beginnings of the last event, with and without its `event:` line, with and without spaces. */
-export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
+export const terminalPrefixes: readonly string[] = ENDINGS.flatMap((type) => [
   `event: ${type}`,
   `event:${type}`,
   `data: {"type":"${type}"`,
@@ -122,7 +125,7 @@ export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
 const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
 
 /** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
-export function tellsItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
+export function carriesItemIds({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
   if (event !== '') return TELLING.test(event);
   return (
     data !== undefined &&

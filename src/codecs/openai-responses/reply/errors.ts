@@ -1,13 +1,13 @@
 /** Errors in OpenAI's words: the vendor's answer by meaning, and ours as the vendor would say it. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import {
-  codeInWords,
   kindOfStatus,
+  publicErrorCode,
   retryAfterOf,
   retryHintOf,
-} from '../../../conversation/error-hints.ts';
-import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+} from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -105,12 +105,12 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   return vendorError(status, readable ? plain : undefined, headers);
 }
 
-interface Words {
+interface TypeAndCode {
   readonly type: string;
   readonly code?: string;
 }
 
-const WORDS: Readonly<Record<ErrorKind, Words>> = {
+const TYPES_AND_CODES: Readonly<Record<ErrorKind, TypeAndCode>> = {
   invalid_request: { type: 'invalid_request_error' },
   authentication: { type: 'invalid_request_error', code: 'invalid_api_key' },
   permission: { type: 'invalid_request_error' },
@@ -130,13 +130,14 @@ const WORDS: Readonly<Record<ErrorKind, Words>> = {
 
 /** The error object of a JSON answer. */
 function errorObject(error: GatewayError): JsonObject {
-  const { type, code } = WORDS[error.kind];
+  const { type, code } = TYPES_AND_CODES[error.kind];
   return {
     message: error.message,
     type,
     param: error.param ?? null,
     // The official clients branch on these two codes: no vendor's own spelling in their place.
-    code: (error.kind === 'context_overflow' ? code : (codeInWords(error.code) ?? code)) ?? null,
+    code:
+      (error.kind === 'context_overflow' ? code : (publicErrorCode(error.code) ?? code)) ?? null,
   };
 }
 
@@ -179,7 +180,7 @@ export function failureCode(error: GatewayError): string {
 
 /** `event: error` as recorded (nested) and as the SDK's type has it (flat), in one object. */
 export function errorEvent(error: GatewayError, sequence: number): JsonObject {
-  const { type } = WORDS[error.kind];
+  const { type } = TYPES_AND_CODES[error.kind];
   const code = failureCode(error);
   const param = error.param ?? null;
   const { message } = error;

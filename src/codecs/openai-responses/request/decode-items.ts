@@ -13,9 +13,9 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { hostedResult } from '../reply/hosted-result.ts';
 import { object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodePart } from './decode-parts.ts';
+import { hostedResult } from './hosted-result.ts';
 
 const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'];
 
@@ -34,7 +34,10 @@ const HOSTED_CALLS: Readonly<Record<string, string>> = {
  */
 export function decodeItem(item: Json, path: string): Turn {
   if (!isObject(item)) {
-    throw invalid(`Invalid type for '${path}': expected an object, but got ${kind(item)}.`, path);
+    throw invalid(
+      `Invalid type for '${path}': expected an object, but got ${jsonKind(item)}.`,
+      path,
+    );
   }
   const type = item.type ?? (item.role === undefined ? undefined : 'message');
   if (typeof type !== 'string') {
@@ -85,7 +88,7 @@ export function decodeInputItem(item: Json, path: string): Turn {
 }
 
 /** A JSON value's kind in the words of the API's errors. */
-export function kind(value: Json | undefined): string {
+export function jsonKind(value: Json | undefined): string {
   if (value === null) return 'null instead';
   if (Array.isArray(value)) return 'an array instead';
   if (typeof value === 'object') return 'an object instead';
@@ -118,7 +121,7 @@ function decodeContent(item: JsonObject, path: string): readonly Block[] {
   }
   const param = `${path}.content`;
   throw invalid(
-    `Invalid type for '${param}': expected one of an array of objects or string, but got ${kind(content)}.`,
+    `Invalid type for '${param}': expected one of an array of objects or string, but got ${jsonKind(content)}.`,
     param,
   );
 }

@@ -5,9 +5,9 @@ import type { Block, Conversation, Tool, Turn } from '../../../conversation/type
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { objects, PROTOCOL } from '../wire.ts';
-import { decodeInputItem, kind } from './decode-items.ts';
+import { decodeInputItem, jsonKind } from './decode-items.ts';
 import { decodeSettings } from './decode-settings.ts';
-import { decodeTool, withLoaded } from './tools.ts';
+import { addLoadedTools, decodeTool } from './decode-tools.ts';
 
 /** What may stand in place of `input`: the prompt is then known to the server. */
 const INPUT_ELSEWHERE = ['previous_response_id', 'conversation', 'prompt'];
@@ -30,7 +30,7 @@ export function decodeRequest(body: Json): Conversation {
   const system = decodeInstructions(body.instructions);
   const turns = decodeInput(body);
   const declared = decodeTools(body.tools);
-  const tools = withLoaded(declared, loadedBy(turns));
+  const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
@@ -40,7 +40,7 @@ export function decodeRequest(body: Json): Conversation {
 export function wrongType(param: string, expected: string, given: Json | undefined): GatewayError {
   return new GatewayError(
     'invalid_request',
-    `Invalid type for '${param}': expected ${expected}, but got ${kind(given)}.`,
+    `Invalid type for '${param}': expected ${expected}, but got ${jsonKind(given)}.`,
     { param, code: 'invalid_type' },
   );
 }
@@ -80,7 +80,7 @@ function decodeTools(value: Json | undefined): readonly Tool[] {
 }
 
 /** The tools that items of the input declare: `additional_tools`, and what a tool search found. */
-export function loadedBy(turns: readonly Turn[]): readonly Tool[] {
+export function toolsLoadedBy(turns: readonly Turn[]): readonly Tool[] {
   const tools: Tool[] = [];
   turns.forEach((turn, i) => {
     const item = turn.wire?.value;

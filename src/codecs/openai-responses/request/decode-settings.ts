@@ -6,8 +6,8 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { object, text } from '../wire.ts';
-import { kind } from './decode-items.ts';
-import { decodeToolChoice } from './tools.ts';
+import { jsonKind } from './decode-items.ts';
+import { decodeToolChoice } from './decode-tools.ts';
 
 /** Top-level keys with a meaning of their own; all others are `rest`. */
 const KNOWN = new Set([
@@ -82,7 +82,7 @@ function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json
   if (fits) return value;
   throw new GatewayError(
     'invalid_request',
-    `Invalid type for '${key}': expected ${EXPECTED[type]}, but got ${kind(value)}.`,
+    `Invalid type for '${key}': expected ${EXPECTED[type]}, but got ${jsonKind(value)}.`,
     { param: key, code: 'invalid_type' },
   );
 }

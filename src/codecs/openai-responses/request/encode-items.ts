@@ -1,7 +1,7 @@
 /** Turns to input items: messages, calls, results, reasoning, each an item of its own. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type {
   Block,
   ReasoningBlock,
@@ -12,9 +12,9 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { inItemOfCall } from '../reply/hosted-result.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
 import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
+import { isInCallItem } from './hosted-result.ts';
 import type { ItemContext } from './item-context.ts';
 
 /** The items of one turn; what Responses cannot say becomes a note. */
@@ -76,7 +76,7 @@ function assistantItems(turn: Turn, at: string, context: ItemContext): readonly 
       case 'tool-result':
         // A result that the vendor or this gateway made stands beside its call.
         if (block.by !== 'provider') calls.push(...resultItems(block, at, context));
-        else if (!inItemOfCall(block)) context.notes.add('hosted_call_dropped', at, block.callId);
+        else if (!isInCallItem(block)) context.notes.add('hosted_call_dropped', at, block.callId);
         break;
       case 'media':
         content.push(block);

@@ -1,9 +1,9 @@
 /** A conversation to a Responses request body: its own untouched, any other in this protocol's words. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';

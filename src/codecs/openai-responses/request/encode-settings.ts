@@ -1,6 +1,6 @@
 /** Settings to top-level fields: changed ones over an own body, all of them where the client spoke otherwise. */
 
-import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type {
   Conversation,
   OutputFormat,
@@ -72,7 +72,7 @@ function encodeChanged(
     if (now.rest !== undefined) putAll(body, now.rest);
   }
   for (const key of ['seed', 'stop', 'topK', 'n', 'presencePenalty', 'frequencyPenalty'] as const) {
-    if (now[key] !== undefined) context.notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+    if (now[key] !== undefined) context.notes.add('parameter_dropped', UNSUPPORTED[key]);
   }
 }
 
@@ -97,7 +97,7 @@ function encodeChoice(body: Body, conversation: Conversation, context: ItemConte
 }
 
 /** What Responses has no field for, by the name under which Chat (or Messages) knows it. */
-const SAID_ELSEWHERE = {
+const UNSUPPORTED = {
   stop: 'stop',
   seed: 'seed',
   n: 'n',
@@ -150,18 +150,19 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
 
   // Nobody who speaks another protocol expects the vendor to keep the conversation.
   body.store = settings.store ?? false;
-  if (settings.cacheKey !== undefined) body.prompt_cache_key = cacheKey(settings.cacheKey, context);
+  if (settings.cacheKey !== undefined)
+    body.prompt_cache_key = encodeCacheKey(settings.cacheKey, context);
   encodeIdentity(body, settings, chat, context);
 
-  for (const key of Object.keys(SAID_ELSEWHERE) as (keyof typeof SAID_ELSEWHERE)[]) {
+  for (const key of Object.keys(UNSUPPORTED) as (keyof typeof UNSUPPORTED)[]) {
     const value = settings[key];
     if (value === undefined || (key === 'n' && value === 1)) continue;
-    notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+    notes.add('parameter_dropped', UNSUPPORTED[key]);
   }
   for (const key in settings.rest) {
     // Null is how clients write a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (chat && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    if (chat && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
     else notes.add('parameter_dropped', key);
   }
 }
@@ -169,7 +170,7 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
 const CACHE_KEY_LIMIT = 64;
 
 /** The same key for the same session, short enough. */
-function cacheKey(key: string, context: ItemContext): string {
+function encodeCacheKey(key: string, context: ItemContext): string {
   if (key.length <= CACHE_KEY_LIMIT) return key;
   context.notes.add('parameter_mapped', 'prompt_cache_key', 'too long: its hash');
   return new Bun.CryptoHasher('sha256').update(key).digest('hex').slice(0, CACHE_KEY_LIMIT);
@@ -182,7 +183,7 @@ function encodeIdentity(body: Body, settings: Settings, chat: boolean, context: 
     if (chat) body.metadata = settings.metadata;
     else notes.add('parameter_dropped', 'metadata');
   }
-  body.user = takenUser(settings.user, notes);
+  body.user = acceptedUser(settings.user, notes);
   if (settings.serviceTier !== undefined) {
     if (chat || settings.serviceTier === 'auto') body.service_tier = settings.serviceTier;
     else notes.add('parameter_dropped', 'service_tier');

@@ -1,16 +1,16 @@
 /** Tools and tool choices to the wire: untouched declarations as they came, others in this protocol's form. */
 
+import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { flatFormat } from '../../../conversation/openai-words.ts';
+import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot } from '../../../conversation/tools/root-schema.ts';
-import { noteToolFields } from '../../../conversation/tools/tool-fields.ts';
 import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { compact, object, objects, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
-import { decodeTool, hostedName, toolKey, toolsOfItems } from './tools.ts';
+import { decodeTool, hostedName, toolKey, toolsOfItems } from './decode-tools.ts';
 
 const HOSTED_TYPES: Readonly<Record<string, string>> = { code_execution: 'code_interpreter' };
 
@@ -81,7 +81,7 @@ function encodeTool(
       type: 'custom',
       name,
       description: tool.description,
-      format: flatFormat(tool.format),
+      format: flatToolFormat(tool.format),
     });
   }
   if (tool.deferred === true && tool.name === 'DeferredToolPlaceholder') {
@@ -89,7 +89,7 @@ function encodeTool(
     notes.add('deferred_placeholder_dropped', 'tools', tool.name);
     return undefined;
   }
-  if (residue === undefined) noteToolFields(tool, notes, `tools.${tool.name}`);
+  if (residue === undefined) noteLostToolFields(tool, notes, `tools.${tool.name}`);
   return compact({
     ...residue,
     type: 'function',

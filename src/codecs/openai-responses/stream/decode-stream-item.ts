@@ -5,12 +5,12 @@ import type { ToolCallBlock } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
-import { itemBlocks, restored } from '../reply/decode-reply.ts';
+import { itemBlocks, restoreDeclaredName } from '../reply/decode-reply.ts';
 import { decodeReasoning } from '../request/decode-items.ts';
 import { decodeAnnotation } from '../request/decode-parts.ts';
 import { number, object, objects, text } from '../wire.ts';
 
-interface Out {
+interface EventSink {
   open(): number;
   emit(event: StreamEvent): void;
   refusal(): void;
@@ -22,7 +22,7 @@ const STREAMED_CALLS = ['function_call', 'custom_tool_call'];
 export class ItemDecoder {
   readonly #type: string;
   readonly #context: UpstreamContext;
-  readonly #out: Out;
+  readonly #out: EventSink;
   readonly id: string;
   readonly #item: JsonObject;
   /** Index of the open block, -1 when none is. */
@@ -40,7 +40,7 @@ export class ItemDecoder {
   #citations = 0;
   ended = false;
 
-  constructor(item: JsonObject, context: UpstreamContext, out: Out) {
+  constructor(item: JsonObject, context: UpstreamContext, out: EventSink) {
     this.#item = item;
     this.#type = text(item, 'type') ?? '';
     this.id = text(item, 'id') ?? '';
@@ -278,7 +278,7 @@ export class ItemDecoder {
   }
 
   #wholeCall(block: ToolCallBlock): void {
-    const { type, id, name, kind, by } = restored(block, this.#context);
+    const { type, id, name, kind, by } = restoreDeclaredName(block, this.#context);
     this.#open({ type, id, name, kind, by });
     this.#delta(block.input);
   }

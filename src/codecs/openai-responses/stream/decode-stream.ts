@@ -7,12 +7,13 @@ import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { restOf } from '../reply/decode-reply.ts';
 import { decodeErrorEvent } from '../reply/errors.ts';
-import { asksClient, decodeUsage, failureOf, finishOf } from '../reply/outcome.ts';
+import { decodeFinish, failureOf, isClientCall } from '../reply/finish-reason.ts';
+import { decodeUsage } from '../reply/usage.ts';
 import { number, object, objects, text, wireOf } from '../wire.ts';
 import { ItemDecoder } from './decode-stream-item.ts';
 
 /** An item of the output: the live one speaks, the others wait with what they have said so far. */
-interface Lane {
+interface OutputItem {
   readonly index: number;
   readonly item: ItemDecoder;
   readonly held: JsonObject[];
@@ -34,12 +35,12 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   let called = false;
   let refused = false;
   let block = 0;
-  let lanes: Lane[] = [];
+  let lanes: OutputItem[] = [];
   let next = 0;
   const seen = new Set<number | string>();
   /** The first of the lanes by index, and by the item's id. */
-  const byIndex = new Map<number, Lane>();
-  const byId = new Map<string, Lane>();
+  const byIndex = new Map<number, OutputItem>();
+  const byId = new Map<string, OutputItem>();
 
   const events: StreamEvent[] = [];
   const out = {
@@ -66,14 +67,14 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     });
   }
 
-  function add(index: number, item: JsonObject): Lane {
-    const lane: Lane = { index, item: new ItemDecoder(item, context, out), held: [] };
+  function add(index: number, item: JsonObject): OutputItem {
+    const lane: OutputItem = { index, item: new ItemDecoder(item, context, out), held: [] };
     lanes.push(lane);
     if (!byIndex.has(index)) byIndex.set(index, lane);
     if (lane.item.id !== '' && !byId.has(lane.item.id)) byId.set(lane.item.id, lane);
     remember(index, item);
     next = Math.max(next, index + 1);
-    if (asksClient(item)) called = true;
+    if (isClientCall(item)) called = true;
     return lane;
   }
 
@@ -122,7 +123,10 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     const failure = failureOf(response);
     if (failure !== undefined) events.push({ type: 'error', error: failure });
     else {
-      events.push({ type: 'finish', reason: finishOf(response, called, refused) }, { type: 'end' });
+      events.push(
+        { type: 'finish', reason: decodeFinish(response, called, refused) },
+        { type: 'end' },
+      );
     }
   }
 
@@ -192,7 +196,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     lanes = [];
     // `[DONE]` alone ends the stream of a relay that lost the last event, if nothing was left open.
     if (done && !open && block > 0) {
-      events.push({ type: 'finish', reason: finishOf({}, called, refused) }, { type: 'end' });
+      events.push({ type: 'finish', reason: decodeFinish({}, called, refused) }, { type: 'end' });
     }
     return take();
   }

@@ -3,7 +3,7 @@
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { compact } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 type CallHead = BlockHead & { readonly type: 'tool-call' };
 
@@ -25,17 +25,17 @@ const CALLS = {
 
 /** A call that the client runs, in the kind and namespace under which it declared the tool. */
 export class CallWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   readonly #head: CallHead;
   readonly #index: number;
   readonly #id: string;
   readonly #at: string;
   #input = '';
 
-  constructor(out: StreamWriter, head: CallHead) {
+  constructor(out: ItemStream, head: CallHead) {
     this.#out = out;
     this.#head = head;
-    const { index, id } = out.next(CALLS[head.kind].prefix);
+    const { index, id } = out.nextItem(CALLS[head.kind].prefix);
     this.#index = index;
     this.#id = id;
     this.#at = `"item_id":"${id}","output_index":${index}`;

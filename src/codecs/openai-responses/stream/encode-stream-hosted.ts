@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { objects, ownWire, text } from '../wire.ts';
 import { MessageWriter } from './encode-stream-message.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 const SEARCH = 'web_search';
 
@@ -16,13 +16,13 @@ const SEARCH = 'web_search';
  * else a client of this protocol could not have asked for, and it is left out with a note.
  */
 export class HostedWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   #input = '';
   #callId: string | undefined;
   #place: { readonly index: number; readonly id: string } | undefined;
   #result: ToolResultBlock | undefined;
 
-  constructor(out: StreamWriter) {
+  constructor(out: ItemStream) {
     this.#out = out;
   }
 
@@ -61,7 +61,7 @@ export class HostedWriter implements ItemWriter {
   #drawn(block: MediaBlock): void {
     const { source } = block;
     if (block.media === 'image' && source.type === 'base64') {
-      const { index, id } = this.#out.next('ig');
+      const { index, id } = this.#out.nextItem('ig');
       const item = { id, type: 'image_generation_call' };
       this.#out.send(
         'response.output_item.added',
@@ -92,7 +92,7 @@ export class HostedWriter implements ItemWriter {
   }
 
   #name(name: string, id: string): void {
-    const declared = this.#out.context.asked.tools.some(
+    const declared = this.#out.context.request.tools.some(
       (tool) => tool.type === 'hosted' && tool.name === SEARCH,
     );
     if (name === SEARCH && declared) this.#callId = id;
@@ -102,7 +102,7 @@ export class HostedWriter implements ItemWriter {
   /** Begins the item: its query is known, the search is under way. */
   #search(): void {
     if (this.#callId === undefined || this.#place !== undefined) return;
-    const { index, id } = this.#out.next('ws');
+    const { index, id } = this.#out.nextItem('ws');
     // An id of this protocol's kind is one by which the item may be found again.
     const place = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
     this.#place = place;
@@ -140,14 +140,14 @@ export class HostedWriter implements ItemWriter {
     if (typeof asked.type === 'string') return asked;
     const query = text(asked, 'query') ?? '';
     const action = { type: 'search', query, queries: [query] };
-    const { include } = this.#out.context.asked.settings;
+    const { include } = this.#out.context.request.settings;
     if (include?.includes('web_search_call.action.sources') !== true) return action;
     return { ...action, sources: sourcesOf(this.#result) };
   }
 
   /** An item of a Responses upstream: with the events that its kind has on the way. */
   #asItIs(item: JsonObject): void {
-    const { index, id: minted } = this.#out.next('item');
+    const { index, id: minted } = this.#out.nextItem('item');
     const id = text(item, 'id') ?? minted;
     const { action: _, ...begun } = item;
     const added = item.status === undefined ? item : { ...begun, status: 'in_progress' };

@@ -1,22 +1,22 @@
 /** A reasoning item as it is written to a stream: summary parts, and the seal at its end. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
-import { carrySeal, mintSeal } from '../../../conversation/seal.ts';
+import { wrapSeal, wrapUnsealed } from '../../../conversation/seal.ts';
 import type { Sealed } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { compact, PROTOCOL } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 /** A reasoning item: its text as summary parts, its seal in `encrypted_content` where the client asked. */
 export class ReasoningWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   #place: { readonly index: number; readonly id: string } | undefined;
   readonly #summary: JsonObject[] = [];
   #text: string | undefined;
   #sealed: Sealed | undefined;
   #isSummary = false;
 
-  constructor(out: StreamWriter) {
+  constructor(out: ItemStream) {
     this.#out = out;
   }
 
@@ -41,7 +41,7 @@ export class ReasoningWriter implements ItemWriter {
 
   #open(): { readonly index: number; readonly id: string } {
     if (this.#place !== undefined) return this.#place;
-    const place = this.#out.next('rs');
+    const place = this.#out.nextItem('rs');
     this.#place = place;
     this.#out.send(
       'response.output_item.added',
@@ -101,17 +101,17 @@ export class ReasoningWriter implements ItemWriter {
    * vendor's in a carrier; unsealed reasoning gets one that says where it was made.
    */
   #payload(): string | undefined {
-    const { asked, provider } = this.#out.context;
-    const { include, store } = asked.settings;
+    const { request, provider } = this.#out.context;
+    const { include, store } = request.settings;
     if (store !== false && include?.includes('reasoning.encrypted_content') !== true)
       return undefined;
     const sealed = this.#sealed;
     if (sealed === undefined) {
       // A summary is for reading only: no vendor wants it back.
       return this.#summary.length > 0 && !this.#isSummary
-        ? mintSeal('openai-chat', provider)
+        ? wrapUnsealed('openai-chat', provider)
         : undefined;
     }
-    return sealed.protocol === PROTOCOL ? sealed.value : carrySeal(sealed);
+    return sealed.protocol === PROTOCOL ? sealed.value : wrapSeal(sealed);
   }
 }

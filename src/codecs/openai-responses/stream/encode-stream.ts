@@ -9,13 +9,12 @@ import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { errorEvent } from '../reply/errors.ts';
+import { encodeFinish, type ResponseStatus } from '../reply/finish-reason.ts';
 import {
-  echo,
+  echoRequest,
   head,
-  type Identity,
-  identify,
-  type Outcome,
-  outcomeOf,
+  type ResponseIdentity,
+  responseIdentity,
   tail,
 } from '../reply/response-object.ts';
 import { PROTOCOL } from '../wire.ts';
@@ -23,7 +22,7 @@ import { CallWriter } from './encode-stream-call.ts';
 import { HostedWriter } from './encode-stream-hosted.ts';
 import { MessageWriter } from './encode-stream-message.ts';
 import { ReasoningWriter } from './encode-stream-reasoning.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 // A name goes onto a line of its own: nothing may break out of it.
 const EVENT_NAME = /^[\w.-]+$/;
@@ -37,24 +36,24 @@ export interface ResponseEncoder extends StreamEncoder {
 export function encodeStream(context: ClientContext): ResponseEncoder {
   let out = '';
   let sequence = 0;
-  let identity: Identity | undefined;
+  let identity: ResponseIdentity | undefined;
   let echoed: JsonObject = {};
   let echoText = '';
   let usage: Usage | undefined;
   let finish: FinishReason | undefined;
-  let outcome: Outcome = { status: 'in_progress' };
+  let outcome: ResponseStatus = { status: 'in_progress' };
   let open: ItemWriter | undefined;
   let refused = false;
   let over = false;
   let places = 0;
   const output: JsonObject[] = [];
 
-  const writer: StreamWriter = {
+  const writer: ItemStream = {
     context,
     send(type, members) {
       out += `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},${members}}\n\n`;
     },
-    next(prefix) {
+    nextItem(prefix) {
       const index = places++;
       return { index, id: `${prefix}_${identity?.stem ?? ''}_${index}` };
     },
@@ -67,11 +66,11 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
     },
   };
 
-  function start(event?: StartEvent): Identity {
+  function start(event?: StartEvent): ResponseIdentity {
     if (identity !== undefined) return identity;
-    identity = identify(event, context);
+    identity = responseIdentity(event, context);
     usage = event?.usage ?? usage;
-    echoed = echo(context, event?.rest);
+    echoed = echoRequest(context, event?.rest);
     echoText = JSON.stringify(echoed).slice(1, -1);
     state('response.created', undefined);
     state('response.in_progress', undefined);
@@ -89,7 +88,7 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
     const item = open;
     open = undefined;
     // Before the end has come no item is cut: another follows it.
-    item?.close(outcomeOf(finish, refused).status === 'incomplete');
+    item?.close(encodeFinish(finish, refused).status === 'incomplete');
   }
 
   function openBlock(event: StreamEvent & { type: 'block-start' }): void {
@@ -128,7 +127,7 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
   function end(): void {
     closeItem();
     over = true;
-    outcome = outcomeOf(finish, refused);
+    outcome = encodeFinish(finish, refused);
     state(`response.${outcome.status}`, usage);
   }
 

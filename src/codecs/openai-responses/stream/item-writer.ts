@@ -5,12 +5,12 @@ import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 
 /** What item writers need of the stream around them. */
-export interface StreamWriter {
+export interface ItemStream {
   readonly context: ClientContext;
   /** Appends one event; `members` is JSON text of its members behind `sequence_number`. */
   send(type: string, members: string): void;
   /** The next item's place and id. */
-  next(prefix: string): { readonly index: number; readonly id: string };
+  nextItem(prefix: string): { readonly index: number; readonly id: string };
   /** The item is complete: its `output_item.done` is sent, and it is part of the output. */
   done(index: number, item: JsonObject): void;
 }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { Fold } from '../../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Tool } from '../../../../src/conversation/types.ts';
 import { bytes, EMPTY, eventsOf, sse, upstream } from '../recorded.ts';
 import { close, decode, delta, done, encode, open, START, STOP, say, types } from '../scenes.ts';
@@ -154,7 +154,7 @@ describe('decoding a stream', () => {
       ],
       { ...EMPTY, tools },
     );
-    const fold = new Fold();
+    const fold = new ReplyBuilder();
     for (const event of events) fold.push(event);
     expect(fold.reply.blocks).toMatchObject([
       {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { editNode } from '../../../../src/conversation/edit.ts';
-import { carrySeal } from '../../../../src/conversation/seal.ts';
+import { wrapSeal } from '../../../../src/conversation/seal.ts';
 import type { Block } from '../../../../src/conversation/types.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
 import {
@@ -206,7 +206,7 @@ describe('messages', () => {
   });
 
   test('a carrier that a Chat client brings back never reaches a vendor', () => {
-    const data = carrySeal({
+    const data = wrapSeal({
       protocol: 'anthropic-messages',
       provider: 'a',
       kind: 'signature',
@@ -236,7 +236,7 @@ describe('messages', () => {
 test('carriers that do not fit their words are noted as lost, like those that do', () => {
   const carrier = (value: string) => ({
     type: 'reasoning.encrypted',
-    data: carrySeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),
+    data: wrapSeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),
   });
   const { out, notes } = own({
     messages: [

@@ -211,7 +211,7 @@ describe('digests of streams', () => {
     expect(look('data: [DONE]\n\n').complete).toBe(false);
   });
 
-  test('every way an ending may begin has its mark', () => {
+  test('every way an ending may begin has its prefix', () => {
     for (const text of [
       end('response.completed', {}),
       'data: {"type":"response.incomplete","response":{}}\n\n',
@@ -220,13 +220,13 @@ describe('digests of streams', () => {
       'data: {"type": "response.completed"}\n\n',
     ]) {
       expect(
-        openaiResponses.terminalMarks.some((mark) => text.startsWith(mark)),
+        openaiResponses.terminalPrefixes.some((prefix) => text.startsWith(prefix)),
         text,
       ).toBe(true);
     }
     const delta =
       'event: response.output_text.delta\ndata: {"type":"response.output_text.delta"}\n\n';
-    expect(openaiResponses.terminalMarks.some((mark) => delta.includes(mark))).toBe(false);
+    expect(openaiResponses.terminalPrefixes.some((prefix) => delta.includes(prefix))).toBe(false);
   });
 });
 

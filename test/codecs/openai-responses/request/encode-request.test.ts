@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { editNode, withParts } from '../../../../src/conversation/edit.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
-import { carrySeal, mintSeal } from '../../../../src/conversation/seal.ts';
+import { wrapSeal, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import { NO_PROFILE, type Profile } from '../../../../src/conversation/target.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
@@ -199,16 +199,16 @@ describe('an edited conversation of this protocol', () => {
         }),
         profile,
       ).items[1];
-    expect(sent(mintSeal('openai-chat', 'glm'))).toEqual(after);
+    expect(sent(wrapUnsealed('openai-chat', 'glm'))).toEqual(after);
     const ours = { protocol: 'openai-responses', kind: 'encrypted', value: 'gAA' } as const;
-    expect(sent(carrySeal({ ...ours, provider: 'vendor' }))).toEqual({
+    expect(sent(wrapSeal({ ...ours, provider: 'vendor' }))).toEqual({
       type: 'reasoning',
       summary: [{ type: 'summary_text', text: 'why' }],
       encrypted_content: 'gAA',
     });
-    expect(sent(carrySeal({ ...ours, provider: 'another' }))).toEqual(after);
+    expect(sent(wrapSeal({ ...ours, provider: 'another' }))).toEqual(after);
     expect(
-      sent(mintSeal('openai-chat', 'deepseek'), {
+      sent(wrapUnsealed('openai-chat', 'deepseek'), {
         name: 'deepseek',
         reasoningField: 'reasoning_content',
       }),

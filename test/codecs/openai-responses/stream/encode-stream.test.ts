@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../../src/conversation/events.ts';
-import { CARRIER_PREFIX, mintSeal, openSeal } from '../../../../src/conversation/seal.ts';
+import { openSeal, SEAL_ENVELOPE_PREFIX, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import { toolNames } from '../../../../src/conversation/tools/tool-names.ts';
 import type { Sealed } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
@@ -333,7 +333,7 @@ describe('seals', () => {
   });
 
   test('unsealed reasoning says where it was made', () => {
-    expect(payload(SEALING, 'x')).toBe(mintSeal('openai-chat', 'vendor'));
+    expect(payload(SEALING, 'x')).toBe(wrapUnsealed('openai-chat', 'vendor'));
   });
 
   test('nobody who did not ask gets one', () => {
@@ -365,7 +365,7 @@ describe('seals', () => {
       text: 'because',
       sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: '' },
     });
-    expect(`${item!.encrypted_content}`).toStartWith(CARRIER_PREFIX);
+    expect(`${item!.encrypted_content}`).toStartWith(SEAL_ENVELOPE_PREFIX);
   });
 });
 

@@ -1,0 +1,155 @@
+/** A reply of the conversation model as a whole Messages message. */
+
+import type { Reply } from '../../../conversation/events.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
+import type {
+  Block,
+  ReasoningBlock,
+  TextBlock,
+  ToolCallBlock,
+} from '../../../conversation/types.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import type { ClientContext } from '../../codec.ts';
+import { encodeCitation, encodeHostedInput } from '../hosted-tools.ts';
+import { callInput } from '../request/encode-blocks.ts';
+import { PROTOCOL, rebuilt } from '../wire.ts';
+import { unchangedBody } from './decode-reply.ts';
+import {
+  type AwaitedResult,
+  type ClientTools,
+  callHead,
+  clientSignature,
+  clientTools,
+  hostedResultBlock,
+  isSealed,
+  mediaText,
+  messageId,
+  ownBlock,
+  servedBy,
+} from './encode-reply-blocks.ts';
+import { encodeFinish } from './finish-reason.ts';
+import { encodeUsage } from './usage.ts';
+
+/** The reply as a Messages client expects it. */
+export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
+  const same = unchangedBody(reply);
+  if (same !== undefined) return same;
+  const content = encodeContent(reply.blocks, context);
+  const calls = content.some((block) => block.type === 'tool_use');
+  const refused = reply.blocks.some((block) => block.type === 'refusal');
+  const old = reply.wire?.protocol === PROTOCOL ? reply.wire.value : undefined;
+  const { service_tier: _tier, inference_geo: _geo, ...beside } = ownRest(reply.rest);
+  return rebuilt(old, {
+    id: messageId(reply.id, context.requestId),
+    type: 'message',
+    role: 'assistant',
+    model: reply.model,
+    content,
+    stop_reason: encodeFinish(reply.finish, { calls, refused }),
+    stop_sequence: reply.stopSequence ?? null,
+    ...(reply.details === undefined ? {} : { stop_details: reply.details }),
+    ...beside,
+    usage: rebuilt(isObject(old) ? old.usage : undefined, {
+      ...encodeUsage(reply.usage),
+      ...servedBy(reply.rest),
+    }),
+    ...toolEventMembers(reply),
+  });
+}
+
+/** Of the vendor fields those that this wire knows. */
+function ownRest(rest: JsonObject | undefined): JsonObject {
+  const own = ['container', 'context_management', 'input_transformations'];
+  return Object.fromEntries(
+    own.filter((key) => rest?.[key] !== undefined).map((key) => [key, rest?.[key]]),
+  );
+}
+
+function encodeContent(blocks: readonly Block[], context: ClientContext): readonly JsonObject[] {
+  const view = clientTools(context);
+  const out: JsonObject[] = [];
+  /** Hosted calls told in this wire's words that still want their result, by call id. */
+  const open = new Map<string, AwaitedResult>();
+  const settle = () => {
+    for (const call of open.values()) out.push(hostedResultBlock(call, undefined));
+    open.clear();
+  };
+  for (const block of blocks) {
+    if (block.type === 'tool-result' && ownBlock(block) === undefined) {
+      const call = open.get(block.callId);
+      open.delete(block.callId);
+      if (call === undefined)
+        context.notes.add('content_dropped', 'content', 'result of a hosted tool');
+      else out.push(hostedResultBlock(call, block));
+      continue;
+    }
+    settle();
+    const encoded = encodeBlock(block, view, open, context);
+    if (encoded !== undefined) out.push(encoded);
+  }
+  settle();
+  return out;
+}
+
+function encodeBlock(
+  block: Block,
+  view: ClientTools,
+  open: Map<string, AwaitedResult>,
+  context: ClientContext,
+): JsonObject | undefined {
+  const own = ownBlock(block);
+  if (own !== undefined) return own;
+  switch (block.type) {
+    case 'text':
+      return encodeText(block, context.notes);
+    case 'refusal':
+      return block.text === '' ? undefined : { type: 'text', text: block.text };
+    case 'reasoning':
+      return encodeThinking(block, context.provider);
+    case 'tool-call':
+      return encodeCall(block, view, open, context);
+    case 'media':
+      context.notes.add('content_bridged', 'content', `${block.media} as text`);
+      return { type: 'text', text: mediaText(block) };
+    default: {
+      const text = block.type === 'opaque' ? (block.text ?? '') : '';
+      const name = block.type === 'opaque' ? block.name : block.type;
+      context.notes.add(text === '' ? 'content_dropped' : 'content_bridged', 'content', name);
+      return text === '' ? undefined : { type: 'text', text };
+    }
+  }
+}
+
+function encodeText(block: TextBlock, notes: Notes): JsonObject | undefined {
+  if (block.text === '') return undefined;
+  const citations = (block.citations ?? [])
+    .map((one) => encodeCitation(one, notes, block.text))
+    .filter((one) => one !== undefined);
+  return { type: 'text', text: block.text, ...(citations.length > 0 ? { citations } : {}) };
+}
+
+function encodeThinking(block: ReasoningBlock, provider: string): JsonObject | undefined {
+  if (block.text === '' && !isSealed(block.sealed)) return undefined;
+  const signature = clientSignature(block.sealed, provider);
+  return block.sealed?.kind === 'redacted'
+    ? { type: 'redacted_thinking', data: signature }
+    : { type: 'thinking', thinking: block.text, signature };
+}
+
+function encodeCall(
+  block: ToolCallBlock,
+  view: ClientTools,
+  open: Map<string, AwaitedResult>,
+  { notes }: ClientContext,
+): JsonObject | undefined {
+  const head = callHead(block, view);
+  if (head === undefined) {
+    notes.add('content_dropped', 'content', `hosted call ${block.name}`);
+    return undefined;
+  }
+  const input = callInput(block, 'content', notes);
+  if (head.hostedTool === undefined) return { ...head.block, input };
+  open.set(block.id, { id: String(head.block.id), tool: head.hostedTool });
+  return { ...head.block, input: encodeHostedInput(head.hostedTool, input) };
+}

@@ -1,0 +1,50 @@
+/** Stop reasons of the Messages wire and finish reasons, both ways. */
+
+import type { FinishReason } from '../../../conversation/events.ts';
+import type { Json } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+
+const FINISH: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop-sequence',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'context-overflow',
+  tool_use: 'tool-calls',
+  refusal: 'refusal',
+  pause_turn: 'pause',
+};
+
+/** Unknown reasons count as a natural stop. */
+export function decodeFinish(reason: Json | undefined): FinishReason {
+  return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
+}
+
+/** What of an answer decides about its stop reason beside what the upstream said. */
+export interface AnswerFacts {
+  /** A call that the client must run. */
+  readonly calls: boolean;
+  readonly refused: boolean;
+}
+
+/**
+ * Calls decide, not the word for it: several vendors say `stop` beside calls, and a `tool_use`
+ * without a call would leave the client waiting.
+ */
+export function encodeFinish(reason: FinishReason, said: AnswerFacts): string {
+  switch (reason) {
+    case 'stop':
+    case 'tool-calls':
+      return said.calls ? 'tool_use' : said.refused ? 'refusal' : 'end_turn';
+    case 'stop-sequence':
+      return 'stop_sequence';
+    case 'length':
+      return 'max_tokens';
+    case 'context-overflow':
+      return 'model_context_window_exceeded';
+    case 'refusal':
+    case 'content-filter':
+      return 'refusal';
+    case 'pause':
+      return 'pause_turn';
+  }
+}
