@@ -1,22 +1,22 @@
-/** How much of what a vendor says of an error is taken: it is read by patterns, masked, logged and told. */
+/** Bounds the size of a vendor's error, which is matched by patterns, masked, logged and sent to clients. */
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 import { put } from '../lib/json/json-members.ts';
 import { cutWords } from '../lib/text/shown-text.ts';
 
-// As much as is read of an answer whose status is an error.
+// The same bound as for the body of an error answer.
 const MOST_CHARS = 1024 * 1024;
 const MOST_OF_TEXT = MOST_CHARS / 4;
 const MOST_VALUES = 10_000;
 const MOST_DEPTH = 64;
 
 /**
- * An error as far as anybody reads it: 1 Mi characters and 10,000 values in all, 256 Ki characters of each
- * text, 64 levels. A text that is cut ends with three dots; members beyond are left out, nested ones
- * first. The very value where it fits.
+ * The error within these bounds: 1 Mi characters and 10,000 values in all, 256 Ki characters in each text,
+ * 64 levels. A text that is cut ends with three dots. Further members are left out, nested ones first. The
+ * same value if it fits.
  */
-export function boundedError<T extends Json | undefined>(said: T): T {
-  return new Budget().value(said, 0) as T;
+export function boundedError<T extends Json | undefined>(error: T): T {
+  return new Budget().value(error, 0) as T;
 }
 
 class Budget {
@@ -53,7 +53,7 @@ class Budget {
   #object(object: JsonObject, depth: number): JsonObject {
     const out: Record<string, Json | undefined> = {};
     let same = true;
-    // What the error itself says stands in plain members: whatever is nested comes behind them.
+    // Plain members first: they hold the error's message and code.
     for (const nested of [false, true]) {
       for (const key in object) {
         const member = object[key];

@@ -1,4 +1,4 @@
-/** What an HTTP answer tells of an error beside its body, alike in every protocol. */
+/** What the status and headers of an HTTP error answer mean, in every protocol. */
 
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { ErrorKind } from './errors.ts';
@@ -19,11 +19,11 @@ const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   529: 'overloaded',
 };
 
-/** The meaning of a status; another 4xx is the request's fault, anything else the upstream's. */
+/** The kind of error that a status stands for. Other 4xx are `invalid_request`, everything else is `upstream`. */
 export const kindOfStatus = (status: number): ErrorKind =>
   BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'invalid_request' : 'upstream');
 
-/** Seconds, from `retry-after-ms`, or `retry-after` in seconds or as a date. */
+/** The wait in seconds, from `retry-after-ms`, or from `retry-after` in seconds or as a date. */
 export function retryAfterOf(headers: ReadonlyHeaders): number | undefined {
   const ms = Number.parseFloat(headers.get('retry-after-ms') ?? '');
   if (ms >= 0) return ms / 1000;
@@ -37,12 +37,12 @@ export function retryAfterOf(headers: ReadonlyHeaders): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
 }
 
-/** `x-should-retry`, the vendor's own word, which both official SDKs obey. */
+/** The vendor's `x-should-retry`, which both official SDKs obey. */
 export function retryHintOf(headers: ReadonlyHeaders): boolean | undefined {
   const value = headers.get('x-should-retry');
   return value === 'true' ? true : value === 'false' ? false : undefined;
 }
 
-/** A code that clients may be told; undefined for one that only repeats an HTTP status, as a number or as text. */
+/** The error code for clients; undefined for a code that only repeats an HTTP status. */
 export const publicErrorCode = (code: string | undefined): string | undefined =>
   code !== undefined && /^[1-5]\d\d$/.test(code) ? undefined : code;

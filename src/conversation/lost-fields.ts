@@ -1,10 +1,10 @@
-/** Notes about fields of one protocol that no other protocol has a place for. */
+/** Adds notes for fields of one protocol that the target's protocol has no field for. */
 
 import { isObject } from '../lib/json/json.ts';
 import type { Notes } from './notes.ts';
 import type { FunctionTool, Turn } from './types.ts';
 
-// Said in the model, in the description (a screen's size), or noted where cache marks are.
+// Fields that the conversation model carries, that go into the description (screen size), or that get a note elsewhere.
 const KEPT_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'name',
@@ -18,8 +18,8 @@ const KEPT_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Notes what of a foreign declaration is lost: `defer_loading` of any protocol (the tool is simply
- * loaded), and fields of Messages such as `input_examples`. Call it for tools of another protocol only.
+ * Notes the fields of a tool that are lost: `defer_loading` of any protocol (the tool is loaded at once), and
+ * Messages fields such as `input_examples`. Call it only for tools of another protocol than the target's.
  */
 export function noteLostToolFields(tool: FunctionTool, notes: Notes, where: string): void {
   if (tool.deferred === true) {
@@ -34,7 +34,7 @@ export function noteLostToolFields(tool: FunctionTool, notes: Notes, where: stri
   }
 }
 
-/** Notes the `name` of a Chat message (not that of a function's result) as lost at `where`. */
+/** Notes that a Chat message's `name` of the speaker is lost. A function result's name is another field. */
 export function noteLostName({ wire, residue }: Turn, notes: Notes, where: string): void {
   const from = wire ?? residue;
   if (from?.protocol !== 'openai-chat' || !isObject(from.value)) return;

@@ -1,10 +1,10 @@
-/** What both protocols of OpenAI say and refuse in the same way. */
+/** Fields and values that OpenAI's two protocols share. */
 
 import { isObject, type Json } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import type { Notes } from './notes.ts';
 
-/** Fields that Chat and Responses of OpenAI know under the same name, and nobody else. */
+/** Fields that only OpenAI's Chat and Responses have, under the same name. */
 export const SHARED_FIELDS: readonly string[] = [
   'safety_identifier',
   'prompt_cache_retention',
@@ -14,7 +14,7 @@ export const SHARED_FIELDS: readonly string[] = [
 // Longer ones are refused: `Invalid 'user': string too long`.
 const USER_LIMIT = 64;
 
-/** A `user` as OpenAI takes it; undefined, with a note, where it is too long. */
+/** A `user` that OpenAI accepts; undefined, with a note, if it is too long. */
 export function acceptedUser(user: string | undefined, notes: Notes): string | undefined {
   if (user === undefined || user.length <= USER_LIMIT) return user;
   notes.add('parameter_dropped', 'user', 'too long');
@@ -27,15 +27,15 @@ const TIERS: Readonly<Record<string, string>> = {
   flex: 'flex',
   scale: 'scale',
   priority: 'priority',
-  // Anthropic's word for it.
+  // Anthropic's name for it.
   standard: 'default',
 };
 
-/** The tier that served an answer, as OpenAI's clients know it; undefined: none of these. */
+/** The service tier of an answer in OpenAI's terms; undefined if OpenAI has no such tier. */
 export const openaiServiceTier = (tier: Json | undefined): string | undefined =>
   typeof tier === 'string' ? memberOf(TIERS, tier) : undefined;
 
-/** The format of a freeform tool as Responses has it; Chat nests a grammar one level deeper. */
+/** The format of a freeform tool in the form of Responses. Chat nests a grammar one level deeper. */
 export function flatToolFormat(format: Json | undefined): Json | undefined {
   if (!isObject(format) || !isObject(format.grammar)) return format;
   return { type: 'grammar', ...format.grammar };

@@ -1,10 +1,10 @@
-/** Events to a whole reply, and a whole reply to events. */
+/** Builds a whole reply from stream events, and stream events from a whole reply. */
 
 import type { Json } from '../lib/json/json.ts';
 import type { BlockHead, Reply, StreamEvent, ToolEvent } from './events.ts';
 import type { Block, Citation, Sealed } from './types.ts';
 
-/** Collects a stream into the reply it amounts to. Push every event in order, then take `reply`. */
+/** Collects a stream into a reply. Push every event in order, then read `reply`. */
 export class ReplyBuilder {
   #id = '';
   #model = '';
@@ -97,12 +97,12 @@ export class ReplyBuilder {
     }
   }
 
-  /** The stream's own terminal was seen. */
+  /** The stream's `end` event was seen. */
   get complete(): boolean {
     return this.#complete;
   }
 
-  /** What has been said so far; only a reply of a stream that is `complete` may be given out as one. */
+  /** The reply so far. It may be given to a client only if the stream is `complete`. */
   get reply(): Reply {
     return {
       id: this.#id,
@@ -118,7 +118,7 @@ export class ReplyBuilder {
   }
 }
 
-/** A whole reply as the events of a stream, for a client that wants one from an upstream that does not. */
+/** The events of a whole reply, for a client that wants a stream of an answer that was not streamed. */
 export function* replyEvents(reply: Reply): Generator<StreamEvent> {
   yield {
     type: 'start',

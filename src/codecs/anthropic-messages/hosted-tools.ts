@@ -78,8 +78,8 @@ export function encodeHostedResult(
 ): Json {
   const own = (result?.content ?? []).map(ownWire).filter(isObject);
   if (result?.isError === true) {
-    const told = own.find((value) => value.type === `${tool}_tool_result_error`);
-    return told ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
+    const error = own.find((value) => value.type === `${tool}_tool_result_error`);
+    return error ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
   }
   if (tool === 'web_search') return searchResults(result?.content ?? []);
   // A fetch answers with one page; without one it has failed.

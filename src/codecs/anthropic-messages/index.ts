@@ -1,4 +1,4 @@
-/** Anthropic Messages: the protocol as the gateway sees it. */
+/** The codec of the Anthropic Messages protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
@@ -13,7 +13,7 @@ import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
 import { PROTOCOL } from './wire.ts';
 
-/** `GET /v1/models`: one page that holds everything. */
+/** `GET /v1/models`: a single page with every model. */
 function encodeModels(models: readonly ModelEntry[]): JsonObject {
   return {
     data: models.map(({ id, created }) => ({

@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions protocol. */
+/** The codec of the OpenAI Chat Completions protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
@@ -24,7 +24,6 @@ function encodeModels(models: readonly ModelEntry[]): JsonObject {
   };
 }
 
-/** Chat Completions, both as the client's and as the vendor's side. */
 export const openaiChat = {
   name: 'openai-chat',
   upstreamPath: '/chat/completions',

@@ -1,4 +1,4 @@
-/** Content parts of messages: text, images, audio, files, and what vendors add. */
+/** Decodes and encodes content parts of Chat messages: text, media, annotations and sources. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { fileName } from '../../conversation/file-name.ts';
@@ -16,7 +16,7 @@ import {
   wireOf,
 } from './wire.ts';
 
-/** `data:<type>;base64,<data>` as a base64 source, any other URL as such. */
+/** The source of a URL: `data:<type>;base64,<data>` becomes a base64 source. */
 export function sourceOfUrl(url: string): MediaSource {
   if (!url.startsWith('data:')) return { type: 'url', url };
   const comma = url.indexOf(',');
@@ -25,7 +25,7 @@ export function sourceOfUrl(url: string): MediaSource {
   return { type: 'base64', mediaType: head[0] || 'text/plain', data: url.slice(comma + 1) };
 }
 
-/** The URL of a source, or undefined for what has none (a file id). */
+/** The URL of a source; undefined for a file id. */
 export function urlOfSource(source: MediaSource): string | undefined {
   switch (source.type) {
     case 'url':
@@ -40,8 +40,8 @@ export function urlOfSource(source: MediaSource): string | undefined {
 }
 
 /**
- * A message's `content`. A string is one text block without a wire of its own ('' is none); an array
- * gives one block a part; null and absence give none.
+ * A message's `content`: a string becomes one text block without a wire ('' gives none), an array becomes one
+ * block for each part, null and undefined become none.
  * @throws GatewayError invalid_request naming `where`
  */
 export function decodeContent(content: Json | undefined, where: string): readonly Block[] {
@@ -57,7 +57,7 @@ export function decodeContent(content: Json | undefined, where: string): readonl
   return parts.map((part, i) => decodePart(part, `${where}[${i}]`));
 }
 
-/** What a JSON value is, in the words of an API error. */
+/** The kind of a JSON value, as the API's error messages name it. */
 export function kindOf(value: Json | undefined): string {
   if (value === undefined || value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -68,7 +68,7 @@ export function kindOf(value: Json | undefined): string {
 
 function decodePart(part: Json, where: string): Block {
   const wire = wireOf(part);
-  // Strings inside the array: refused by OpenAI, taken by vLLM.
+  // OpenAI refuses strings in the array, vLLM accepts them.
   if (typeof part === 'string') return { type: 'text', text: part, wire };
   if (!isObject(part)) {
     throw invalid(
@@ -81,14 +81,14 @@ function decodePart(part: Json, where: string): Block {
     case 'text':
     case 'input_text':
     case 'output_text': {
-      const said = text(part.text);
-      if (said === undefined) {
+      const value = text(part.text);
+      if (value === undefined) {
         throw invalid(
           `Invalid type for '${where}.text': expected a string, but got ${kindOf(part.text)} instead.`,
           `${where}.text`,
         );
       }
-      return { type: 'text', text: said, ...cacheOf(part), wire };
+      return { type: 'text', text: value, ...cacheOf(part), wire };
     }
     case 'refusal':
       return { type: 'refusal', text: text(part.refusal) ?? '', wire };
@@ -181,15 +181,15 @@ export function thinkingText(value: Json | undefined): string {
   return out;
 }
 
-/** A text part; fields of the part it came from (cache_control, …) stay. */
-export function textPart(said: string, from: JsonObject = {}): JsonObject {
-  return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: said };
+/** A text part that keeps the other fields of `from` (cache_control, …). */
+export function textPart(value: string, from: JsonObject = {}): JsonObject {
+  return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: value };
 }
 
-/** Does the part that an edited block came from still say what the block says? */
+/** Does an edited media block still equal the part that it was decoded from? */
 function isUnchanged(from: JsonObject, block: MediaBlock): boolean {
   const type = text(from.type);
-  // A part that had no URL was never decoded to media.
+  // A part without a URL was never decoded into a media block.
   if (type === undefined || (type === 'image_url' && from.image_url === undefined)) return false;
   const before = decodeMedia(from, type, '');
   return (
@@ -201,7 +201,7 @@ function isUnchanged(from: JsonObject, block: MediaBlock): boolean {
   );
 }
 
-/** A media block as a part; undefined where Chat has no form for it. */
+/** A media block as a part; undefined if Chat cannot express it. */
 export function mediaPart(block: MediaBlock): JsonObject | undefined {
   const own = ownWire(block);
   if (isObject(own)) return own;
@@ -233,7 +233,7 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
 const nameFor = (source: MediaSource) =>
   fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
 
-/** `annotations` of a message or a delta: OpenAI's nested form, and the flat one of gateways. */
+/** The `annotations` of a message or a delta, in OpenAI's nested form or the flat form of gateways. */
 export function decodeAnnotations(value: unknown): readonly Citation[] {
   const out: Citation[] = [];
   for (const item of list(value) ?? []) {
@@ -255,8 +255,9 @@ export function decodeAnnotations(value: unknown): readonly Citation[] {
 }
 
 /**
- * A citation as an annotation; `from` and `to` stand for the whole text where it names no place.
- * Undefined for a source without an address (a document of a request), which Chat cannot say.
+ * A citation as an annotation; undefined for a source without a URL (a document of the request), which Chat
+ * cannot express.
+ * @param from, to the bounds of the whole text, for a citation without offsets
  */
 export function encodeAnnotation(
   citation: Citation,
@@ -277,7 +278,7 @@ export function encodeAnnotation(
   };
 }
 
-/** Perplexity's `search_results`/`citations` and GLM's `web_search`, which stand beside `choices`. */
+/** The sources beside `choices`: Perplexity's `search_results` or `citations`, GLM's `web_search`. */
 export function decodeSources(body: JsonObject): readonly Citation[] {
   const found = list(body.search_results) ?? list(body.web_search) ?? list(body.citations) ?? [];
   const out: Citation[] = [];

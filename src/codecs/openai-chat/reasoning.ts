@@ -1,4 +1,4 @@
-/** Reasoning as vendors write it on Chat messages and deltas, with the seals inside `reasoning_details`. */
+/** Reads and writes reasoning on Chat messages and deltas, with the seals in `reasoning_details`. */
 
 import {
   openEnvelope,
@@ -13,10 +13,10 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 import { put } from '../../lib/json/json-members.ts';
 import { list, object, PROTOCOL, text } from './wire.ts';
 
-/** Message keys that a reasoning block stands for. */
+/** Message keys that hold reasoning. */
 export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const;
 
-/** What `reasoning_details` say in words: OpenRouter's `text` and `summary`, joined as they come. */
+/** The text of `reasoning_details`: OpenRouter's `text` and `summary`, joined in order. */
 export function detailsText(details: readonly Json[]): string {
   let out = '';
   for (const detail of details) {
@@ -25,15 +25,15 @@ export function detailsText(details: readonly Json[]): string {
   return out;
 }
 
-/** Only summaries: the text is not the reasoning itself. */
+/** Do the details hold only summaries, and not the reasoning itself? */
 export function onlySummaries(details: readonly Json[]): boolean {
   return details.length > 0 && details.every((d) => object(d)?.type !== 'reasoning.text');
 }
 
 /**
- * The seal that details carry: the whole list as JSON text, since a vendor wants it back unmodified
- * and in order (OpenRouter, MiniMax, Vercel's gateway); or, where a client gives back a carrier of
- * this gateway, the seal inside it. Undefined when nothing is signed or encrypted.
+ * The seal of a list of details. For a vendor it is the whole list as JSON text, because the vendor wants the
+ * list back unchanged and in order (OpenRouter, MiniMax, Vercel's gateway). In an envelope that a client sends
+ * back it is the seal inside. Undefined if nothing is signed or encrypted.
  */
 export function detailsSeal(details: readonly Json[], provider?: string): Sealed | undefined {
   let kind: Sealed['kind'] | undefined;
@@ -41,7 +41,7 @@ export function detailsSeal(details: readonly Json[], provider?: string): Sealed
     if (!isObject(detail)) continue;
     const data = text(detail.data);
     if (data) {
-      // Carriers that an upstream gives out are its own: it is the one that opens them.
+      // An envelope from an upstream belongs to that upstream and stays closed.
       const carried = provider === undefined ? openSeal(data) : undefined;
       if (carried !== undefined) return carried;
       kind = 'encrypted';
@@ -56,58 +56,59 @@ export function detailsSeal(details: readonly Json[], provider?: string): Sealed
   };
 }
 
-/** The vendor's own list of details, where the seal is of this protocol. */
+/** The vendor's own list of details in a seal of this protocol; else []. */
 export const ownDetails = (sealed: Sealed): readonly Json[] =>
   sealed.protocol === PROTOCOL ? (list(tryParse(sealed.value)) ?? []) : [];
 
 /**
- * A seal as one detail without words, whoever made it. `span`: its part of the message's reasoning,
- * which is one string here. `index` counts a message's details: clients join what has the same.
+ * A seal in an envelope, as one detail without text.
+ * @param span the sealed part of the message's reasoning, which is one string in Chat
+ * @param index counts the details of a message; clients join details with the same index
  */
 export function sealDetail(sealed: Sealed, span: Span, index: number): JsonObject {
   return { type: 'reasoning.encrypted', data: wrapSeal(sealed, span), format: 'hopgate', index };
 }
 
 /**
- * An answer's reasoning for a client: the words joined as a stream joins them, and the seals as
- * details. These are the vendor's own list where all are of this protocol, else a carrier for each.
+ * An answer's reasoning for a client: the joined text, as in a stream, and the seals as details. The details
+ * are the vendor's own list if all seals are of this protocol, else one envelope for each seal.
  */
 export function encodeReasoningBlocks(blocks: readonly ReasoningBlock[]): {
-  readonly said: string;
+  readonly visible: string;
   readonly details: readonly Json[];
 } {
   const own = blocks.every(({ sealed }) => sealed === undefined || sealed.protocol === PROTOCOL);
   const details: Json[] = [];
-  let said = '';
+  let visible = '';
   for (const { text, sealed } of blocks) {
-    const from = said.length;
-    said += text;
+    const from = visible.length;
+    visible += text;
     if (sealed === undefined) continue;
     if (own) details.push(...ownDetails(sealed));
-    else details.push(sealDetail(sealed, { from, to: said.length }, details.length));
+    else details.push(sealDetail(sealed, { from, to: visible.length }, details.length));
   }
-  return { said, details };
+  return { visible, details };
 }
 
-/** Does a message hold a carrier of this gateway, which no vendor can read? */
+/** Does the message hold an envelope, which no vendor can read? */
 export function hasEnvelope(message: JsonObject): boolean {
   return (list(message.reasoning_details) ?? []).some(
     (detail) => text(object(detail)?.data)?.startsWith(SEAL_ENVELOPE_PREFIX) ?? false,
   );
 }
 
-/** The reasoning of a message: one block, or none where nothing was said or sealed. */
+/** The reasoning of a message as one block; undefined without text and seal. */
 export function decodeReasoning(
   message: JsonObject,
   provider?: string,
 ): ReasoningBlock | undefined {
   const details = list(message.reasoning_details) ?? [];
-  const said = reasoningText(message, details);
+  const visible = reasoningText(message, details);
   const sealed = detailsSeal(details, provider);
-  if (said === '' && sealed === undefined) return undefined;
+  if (visible === '' && sealed === undefined) return undefined;
   return {
     type: 'reasoning',
-    text: said,
+    text: visible,
     ...(onlySummaries(details) && detailsText(details) !== '' ? { summary: true } : {}),
     ...(sealed === undefined ? {} : { sealed }),
   };
@@ -117,59 +118,59 @@ const reasoningText = (message: JsonObject, details: readonly Json[]): string =>
   text(message.reasoning_content) || text(message.reasoning) || detailsText(details);
 
 /**
- * The reasoning of a message that a client gives back: a block for each carrier of this gateway, with
- * the words that it was made for. Where several do not tell their words, or the client changed them,
- * no signature would fit: then the words stand alone, and what remembers the answer puts it back whole.
+ * The reasoning of a message that a client sends back: one block for each envelope, with the text that it was
+ * made for. If envelopes have no spans, or the client changed the text, no signature would match. Then the
+ * text stands alone, and the reasoning memory restores the original.
  */
 export function decodeReturnedReasoning(message: JsonObject): readonly ReasoningBlock[] {
   const details = list(message.reasoning_details) ?? [];
-  const carriers = details.flatMap(
+  const envelopes = details.flatMap(
     (detail) => openEnvelope(text(object(detail)?.data) ?? '') ?? [],
   );
-  if (carriers.length > 0) {
-    const said = reasoningText(message, details);
-    const blocks = blocksBySpan(said, carriers);
+  if (envelopes.length > 0) {
+    const visible = reasoningText(message, details);
+    const blocks = blocksBySpan(visible, envelopes);
     if (blocks !== undefined) return blocks;
-    if (carriers.length > 1) {
-      return carriers.every(({ sealed }) => isWhole(sealed))
-        ? carriers.map(({ sealed }, i) => ({
+    if (envelopes.length > 1) {
+      return envelopes.every(({ sealed }) => isWhole(sealed))
+        ? envelopes.map(({ sealed }, i) => ({
             type: 'reasoning',
-            text: i === 0 ? said : '',
+            text: i === 0 ? visible : '',
             sealed,
           }))
-        : [{ type: 'reasoning', text: said }];
+        : [{ type: 'reasoning', text: visible }];
     }
   }
   const block = decodeReasoning(message);
   return block === undefined ? [] : [block];
 }
 
-/** Encrypted and redacted thoughts hold all that they stand for; a signature is one of the words beside it. */
+/** Does the seal hold the whole thought? Encrypted and redacted ones do; a signature needs its text. */
 const isWhole = ({ protocol, kind }: Sealed) => protocol !== PROTOCOL && kind !== 'signature';
 
-/** A block for each carrier and for words between them; undefined where places are missing or do not fit. */
+/** A block for each envelope and for the text between them; undefined if a span is missing or does not fit. */
 function blocksBySpan(
-  said: string,
-  carriers: readonly SealEnvelope[],
+  visible: string,
+  envelopes: readonly SealEnvelope[],
 ): ReasoningBlock[] | undefined {
   const blocks: ReasoningBlock[] = [];
   let at = 0;
   const unsealed = (to: number) => {
-    const words = said.slice(at, to);
-    if (words.trim() !== '') blocks.push({ type: 'reasoning', text: words });
+    const between = visible.slice(at, to);
+    if (between.trim() !== '') blocks.push({ type: 'reasoning', text: between });
   };
-  for (const { sealed, span } of carriers) {
+  for (const { sealed, span } of envelopes) {
     if (span === undefined || span.from < at || span.to < span.from) return undefined;
-    if (span.to > said.length) return undefined;
+    if (span.to > visible.length) return undefined;
     unsealed(span.from);
-    blocks.push({ type: 'reasoning', text: said.slice(span.from, span.to), sealed });
+    blocks.push({ type: 'reasoning', text: visible.slice(span.from, span.to), sealed });
     at = span.to;
   }
-  unsealed(said.length);
+  unsealed(visible.length);
   return blocks;
 }
 
-/** Details of a stream, with the fragments of one detail put together again. */
+/** Collects the details of a stream and joins the fragments of each detail. */
 export class DetailsCollector {
   readonly #details: Record<string, Json | undefined>[] = [];
 
@@ -187,13 +188,13 @@ export class DetailsCollector {
     }
   }
 
-  /** The collected list's seal, if anything in it is signed or encrypted. */
+  /** The seal of the collected list; undefined if nothing in it is signed or encrypted. */
   seal(provider: string): Sealed | undefined {
     return this.#details.length === 0 ? undefined : detailsSeal(this.#details, provider);
   }
 }
 
-/** Does a list hold anything signed or encrypted? */
+/** Does the list hold anything signed or encrypted? */
 export function hasSeal(details: readonly Json[]): boolean {
   return details.some((detail) => {
     const d = object(detail);

@@ -1,4 +1,4 @@
-/** The OpenAI Responses protocol, both sides. */
+/** The codec of the OpenAI Responses protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';

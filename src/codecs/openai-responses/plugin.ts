@@ -1,36 +1,36 @@
-/** The routes of Responses. */
+/** The HTTP routes of the Responses protocol. */
 
 import type { ProtocolHandler, Routes } from '../../server/routes.ts';
 import { openaiResponses } from './index.ts';
 
 export interface OpenaiResponsesRoutes {
   readonly serve: ProtocolHandler;
-  /** Codex's code mode searches by `POST /v1/alpha/search`. */
+  /** `POST /v1/alpha/search`: the search of Codex's code mode. */
   readonly search: ProtocolHandler;
-  /** The stored responses: `GET` and `DELETE` by id, and the input items of one. */
+  /** Stored responses: `GET` and `DELETE` by id, and the input items of a response. */
   readonly retrieve: (request: Request, id: string) => Promise<Response>;
   readonly remove: (request: Request, id: string) => Promise<Response>;
   readonly inputItems: (request: Request, id: string) => Promise<Response>;
   readonly cancel: (request: Request, id: string) => Promise<Response>;
   /** `POST /v1/responses/input_tokens`. */
   readonly inputTokens: ProtocolHandler;
-  /** What OpenAI serves beside them and this gateway does not: refused in words. */
+  /** Endpoints of OpenAI that this gateway does not serve: refused with an explanation. */
   readonly compact: ProtocolHandler;
   readonly conversations: ProtocolHandler;
-  /** An error in this protocol's shape. */
+  /** An error answer of this protocol. */
   readonly refuse: (request: Request, status: number, message: string) => Response;
 }
 
 /**
- * `POST /v1/responses` and the stored responses. A WebSocket upgrade gets 426, on which Codex goes
- * straight to POST.
+ * `POST /v1/responses` and the stored responses. A WebSocket upgrade is answered with 426, after which
+ * Codex uses POST.
  */
 export function openaiResponsesRoutes(routes: OpenaiResponsesRoutes): Routes {
   const { serve, search, retrieve, remove, inputItems, cancel, refuse } = routes;
   const answer = { POST: (request: Request) => serve(request, openaiResponses) };
   const bare = (request: Request) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
-      ? refuse(request, 426, 'WebSocket is not offered here; use POST with streaming.')
+      ? refuse(request, 426, 'WebSocket is not supported; use POST with streaming.')
       : refuse(request, 405, 'Use POST to create a response.');
   const conversations = (request: Request) => routes.conversations(request, openaiResponses);
   const every = { GET: conversations, POST: conversations, DELETE: conversations };

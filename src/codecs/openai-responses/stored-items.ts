@@ -1,4 +1,4 @@
-/** What a store of responses needs of this protocol: bodies as items, and a conversation with earlier items in front. */
+/** What a response store needs: the items of bodies, and a conversation with earlier items prepended. */
 
 import type { Conversation } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
@@ -7,12 +7,12 @@ import { toolsLoadedBy } from './request/decode-request.ts';
 import { addLoadedTools } from './request/decode-tools.ts';
 import { objects, PROTOCOL } from './wire.ts';
 
-/** The output items of a response object, as they can stand in the input of the next request. */
+/** The output items of a response object, in the form of input items of the next request. */
 export function outputItems(encodedReply: JsonObject): readonly JsonObject[] {
   return objects(encodedReply.output);
 }
 
-/** The input of a request body as items; a string is the user's message. */
+/** The input of a request body as items; a string becomes a user message. */
 export function inputItems(body: JsonObject): readonly JsonObject[] {
   return typeof body.input === 'string'
     ? [{ type: 'message', role: 'user', content: body.input }]
@@ -20,14 +20,13 @@ export function inputItems(body: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * The conversation with earlier items in front: how `previous_response_id` is expanded for an
- * upstream that does not keep responses.
+ * The conversation with earlier items prepended: expands `previous_response_id` for an upstream that does not
+ * store responses.
  *
- * `settings.previousResponseId` stays, so that the reply names it. The origin becomes the expanded
- * body (all items, no `previous_response_id`) with the expanded parts: an encoder finds the settings
- * unchanged against it and sends that body, in which the id does not occur. The result is another
- * conversation than the one the client's bytes stand for, so those bytes must not be forwarded.
- * @throws GatewayError invalid_request when an item cannot be read
+ * `settings.previousResponseId` stays, so that the reply names it. The origin becomes the expanded body (all
+ * items, no `previous_response_id`) with the expanded parts, so an encoder finds the settings unchanged and
+ * sends that body without the id. The client's bytes no longer match the result and must not be forwarded.
+ * @throws GatewayError invalid_request if an item cannot be read
  */
 export function prependItems(
   conversation: Conversation,
@@ -42,7 +41,7 @@ export function prependItems(
   const { previous_response_id: _, ...value } = origin.value;
   const { parts } = origin;
   const untouched = conversation.turns === parts.turns;
-  // A string becomes an item among the others; as such it has a wire of its own.
+  // A string becomes an item like the others, with its own wire.
   const own =
     untouched && typeof value.input === 'string'
       ? inputItems(value).map((item) => decodeInputItem(item, 'input'))

@@ -1,10 +1,10 @@
-/** Whether a request's body holds any word of tools: several features ask that of the same bytes. */
+/** Does a request body mention tools? Several features ask this about the same bytes. */
 
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 
 // `tools`, `tool_calls`, `tool_choice`, `functions`, `function_call`, and the role `tool`.
 const NEEDLES = needles('"tool', '"function');
-// A larger body takes long to search, and is not to be held on to only to spare that.
+// A strong reference would keep a large body alive, so results for large bodies are stored by weak reference.
 const MOST_HELD = 64 * 1024;
 
 let last: { readonly body: Buffer; readonly found: boolean } | undefined;

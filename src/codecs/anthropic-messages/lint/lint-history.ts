@@ -23,8 +23,8 @@ export function lintHistory(
 ): void {
   const turns = turnsOf(messages);
   // With a thread the vendor keeps the beginning of the history, so calls may be answered that are not here.
-  const kept = isObject(body.thread) || typeof body.thread === 'string';
-  lintCalls(turns, kept, report);
+  const hasThread = isObject(body.thread) || typeof body.thread === 'string';
+  lintCalls(turns, hasThread, report);
   lintServerCalls(turns, report);
   lintThinking(body, messages, report);
 }
@@ -55,7 +55,7 @@ function turnsOf(messages: readonly JsonObject[]): readonly CombinedTurn[] {
 const callsOf = (turn: CombinedTurn | undefined) =>
   turn?.role === 'assistant' ? turn.blocks.filter(({ block }) => block.type === 'tool_use') : [];
 
-function lintCalls(turns: readonly CombinedTurn[], kept: boolean, report: Report): void {
+function lintCalls(turns: readonly CombinedTurn[], hasThread: boolean, report: Report): void {
   const seen = new Set<string>();
   turns.forEach((turn, i) => {
     for (const { block, path, at } of callsOf(turn)) {
@@ -64,7 +64,7 @@ function lintCalls(turns: readonly CombinedTurn[], kept: boolean, report: Report
         report(`${at}/id`, 'duplicate-call-id', `${path}: \`tool_use\` ids must be unique`);
       seen.add(id);
     }
-    lintAnswers(turns[i - 1], turn, kept && i === 0, report);
+    lintAnswers(turns[i - 1], turn, hasThread && i === 0, report);
     const calls = callsOf(turn);
     if (calls.length === 0) return;
     const last = turn.blocks.indexOf(calls.at(-1)!);
@@ -77,7 +77,7 @@ function lintCalls(turns: readonly CombinedTurn[], kept: boolean, report: Report
 function lintAnswers(
   before: CombinedTurn | undefined,
   turn: CombinedTurn,
-  kept: boolean,
+  hasThread: boolean,
   report: Report,
 ): void {
   const due = new Map(callsOf(before).map((call) => [String(call.block.id), call]));
@@ -92,7 +92,7 @@ function lintAnswers(
     const id = String(block.tool_use_id);
     const call = due.get(id);
     if (call === undefined) {
-      if (kept) continue;
+      if (hasThread) continue;
       const words = `${path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
       report(at, 'stray-result', words);
     } else if (given.has(id)) {

@@ -47,7 +47,7 @@ class MessagesStreamLinter implements EventReader {
   read(frame: SseFrame, report: Report): void {
     const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (frame.event !== event.type) {
@@ -176,7 +176,7 @@ class MessagesStreamLinter implements EventReader {
       return;
     }
     if (open.type.endsWith('tool_use') && open.json !== '' && !isObject(tryParse(open.json))) {
-      report('', 'input-json', 'the input of the call is no JSON object');
+      report('', 'input-json', 'the input of the call is not a JSON object');
     }
     if (open.type === 'thinking' && open.seals !== 1) {
       report(
@@ -211,7 +211,7 @@ class MessagesStreamLinter implements EventReader {
     for (const key of Object.keys(usage).filter((name) => name.endsWith('_tokens'))) {
       const value = usage[key];
       if (value !== null && (!Number.isInteger(value) || Number(value) < 0)) {
-        report(`${at}/${key}`, 'usage-count', `${key} is no count`);
+        report(`${at}/${key}`, 'usage-count', `${key} is not a count`);
       }
     }
     for (const key of needed) {

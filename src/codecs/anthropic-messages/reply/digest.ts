@@ -100,6 +100,6 @@ const hasText = (delta: JsonObject) =>
 /** Later counts over earlier ones; null says nothing. */
 export function mergeUsage(before: JsonObject, later: Json | undefined): JsonObject {
   if (!isObject(later)) return before;
-  const said = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
-  return { ...before, ...Object.fromEntries(said) };
+  const counts = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
+  return { ...before, ...Object.fromEntries(counts) };
 }

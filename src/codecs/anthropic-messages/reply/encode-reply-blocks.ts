@@ -71,19 +71,19 @@ export interface AwaitedResult {
  */
 export function callHead(
   call: CallIdentity & Parameters<typeof ownResidue>[0],
-  view: ClientTools,
+  tools: ClientTools,
 ): CallHead | undefined {
   const residue = ownResidue(call);
   const extras = isObject(residue) ? residue : undefined;
   if (call.by === 'client') {
-    const name = view.names.flat(call.name, call.namespace);
+    const name = tools.names.flat(call.name, call.namespace);
     const id = call.id === '' ? prefixedId('toolu_') : wrapCallId(call.id);
     const { type: _type, id: _id, name: _name, input: _input, ...rest } = extras ?? {};
     return { block: { type: 'tool_use', id, name, input: {}, ...rest }, hostedTool: undefined };
   }
   if (extras !== undefined) return { block: { ...extras, input: {} }, hostedTool: undefined };
   const hostedTool = encodedHostedTool(call.name);
-  if (hostedTool === undefined || !view.declared.has(hostedTool)) return undefined;
+  if (hostedTool === undefined || !tools.declared.has(hostedTool)) return undefined;
   const id = hostedCallId(call.id === '' ? prefixedId('') : call.id);
   return { block: { type: 'server_tool_use', id, name: hostedTool, input: {} }, hostedTool };
 }

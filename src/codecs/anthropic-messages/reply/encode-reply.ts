@@ -33,14 +33,14 @@ import { encodeUsage } from './usage.ts';
 
 /** The reply as a Messages client expects it. */
 export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
-  const same = unchangedBody(reply);
-  if (same !== undefined) return same;
+  const unchanged = unchangedBody(reply);
+  if (unchanged !== undefined) return unchanged;
   const content = encodeContent(reply.blocks, context);
   const calls = content.some((block) => block.type === 'tool_use');
   const refused = reply.blocks.some((block) => block.type === 'refusal');
-  const old = reply.wire?.protocol === PROTOCOL ? reply.wire.value : undefined;
-  const { service_tier: _tier, inference_geo: _geo, ...beside } = ownRest(reply.rest);
-  return rebuilt(old, {
+  const residue = reply.wire?.protocol === PROTOCOL ? reply.wire.value : undefined;
+  const { service_tier: _tier, inference_geo: _geo, ...otherFields } = ownRest(reply.rest);
+  return rebuilt(residue, {
     id: messageId(reply.id, context.requestId),
     type: 'message',
     role: 'assistant',
@@ -49,8 +49,8 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     stop_reason: encodeFinish(reply.finish, { calls, refused }),
     stop_sequence: reply.stopSequence ?? null,
     ...(reply.details === undefined ? {} : { stop_details: reply.details }),
-    ...beside,
-    usage: rebuilt(isObject(old) ? old.usage : undefined, {
+    ...otherFields,
+    usage: rebuilt(isObject(residue) ? residue.usage : undefined, {
       ...encodeUsage(reply.usage),
       ...servedBy(reply.rest),
     }),
@@ -67,25 +67,25 @@ function ownRest(rest: JsonObject | undefined): JsonObject {
 }
 
 function encodeContent(blocks: readonly Block[], context: ClientContext): readonly JsonObject[] {
-  const view = clientTools(context);
+  const tools = clientTools(context);
   const out: JsonObject[] = [];
   /** Hosted calls told in this wire's words that still want their result, by call id. */
-  const open = new Map<string, AwaitedResult>();
+  const awaited = new Map<string, AwaitedResult>();
   const settle = () => {
-    for (const call of open.values()) out.push(hostedResultBlock(call, undefined));
-    open.clear();
+    for (const call of awaited.values()) out.push(hostedResultBlock(call, undefined));
+    awaited.clear();
   };
   for (const block of blocks) {
     if (block.type === 'tool-result' && ownBlock(block) === undefined) {
-      const call = open.get(block.callId);
-      open.delete(block.callId);
+      const call = awaited.get(block.callId);
+      awaited.delete(block.callId);
       if (call === undefined)
         context.notes.add('content_dropped', 'content', 'result of a hosted tool');
       else out.push(hostedResultBlock(call, block));
       continue;
     }
     settle();
-    const encoded = encodeBlock(block, view, open, context);
+    const encoded = encodeBlock(block, tools, awaited, context);
     if (encoded !== undefined) out.push(encoded);
   }
   settle();
@@ -94,8 +94,8 @@ function encodeContent(blocks: readonly Block[], context: ClientContext): readon
 
 function encodeBlock(
   block: Block,
-  view: ClientTools,
-  open: Map<string, AwaitedResult>,
+  tools: ClientTools,
+  awaited: Map<string, AwaitedResult>,
   context: ClientContext,
 ): JsonObject | undefined {
   const own = ownBlock(block);
@@ -108,7 +108,7 @@ function encodeBlock(
     case 'reasoning':
       return encodeThinking(block, context.provider);
     case 'tool-call':
-      return encodeCall(block, view, open, context);
+      return encodeCall(block, tools, awaited, context);
     case 'media':
       context.notes.add('content_bridged', 'content', `${block.media} as text`);
       return { type: 'text', text: mediaText(block) };
@@ -139,17 +139,17 @@ function encodeThinking(block: ReasoningBlock, provider: string): JsonObject | u
 
 function encodeCall(
   block: ToolCallBlock,
-  view: ClientTools,
-  open: Map<string, AwaitedResult>,
+  tools: ClientTools,
+  awaited: Map<string, AwaitedResult>,
   { notes }: ClientContext,
 ): JsonObject | undefined {
-  const head = callHead(block, view);
+  const head = callHead(block, tools);
   if (head === undefined) {
     notes.add('content_dropped', 'content', `hosted call ${block.name}`);
     return undefined;
   }
   const input = callInput(block, 'content', notes);
   if (head.hostedTool === undefined) return { ...head.block, input };
-  open.set(block.id, { id: String(head.block.id), tool: head.hostedTool });
+  awaited.set(block.id, { id: String(head.block.id), tool: head.hostedTool });
   return { ...head.block, input: encodeHostedInput(head.hostedTool, input) };
 }

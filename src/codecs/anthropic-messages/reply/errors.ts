@@ -41,10 +41,10 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
 
 /** The error in a parsed body: `{type:"error",error:{type,message}}`, or whatever a relay made of it. */
 export function decodeErrorBody(
-  said: Json | undefined,
+  source: Json | undefined,
   { status, retryAfter, retryable }: HttpErrorHints,
 ): GatewayError {
-  const body = boundedError(said);
+  const body = boundedError(source);
   const outer = isObject(body) ? body : {};
   const error = isObject(outer.error) ? outer.error : {};
   const type = string(error.type) ?? (outer.type === 'error' ? undefined : string(outer.type));

@@ -30,11 +30,11 @@ export interface AnswerFacts {
  * Calls decide, not the word for it: several vendors say `stop` beside calls, and a `tool_use`
  * without a call would leave the client waiting.
  */
-export function encodeFinish(reason: FinishReason, said: AnswerFacts): string {
+export function encodeFinish(reason: FinishReason, answer: AnswerFacts): string {
   switch (reason) {
     case 'stop':
     case 'tool-calls':
-      return said.calls ? 'tool_use' : said.refused ? 'refusal' : 'end_turn';
+      return answer.calls ? 'tool_use' : answer.refused ? 'refusal' : 'end_turn';
     case 'stop-sequence':
       return 'stop_sequence';
     case 'length':

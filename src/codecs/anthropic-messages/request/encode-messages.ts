@@ -140,13 +140,13 @@ function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
 function callsLast(blocks: readonly JsonObject[]): readonly JsonObject[] {
   let end = blocks.length;
   while (end > 0 && isThinking(blocks[end - 1])) end--;
-  const said = end === blocks.length ? blocks : blocks.slice(0, end);
-  const last = said.findLastIndex((block) => block.type === 'tool_use');
-  if (last < 0 || last === said.length - 1) return said;
+  const kept = end === blocks.length ? blocks : blocks.slice(0, end);
+  const last = kept.findLastIndex((block) => block.type === 'tool_use');
+  if (last < 0 || last === kept.length - 1) return kept;
   let first = last;
-  while (first > 0 && said[first - 1]!.type === 'tool_use') first--;
-  const behind = said.slice(last + 1).filter((block) => !isThinking(block));
-  return [...said.slice(0, first), ...behind, ...said.slice(first, last + 1)];
+  while (first > 0 && kept[first - 1]!.type === 'tool_use') first--;
+  const behind = kept.slice(last + 1).filter((block) => !isThinking(block));
+  return [...kept.slice(0, first), ...behind, ...kept.slice(first, last + 1)];
 }
 
 /** What begins with the assistant gets a user message before it; a final prefill loses its blank tail. */

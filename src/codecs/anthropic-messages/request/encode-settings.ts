@@ -25,9 +25,9 @@ export function encodeSettings(
   const { settings } = conversation;
   const { notes, target } = writer;
   noteUnsupported(settings, notes);
-  const asked = settings.maxTokens;
-  const maxTokens = asked ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
-  if (asked === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
+  const requested = settings.maxTokens;
+  const maxTokens = requested ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
+  if (requested === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
   const choice = onlyHistory
     ? noToolUse(target.profile.toolChoices)
     : encodeToolChoice(conversation, tools, writer);
@@ -35,7 +35,7 @@ export function encodeSettings(
   const reasoning = encodeReasoning(
     settings.reasoning,
     maxTokens,
-    asked === undefined,
+    requested === undefined,
     forced,
     writer,
   );
@@ -115,11 +115,15 @@ const TIERS: Readonly<Record<string, string>> = {
 };
 
 function serviceTier(settings: Settings, notes: Notes): JsonObject {
-  const asked = settings.serviceTier;
-  if (asked === undefined) return {};
-  const tier = memberOf(TIERS, asked);
-  if (tier !== asked) {
-    notes.add(tier === undefined ? 'parameter_dropped' : 'parameter_mapped', 'service_tier', asked);
+  const requested = settings.serviceTier;
+  if (requested === undefined) return {};
+  const tier = memberOf(TIERS, requested);
+  if (tier !== requested) {
+    notes.add(
+      tier === undefined ? 'parameter_dropped' : 'parameter_mapped',
+      'service_tier',
+      requested,
+    );
   }
   return tier === undefined ? {} : { service_tier: tier };
 }
@@ -160,7 +164,7 @@ function noteUnsupported(settings: Settings, notes: Notes): void {
   };
   for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
   for (const [name, value] of Object.entries(settings.rest ?? {})) {
-    // Null is how clients write a field that they do not set.
+    // Clients write null for a field that they do not set.
     if (value === null) continue;
     if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
       notes.add('parameter_mapped', name, 'metadata.user_id');

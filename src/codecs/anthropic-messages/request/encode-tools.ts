@@ -115,8 +115,8 @@ function encodeHosted(
 /** Options of another protocol's web search, as far as this one knows them. */
 function webSearch(options: JsonObject): JsonObject {
   const filters = isObject(options.filters) ? options.filters : options;
-  const place = isObject(options.user_location) ? options.user_location : undefined;
-  const nested = place !== undefined && isObject(place.approximate) ? place.approximate : place;
+  const given = isObject(options.user_location) ? options.user_location : undefined;
+  const nested = given !== undefined && isObject(given.approximate) ? given.approximate : given;
   const location = Object.fromEntries(
     ['city', 'region', 'country', 'timezone']
       .filter((key) => typeof nested?.[key] === 'string')

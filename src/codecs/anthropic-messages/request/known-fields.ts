@@ -88,23 +88,25 @@ export function withoutUnknownFields(
   notes: Notes,
 ): JsonObject {
   const counts = new Map<string, number>();
-  const goes = (known: boolean, where: string, key: string): boolean => {
+  const isDropped = (known: boolean, where: string, key: string): boolean => {
     if (known || (which === 'leftovers' && !LEFTOVERS.has(key))) return false;
-    const place = `${where}/${key}`;
-    counts.set(place, (counts.get(place) ?? 0) + 1);
+    const path = `${where}/${key}`;
+    counts.set(path, (counts.get(path) ?? 0) + 1);
     return true;
   };
   const block = (value: Json, where: string): Json => {
     if (!isObject(value) || typeof value.type !== 'string') return value;
     const { type } = value;
-    const kept = without(value, (key) => goes(isKnownField(type, key), where, key));
+    const kept = without(value, (key) => isDropped(isKnownField(type, key), where, key));
     if (type !== 'tool_result' || !Array.isArray(kept.content)) return kept;
     const content = same(kept.content, (inner) => block(inner, `${where}/content`));
     return content === kept.content ? kept : { ...kept, content };
   };
   const message = (value: Json): Json => {
     if (!isObject(value)) return value;
-    const kept = without(value, (key) => goes(isMessageField(value.role, key), '/messages', key));
+    const kept = without(value, (key) =>
+      isDropped(isMessageField(value.role, key), '/messages', key),
+    );
     if (!Array.isArray(kept.content)) return kept;
     const content = same(kept.content, (inner) => block(inner, '/messages/content'));
     return content === kept.content ? kept : { ...kept, content };
@@ -114,18 +116,18 @@ export function withoutUnknownFields(
   const system = Array.isArray(body.system)
     ? same(body.system, (inner) => block(inner, '/system'))
     : body.system;
-  for (const [place, count] of counts) {
-    notes.add('unknown_field_dropped', place, count === 1 ? 'once' : `${count} times`);
+  for (const [path, count] of counts) {
+    notes.add('unknown_field_dropped', path, count === 1 ? 'once' : `${count} times`);
   }
   return messages === body.messages && system === body.system
     ? body
     : { ...body, messages, ...(system === undefined ? {} : { system }) };
 }
 
-function without(value: JsonObject, goes: (key: string) => boolean): JsonObject {
+function without(value: JsonObject, isDropped: (key: string) => boolean): JsonObject {
   let out: Record<string, Json | undefined> | undefined;
   for (const key of Object.keys(value)) {
-    if (value[key] === undefined || !goes(key)) continue;
+    if (value[key] === undefined || !isDropped(key)) continue;
     out ??= { ...value };
     delete out[key];
   }

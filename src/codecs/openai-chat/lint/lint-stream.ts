@@ -1,4 +1,4 @@
-/** Reads a Chat Completions stream strictly: what the official clients could not put together is a finding. */
+/** Checks a Chat Completions stream strictly: reports what the official clients could not accumulate. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
@@ -13,11 +13,11 @@ interface StreamedCall {
   readonly custom: boolean;
 }
 
-/** What has been said of one choice. */
+/** The state of one choice. */
 interface StreamedChoice {
   role: boolean;
   finish: string | undefined;
-  /** By the index that the stream gives them, which may be any number. */
+  /** By the index in the stream, which may be any number. */
   readonly calls: Map<number, StreamedCall>;
 }
 
@@ -38,7 +38,7 @@ class ChatStreamLinter implements EventReader {
     }
     const chunk = tryParse(frame.data ?? '');
     if (!isObject(chunk)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (this.#ended !== undefined) {
@@ -54,7 +54,7 @@ class ChatStreamLinter implements EventReader {
 
   #chunk(chunk: JsonObject, report: Report): void {
     const { id, object, choices } = chunk;
-    // Azure says first what its filter found in the prompt, before there is an answer.
+    // Azure first sends the filter results of the prompt, before the answer.
     if (chunk.prompt_filter_results !== undefined && isEmpty(choices)) return;
     // Perplexity ends with a `chat.completion.done`.
     if (typeof object !== 'string' || !object.startsWith('chat.completion')) {
@@ -103,8 +103,8 @@ class ChatStreamLinter implements EventReader {
       report(`${at}/delta`, 'delta', 'a choice of a chunk holds a delta');
       return;
     }
-    if (choice.finish !== undefined && says(delta)) {
-      report(`${at}/delta`, 'after-finish', 'something is said behind finish_reason');
+    if (choice.finish !== undefined && hasContent(delta)) {
+      report(`${at}/delta`, 'after-finish', 'there is content after finish_reason');
     }
     if (typeof delta.role === 'string') choice.role = true;
     if (!isContent(delta.content)) {
@@ -116,7 +116,7 @@ class ChatStreamLinter implements EventReader {
       });
     }
     if (reason === undefined || reason === null || reason === '') return;
-    // OpenRouter says the same one again, beside the usage.
+    // OpenRouter repeats the same reason in the chunk with the usage.
     if (choice.finish !== undefined && choice.finish !== reason) {
       const words = `finish_reason ${String(reason)} behind ${choice.finish}`;
       report(`${at}/finish_reason`, 'finish-once', words);
@@ -131,8 +131,12 @@ class ChatStreamLinter implements EventReader {
       return;
     }
     const { index, id } = call;
-    const said = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
-    const text = said.arguments ?? said.input;
+    const target = isObject(call.function)
+      ? call.function
+      : isObject(call.custom)
+        ? call.custom
+        : {};
+    const text = target.arguments ?? target.input;
     if (text !== undefined && text !== null && typeof text !== 'string') {
       report(`${at}/function/arguments`, 'call-arguments', 'arguments are JSON as text');
     }
@@ -151,7 +155,7 @@ class ChatStreamLinter implements EventReader {
     }
     if (typeof id !== 'string' || id === '')
       report(`${at}/id`, 'call-id', 'the id of the call is missing');
-    if (typeof said.name !== 'string' || said.name === '') {
+    if (typeof target.name !== 'string' || target.name === '') {
       report(`${at}/function/name`, 'call-name', 'the name of the call is missing');
     }
     choice.calls.set(index, {
@@ -174,7 +178,7 @@ class ChatStreamLinter implements EventReader {
     if (this.#choices.size === 0) report('', 'empty', 'the stream holds no choice');
     for (const [index, choice] of this.#choices) {
       const which = `choice ${index}`;
-      if (!choice.role) report('', 'role-missing', `${which} never says its role`);
+      if (!choice.role) report('', 'role-missing', `${which} has no role`);
       if (choice.finish === undefined) {
         report('', 'finish-missing', `missing finish_reason for ${which}`);
       } else if (choice.finish !== 'length') lintArguments(choice, report);
@@ -183,7 +187,7 @@ class ChatStreamLinter implements EventReader {
   }
 }
 
-/** Behind the end, since some vendors send the last fragments with the finish reason. */
+/** Called at the end, because some vendors send the last fragments with the finish reason. */
 function lintArguments(choice: StreamedChoice, report: Report): void {
   for (const [index, call] of choice.calls) {
     if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
@@ -191,7 +195,7 @@ function lintArguments(choice: StreamedChoice, report: Report): void {
   }
 }
 
-/** Text, nothing, or (Mistral) parts that say their type. */
+/** Is this valid content: text, nothing, or Mistral's parts with a type? */
 const isContent = (value: Json | undefined) =>
   value === undefined ||
   value === null ||
@@ -200,7 +204,7 @@ const isContent = (value: Json | undefined) =>
 
 const isEmpty = (value: Json | undefined) => Array.isArray(value) && value.length === 0;
 
-const says = (delta: JsonObject) =>
+const hasContent = (delta: JsonObject) =>
   Boolean(delta.content) ||
   Boolean(delta.refusal) ||
   Boolean(delta.reasoning_content) ||

@@ -6,7 +6,7 @@ import type { Conversation } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { NAME_LIMIT, PROTOCOL } from '../wire.ts';
 
-/** Fields beside the answer that Chat clients know; those of other protocols are not theirs to see. */
+/** Vendor fields of a reply that Chat clients know. Fields of other protocols are not sent to them. */
 const CHAT_REST = [
   'system_fingerprint',
   'service_tier',
@@ -30,15 +30,17 @@ export function clientRest(rest: JsonObject | undefined): JsonObject {
 }
 
 /**
- * A tool's name as the client knows it: its own, however odd; only what it never declared so (a tool
- * in a namespace) is flattened.
+ * A tool's name as the client declared it. Only a tool in a namespace, which a Chat client cannot declare, gets
+ * a flat name.
  */
-export function clientName(asked: Conversation, name: string, namespace?: string): string {
-  return namespace === undefined ? name : toolNames(asked.tools, NAME_LIMIT).flat(name, namespace);
+export function clientName(request: Conversation, name: string, namespace?: string): string {
+  return namespace === undefined
+    ? name
+    : toolNames(request.tools, NAME_LIMIT).flat(name, namespace);
 }
 
-/** The client declared its tools as `functions` only, so it reads `function_call`. */
-export function wantsLegacyCalls(asked: Conversation): boolean {
-  const value = asked.origin?.protocol === PROTOCOL ? asked.origin.value : undefined;
+/** Did the client declare its tools only as legacy `functions`, so that it expects `function_call`? */
+export function wantsLegacyCalls(request: Conversation): boolean {
+  const value = request.origin?.protocol === PROTOCOL ? request.origin.value : undefined;
   return value?.functions !== undefined && value.tools === undefined;
 }

@@ -20,9 +20,9 @@ import { decodeUsage } from './usage.ts';
 const REPLY_KEYS = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
 
 /**
- * Decodes a reply; further choices stay in `wire`.
- * @throws GatewayError `fromUpstream` where the body is an error (vendors send some with HTTP 200)
- * or not a completion at all
+ * Decodes the first choice; further choices stay in `wire`.
+ * @throws GatewayError `fromUpstream` if the body is an error (vendors send some with HTTP 200) or not a
+ * completion
  */
 export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const reply = object(body);
@@ -64,7 +64,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   return found;
 }
 
-/** What stands beside the answer; undefined where nothing does. */
+/** The vendor's other fields; undefined if there are none. */
 function restOf(reply: JsonObject): JsonObject | undefined {
   let rest: Record<string, Json | undefined> | undefined;
   for (const key in reply) {
@@ -112,19 +112,19 @@ function decodeMessage(
   return blocks;
 }
 
-/** A string, or Mistral's parts: neighbouring ones of a kind are one block. */
+/** The blocks of a string, or of Mistral's parts, where consecutive parts of one kind become one block. */
 function contentBlocks(content: Json | undefined): Block[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   const blocks: Block[] = [];
   for (const value of list(content) ?? []) {
     const part = object(value);
     const type = part?.type === 'thinking' ? 'reasoning' : 'text';
-    const said =
+    const partText =
       type === 'reasoning' ? thinkingText(part?.thinking) : (text(part?.text) ?? text(value) ?? '');
-    if (said === '') continue;
+    if (partText === '') continue;
     const last = blocks.at(-1);
-    if (last?.type === type) blocks[blocks.length - 1] = { ...last, text: last.text + said };
-    else blocks.push({ type, text: said });
+    if (last?.type === type) blocks[blocks.length - 1] = { ...last, text: last.text + partText };
+    else blocks.push({ type, text: partText });
   }
   return blocks;
 }

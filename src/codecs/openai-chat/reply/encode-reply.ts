@@ -14,7 +14,7 @@ import { encodeFinish } from './finish-reason.ts';
 import { encodeImage, noteUnsupportedBlock } from './media.ts';
 import { encodeUsage } from './usage.ts';
 
-/** Encodes a reply; an untouched one of this protocol as it came. */
+/** Encodes a reply. An unchanged reply of this protocol goes out as it came. */
 export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const own = reply.wire?.protocol === PROTOCOL ? object(reply.wire.value) : undefined;
   if (own !== undefined) return own;
@@ -45,50 +45,51 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
 }
 
 function encodeMessage(reply: Reply, { request, notes }: ClientContext): JsonObject {
-  const said = { text: '', refusal: '' };
+  const written = { text: '', refusal: '' };
   const reasoning: ReasoningBlock[] = [];
   const annotations: JsonObject[] = [];
   const calls: ToolCallBlock[] = [];
   const images: JsonObject[] = [];
   for (const block of reply.blocks) {
     if (block.type === 'text') {
-      const from = said.text.length;
-      said.text += block.text;
+      const from = written.text.length;
+      written.text += block.text;
       for (const citation of block.citations ?? []) {
-        const annotation = encodeAnnotation(citation, from, said.text.length);
+        const annotation = encodeAnnotation(citation, from, written.text.length);
         if (annotation === undefined) notes.add('citation_dropped', 'annotations', citation.title);
         else annotations.push(annotation);
       }
     } else if (block.type === 'reasoning') reasoning.push(block);
-    else if (block.type === 'refusal') said.refusal += block.text;
+    else if (block.type === 'refusal') written.refusal += block.text;
     else if (block.type === 'tool-call' && block.by === 'client') calls.push(block);
     else {
       const image = encodeImage(block);
       if (image !== undefined) images.push(image);
       else {
         noteUnsupportedBlock(block, notes);
-        if (block.type === 'opaque') said.text += block.text ?? '';
+        if (block.type === 'opaque') written.text += block.text ?? '';
       }
     }
   }
-  const thought = encodeReasoningBlocks(reasoning);
+  const reasoningFields = encodeReasoningBlocks(reasoning);
   return compact({
     role: 'assistant',
-    content: said.text === '' && (calls.length > 0 || said.refusal !== '') ? null : said.text,
-    refusal: said.refusal === '' ? null : said.refusal,
-    reasoning_content: thought.said === '' ? undefined : thought.said,
-    reasoning_details: thought.details.length > 0 ? thought.details : undefined,
+    content:
+      written.text === '' && (calls.length > 0 || written.refusal !== '') ? null : written.text,
+    refusal: written.refusal === '' ? null : written.refusal,
+    reasoning_content: reasoningFields.visible === '' ? undefined : reasoningFields.visible,
+    reasoning_details: reasoningFields.details.length > 0 ? reasoningFields.details : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
     images: images.length > 0 ? images : undefined,
     ...encodeCalls(calls, request),
   });
 }
 
-function encodeCalls(calls: readonly ToolCallBlock[], asked: Conversation): JsonObject {
+function encodeCalls(calls: readonly ToolCallBlock[], request: Conversation): JsonObject {
   const first = calls[0];
   if (first === undefined) return {};
   const encoded = calls.map((call) => {
-    const name = clientName(asked, call.name, call.namespace);
+    const name = clientName(request, call.name, call.namespace);
     const id = call.id || prefixedId('call_');
     if (call.kind === 'custom') return { id, type: 'custom', custom: { name, input: call.input } };
     return compact({
@@ -101,7 +102,7 @@ function encodeCalls(calls: readonly ToolCallBlock[], asked: Conversation): Json
           : undefined,
     });
   });
-  return wantsLegacyCalls(asked)
+  return wantsLegacyCalls(request)
     ? { function_call: (encoded[0] as JsonObject).function }
     : { tool_calls: encoded };
 }

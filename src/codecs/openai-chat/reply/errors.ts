@@ -1,4 +1,4 @@
-/** Vendors' error answers by meaning, and errors in OpenAI's words. */
+/** Decodes vendors' errors into typed errors, and encodes errors as OpenAI's Chat API writes them. */
 
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
@@ -9,32 +9,32 @@ import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
 import { type ErrorText, kindOfError } from './error-kinds.ts';
 
-/** What an error body says, wherever its vendor puts it. */
+/** The texts of an error body, read from wherever the vendor puts them. */
 interface ErrorBody extends ErrorText {
   readonly param?: string;
 }
 
 /**
- * An upstream's error answer. `body` is the raw text. The vendor's own message is kept; a page of
- * HTML is not a message.
+ * An upstream's error answer. `body` is the raw text. The vendor's own message is kept, but a page of HTML is
+ * not a message.
  */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const parsed = boundedError(tryParse(body));
-  const said: ErrorBody = parsed === undefined ? { body } : readError(parsed, body);
-  const { kind, retryable } = kindOfError(status, said);
-  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInMessage(said.message);
-  return new GatewayError(kind, said.message ?? fallbackMessage(status, body), {
-    // A status that is no error (an error body with HTTP 200) leaves the kind its own.
+  const error: ErrorBody = parsed === undefined ? { body } : readError(parsed, body);
+  const { kind, retryable } = kindOfError(status, error);
+  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInMessage(error.message);
+  return new GatewayError(kind, error.message ?? fallbackMessage(status, body), {
+    // For an error body with HTTP 200, the kind's own status is used.
     ...(status >= 400 && status < 600 ? { status } : {}),
-    ...(said.param === undefined ? {} : { param: said.param }),
-    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(error.param === undefined ? {} : { param: error.param }),
+    ...(error.code === undefined ? {} : { code: error.code }),
     ...(wait === undefined ? {} : { retryAfter: wait }),
     fromUpstream: true,
     retryable: retryHintOf(headers) ?? retryable,
   });
 }
 
-/** The words of an answer that has none: plain text as it is, anything else by its status. */
+/** The message of an error body without one: short plain text, else the status. */
 function fallbackMessage(status: number, body: string): string {
   const plain = body.trim();
   const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
@@ -115,9 +115,8 @@ function waitInMessage(message: string | undefined): number | undefined {
 }
 
 /**
- * The error that a reply or a stream chunk holds in place of an answer, sent with HTTP 200: a
- * top-level `error`, OpenRouter's `error` in a choice, MiniMax's `base_resp`, vLLM's
- * `object: "error"`; on an `event: error` frame whatever it holds.
+ * The error in a reply or stream chunk that was sent with HTTP 200: a top-level `error`, OpenRouter's `error`
+ * in a choice, MiniMax's `base_resp`, vLLM's `object: "error"`, or any content of an `event: error` frame.
  */
 export function inBandError(value: JsonObject, event: string): GatewayError | undefined {
   const base = object(value.base_resp);
@@ -129,22 +128,22 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
   const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
   if (!failed && choice === undefined) return undefined;
   const body = boundedError(choice === undefined ? value : { error: choice });
-  const said = readError(body, '');
-  const stated = number(object(body.error)?.status_code) ?? Number(said.code);
+  const info = readError(body, '');
+  const stated = number(object(body.error)?.status_code) ?? Number(info.code);
   const status = stated >= 400 && stated < 600 ? stated : 0;
-  const { kind, retryable } = kindOfError(status, said);
-  return new GatewayError(kind, said.message ?? 'The upstream failed while it answered.', {
+  const { kind, retryable } = kindOfError(status, info);
+  return new GatewayError(kind, info.message ?? 'The upstream failed while it answered.', {
     ...(status > 0 ? { status } : {}),
-    ...(said.code === undefined ? {} : { code: said.code }),
-    ...(said.param === undefined ? {} : { param: said.param }),
+    ...(info.code === undefined ? {} : { code: info.code }),
+    ...(info.param === undefined ? {} : { param: info.param }),
     fromUpstream: true,
     retryable,
-    // Groq's `failed_generation` is what a repair starts from.
+    // A repair of the answer starts from Groq's `failed_generation`.
     details: isObject(body.error) ? body.error : undefined,
   });
 }
 
-/** `type` and, where the error names none, `code`, as OpenAI says them. */
+/** OpenAI's `type`, and its `code` for an error without one. */
 const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
   invalid_request: ['invalid_request_error', null],
   authentication: ['invalid_request_error', 'invalid_api_key'],
@@ -163,7 +162,7 @@ const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: 
   internal: ['server_error', 'internal_error'],
 };
 
-/** Kinds whose code clients act upon, whatever the vendor called it. */
+/** Kinds whose code clients act on, so a vendor's own code must not replace it. */
 const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota']);
 
 /** `{error:{message,type,param,code}}`. */
@@ -179,7 +178,7 @@ export function errorBody(error: GatewayError): JsonObject {
   };
 }
 
-/** An error answer. `x-should-retry: false` keeps the official SDKs from repeating what is settled. */
+/** An error answer. `x-should-retry: false` stops the official SDKs from retrying. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
   const headers: Record<string, string> = { 'x-request-id': requestId };
   if (error.retryAfter !== undefined) {

@@ -1,4 +1,4 @@
-/** Finish reasons of Chat Completions and its vendors, both ways. */
+/** Decodes and encodes finish reasons of Chat Completions and its vendors. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishReason } from '../../../conversation/events.ts';
@@ -22,14 +22,14 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: 'context-overflow',
 };
 
-/** Reasons with which a vendor says that it failed: GLM, DeepSeek, Mistral and OpenRouter. */
+/** Finish reasons that report a failure of the vendor (GLM, DeepSeek, Mistral, OpenRouter). */
 const FAILURES: Readonly<Record<string, 'upstream' | 'overloaded'>> = {
   error: 'upstream',
   network_error: 'upstream',
   insufficient_system_resource: 'overloaded',
 };
 
-/** The error that a finish reason stands for, if it stands for one. */
+/** The error that a finish reason reports; undefined for others. */
 export function finishFailure(reason: string): GatewayError | undefined {
   const kind = memberOf(FAILURES, reason);
   return kind === undefined
@@ -41,20 +41,20 @@ export function finishFailure(reason: string): GatewayError | undefined {
 }
 
 /**
- * The meaning of a finish reason ('' or unknown: a plain stop). Calls make a stop `tool-calls`,
- * since several vendors say `stop` beside calls, and their absence makes `tool_calls` a stop.
+ * The meaning of a finish reason; '' and unknown reasons mean `stop`. With calls, `stop` means `tool-calls`,
+ * because several vendors send it so. Without calls, `tool_calls` means `stop`.
  */
-export function decodeFinish(reason: string, said: { calls: boolean; refusal: boolean }) {
+export function decodeFinish(reason: string, answer: { calls: boolean; refusal: boolean }) {
   const meaning = memberOf(REASONS, reason) ?? memberOf(REASONS, reason.toLowerCase()) ?? 'stop';
   if (meaning === 'stop' || meaning === 'tool-calls') {
-    if (said.calls) return 'tool-calls';
-    return said.refusal ? 'refusal' : 'stop';
+    if (answer.calls) return 'tool-calls';
+    return answer.refusal ? 'refusal' : 'stop';
   }
   return meaning;
 }
 
-/** The wire's word. A refusal that was said in words is a `stop`, as OpenAI has it. */
-export function encodeFinish(reason: FinishReason, said: { calls: boolean; refusal: boolean }) {
+/** The wire's finish reason. A refusal with text is a `stop`, as at OpenAI. */
+export function encodeFinish(reason: FinishReason, answer: { calls: boolean; refusal: boolean }) {
   switch (reason) {
     case 'length':
     case 'context-overflow':
@@ -62,10 +62,10 @@ export function encodeFinish(reason: FinishReason, said: { calls: boolean; refus
     case 'content-filter':
       return 'content_filter';
     case 'refusal':
-      return said.refusal ? 'stop' : 'content_filter';
+      return answer.refusal ? 'stop' : 'content_filter';
     case 'tool-calls':
-      return said.calls ? 'tool_calls' : 'stop';
+      return answer.calls ? 'tool_calls' : 'stop';
     default:
-      return said.calls ? 'tool_calls' : 'stop';
+      return answer.calls ? 'tool_calls' : 'stop';
   }
 }

@@ -1,4 +1,4 @@
-/** What a model drew or spoke beside its text: `images` and `audio` of a message or a delta. */
+/** Decodes and encodes media in answers: `images` and `audio` of a message or a delta. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, MediaBlock } from '../../../conversation/types.ts';
@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { sourceOfUrl, urlOfSource } from '../parts.ts';
 import { list, object, text, wireOf } from '../wire.ts';
 
-/** The images of a message or a delta, as OpenRouter and its like send them: image_url parts. */
+/** The images of a message or a delta: `image_url` parts, as OpenRouter sends them. */
 export function decodeImages(value: Json | undefined): readonly MediaBlock[] {
   return (list(value) ?? []).flatMap((item): readonly MediaBlock[] => {
     const image = object(item);
@@ -16,20 +16,20 @@ export function decodeImages(value: Json | undefined): readonly MediaBlock[] {
   });
 }
 
-/** A spoken answer: other protocols can be given what was said. */
+/** Audio of an answer. Its transcript is text for clients of other protocols. */
 export function decodeAudio(value: Json | undefined): Block | undefined {
   const audio = object(value);
   if (audio === undefined) return undefined;
-  const said = text(audio.transcript);
+  const transcript = text(audio.transcript);
   return {
     type: 'opaque',
     name: 'audio',
-    ...(said === undefined || said === '' ? {} : { text: said }),
+    ...(transcript === undefined || transcript === '' ? {} : { text: transcript }),
     wire: wireOf(audio),
   };
 }
 
-/** An image as a member of `images`; undefined for other media, and where only its maker could show it. */
+/** An image as a member of `images`; undefined for other media and for images without a URL. */
 export function encodeImage(block: Block): JsonObject | undefined {
   const drawn =
     block.type === 'media' && block.media === 'image' ? urlOfSource(block.source) : undefined;
@@ -39,7 +39,7 @@ export function encodeImage(block: Block): JsonObject | undefined {
 
 const FORMATS = new Set(['png', 'jpeg', 'webp']);
 
-/** The result of Responses' image generation: base64, a PNG where nothing is said. */
+/** The data URL of an image that Responses generated: base64, a PNG by default. */
 function generatedImage(block: Block): string | undefined {
   if (block.type !== 'tool-call' || block.by !== 'provider') return undefined;
   const item = (block.wire ?? block.residue)?.value;
@@ -51,8 +51,8 @@ function generatedImage(block: Block): string | undefined {
 }
 
 /**
- * Notes what of an answer a Chat client is not told: calls of the vendor's own tools, and what has
- * no words. Tools that this gateway runs are not the answer's.
+ * Adds a note for content that a Chat client does not get: calls of hosted tools and content without text.
+ * Tools that the gateway runs are not part of the answer.
  */
 export function noteUnsupportedBlock(block: Block, notes: Notes): void {
   switch (block.type) {

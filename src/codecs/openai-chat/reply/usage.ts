@@ -1,14 +1,14 @@
-/** Token counts of Chat Completions and its vendors to the one usage model, and back. */
+/** Token counts of Chat Completions and its vendors, converted to and from the one usage model. */
 
 import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { compact, object } from '../wire.ts';
 
 /**
- * `usage` of a reply or a chunk; undefined where it is not one. `prompt_tokens` holds cached and
- * written tokens, `completion_tokens` holds reasoning. Cached tokens also stand in DeepSeek's
- * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens` and Mistral's `num_cached_tokens`; writes
- * in `cache_write_tokens`, or in `cache_creation_input_tokens` (DashScope, Vercel's gateway).
+ * The `usage` of a reply or a chunk; undefined for other values. `prompt_tokens` includes cache reads and
+ * writes, `completion_tokens` includes reasoning. Cache reads may also be in DeepSeek's
+ * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens` and Mistral's `num_cached_tokens`; cache writes in
+ * `cache_write_tokens` or `cache_creation_input_tokens` (DashScope, Vercel's gateway).
  */
 export function decodeUsage(value: unknown): Usage | undefined {
   const usage = object(value);
@@ -26,8 +26,8 @@ export function decodeUsage(value: unknown): Usage | undefined {
     tokenCount(promptDetails.cache_write_tokens) ??
     tokenCount(promptDetails.cache_creation_input_tokens) ??
     tokenCount(usage.cache_creation_input_tokens);
-  // Grok on Azure counts cached tokens beside the prompt: more cached than prompted says so. What is
-  // both read and written (Gemini behind OpenRouter) was read.
+  // More cached tokens than prompt tokens: Grok on Azure does not include them in the prompt. Tokens that are
+  // reported as both read and written (Gemini behind OpenRouter) count as read.
   const all = prompt ?? 0;
   const outside = (cacheRead ?? 0) > all;
   const cacheWrite =
@@ -38,7 +38,7 @@ export function decodeUsage(value: unknown): Usage | undefined {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
     output: outputWithoutReasoning(usage, prompt, completion ?? 0, reasoning ?? 0),
   };
-  // What was not said has no member: counts are laid over those that came before.
+  // Counts that were not reported have no member: later counts are merged over earlier ones.
   if (cacheRead !== undefined) found.cacheRead = cacheRead;
   if (cacheWrite !== undefined) found.cacheWrite = cacheWrite;
   if (reasoning !== undefined) found.reasoning = reasoning;
@@ -47,8 +47,8 @@ export function decodeUsage(value: unknown): Usage | undefined {
 }
 
 /**
- * xAI leaves reasoning out of `completion_tokens`, and says so by its `total_tokens`; Vercel's gateway
- * leaves Gemini's out of both, and shows it only by more reasoning than completion.
+ * xAI does not include reasoning in `completion_tokens`, which its `total_tokens` shows. Vercel's gateway
+ * leaves Gemini's reasoning out of both, which shows only if reasoning exceeds completion.
  */
 function outputWithoutReasoning(
   usage: JsonObject,

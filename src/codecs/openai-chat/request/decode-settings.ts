@@ -1,4 +1,4 @@
-/** Everything of a Chat request beside model, messages and tools, and which wire keys say it. */
+/** Decodes the settings of a Chat request: everything except model, messages and tools. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import type {
@@ -12,7 +12,7 @@ import { put } from '../../../lib/json/json-members.ts';
 import { compact, flag, list, number, object, text } from '../wire.ts';
 import { TOOL_KEYS } from './decode-tools.ts';
 
-/** The wire keys that each setting is read from. What stands in none of them is `rest`. */
+/** The wire keys that each setting is read from. Other keys go to `rest`. */
 export const SETTING_KEYS = {
   stream: ['stream'],
   streamUsage: ['stream_options'],
@@ -47,9 +47,9 @@ const KNOWN: ReadonlySet<string> = new Set<string>([
 ]);
 
 /**
- * The settings of a body; fields of the wrong type count as absent (they still go out to a vendor
- * of this protocol as they came), except `stream`, which decides the shape of the answer.
- * @throws GatewayError invalid_request when `stream` is not a boolean
+ * The settings of a body. A field of the wrong type counts as absent, but still goes to a vendor of this
+ * protocol unchanged. The exception is `stream`, which decides the form of the answer.
+ * @throws GatewayError invalid_request if `stream` is not a boolean
  */
 export function decodeSettings(body: JsonObject): Settings {
   const { stream } = body;
@@ -95,7 +95,7 @@ export function decodeSettings(body: JsonObject): Settings {
 
 type SettingsDraft = Record<string, unknown>;
 
-// Most requests say three or four of them: nothing is laid out that would be taken away again.
+// Only set members are written: most requests set three or four of them.
 function set(out: SettingsDraft, key: keyof Settings, value: unknown): void {
   if (value !== undefined) out[key] = value;
 }
@@ -105,7 +105,7 @@ function decodeStop(stop: Json | undefined): readonly string[] | undefined {
   return list(stop)?.filter((s): s is string => typeof s === 'string');
 }
 
-/** All forms of `tool_choice`, Mistral's `any`, and the legacy `function_call`. */
+/** Decodes all forms of `tool_choice`, Mistral's `any`, and the legacy `function_call`. */
 export function decodeToolChoice(choice: Json | undefined): ToolChoice | undefined {
   if (typeof choice === 'string') {
     if (choice === 'any') return { type: 'required' };
@@ -134,14 +134,14 @@ export function decodeToolChoice(choice: Json | undefined): ToolChoice | undefin
   return type === undefined ? undefined : { type: 'tool', name: type, kind: 'hosted' };
 }
 
-function saysAny(body: JsonObject, keys: readonly string[]): boolean {
+function hasAnyKey(body: JsonObject, keys: readonly string[]): boolean {
   for (const key of keys) if (body[key] !== undefined) return true;
   return false;
 }
 
-/** `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking`, Qwen's `enable_thinking`. */
+/** Decodes `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking` and Qwen's `enable_thinking`. */
 export function decodeReasoningSettings(body: JsonObject): ReasoningSettings | undefined {
-  if (!saysAny(body, SETTING_KEYS.reasoning)) return undefined;
+  if (!hasAnyKey(body, SETTING_KEYS.reasoning)) return undefined;
   const router = object(body.reasoning);
   const thinking = object(body.thinking);
   const effort = text(body.reasoning_effort) ?? text(router?.effort);

@@ -10,7 +10,7 @@ export const TOOL_KEYS = ['tools', 'functions', 'web_search_options'] as const;
 
 const LISTS = ['tools', 'functions'] as const;
 
-/** The kind of the hosted tool that `web_search_options` amounts to. */
+/** The `kind` of the hosted tool that `web_search_options` declares. */
 export const SEARCH_OPTIONS = 'web_search_options';
 
 /**
@@ -42,7 +42,7 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
   const wire = wireOf(value);
   if (legacy) return functionOf(value, where, wire);
   const declared = object(value.function);
-  // Without a type (old clients) and flat (Responses' form): both taken by real servers.
+  // Real servers also accept a tool without a type (old clients) and the flat form of Responses.
   if (type === 'function' || (type === undefined && (declared ?? value.name) !== undefined)) {
     return functionOf(declared ?? value, declared ? `${where}.function` : where, wire);
   }
@@ -82,7 +82,7 @@ function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool 
   return tool;
 }
 
-/** GLM `web_search`, OpenAI `web_search_preview`, `openrouter:web_search`, Kimi's `$web_search`. */
+/** The canonical name of GLM's `web_search`, OpenAI's `web_search_preview`, `openrouter:web_search`, Kimi's `$web_search`. */
 function canonicalName(type: string, declared: JsonObject | undefined): string {
   const name = type === 'builtin_function' ? (text(declared?.name) ?? type) : type;
   const bare = name.replace(/^(\$|openrouter:)/, '');

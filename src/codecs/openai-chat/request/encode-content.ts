@@ -1,4 +1,4 @@
-/** Blocks of system, user and tool messages as Chat content, with a note for all that changes its form. */
+/** Encodes the blocks of system, user and tool messages as Chat content, with notes for what changes its form. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -12,19 +12,19 @@ import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { mediaPart, textPart } from '../parts.ts';
 import { compact, isOwn, list, object, ownResidue, ownWire, text, without } from '../wire.ts';
 
-/** What the encoding of one request's messages needs to know. */
+/** The context for encoding the messages of one request. */
 export interface MessageContext {
   readonly target: Target;
   readonly notes: Notes;
   /** The conversation came in this protocol. */
   readonly own: boolean;
-  /** The reasons that have been noted: once a request, however often they occur. */
+  /** Reasons already noted: each is noted once in a request. */
   readonly noted: Set<string>;
   /** A tool's name on the wire. */
   flat(name: string, namespace?: string): string;
 }
 
-/** A note that one request gets at most once for the same reason. */
+/** Adds a note at most once in a request for the same reason. */
 export function noteOnce(context: MessageContext, name: string, what?: string): void {
   const reason = `${name} ${what ?? ''}`;
   if (context.noted.has(reason)) return;
@@ -32,28 +32,28 @@ export function noteOnce(context: MessageContext, name: string, what?: string): 
   context.notes.add(name, '/messages', what);
 }
 
-/** Anthropic's cache marks have no place here; the prompt says the same without them. */
+/** Notes that a cache mark is lost. Chat has none, and the prompt means the same without it. */
 export function noteCache(block: Block, context: MessageContext): void {
   if ('cache' in block && block.cache !== undefined && !isOwn(block)) {
     noteOnce(context, 'cache_control_dropped');
   }
 }
 
-/** The readable text of blocks, joined; for places that take only text. */
+/** The readable text of blocks, joined, for fields that hold only text. */
 export function joinedText(
   blocks: readonly Block[],
   context: MessageContext,
   between: string,
 ): string {
-  const said: string[] = [];
+  const texts: string[] = [];
   for (const block of blocks) {
-    const words = blockText(block, context);
-    if (words !== '') said.push(words);
+    const value = blockText(block, context);
+    if (value !== '') texts.push(value);
   }
-  return said.join(between);
+  return texts.join(between);
 }
 
-/** A block in words; media as a neutral mention. '' for what has none, with its note. */
+/** A block as text; media become a short placeholder. '' and a note for a block without text. */
 export function blockText(block: Block, context: MessageContext): string {
   noteCache(block, context);
   switch (block.type) {
@@ -73,7 +73,7 @@ export function blockText(block: Block, context: MessageContext): string {
     case 'tool-call':
       return '';
     case 'tool-result':
-      // A result of the vendor's own tools outside the answer it belongs to.
+      // The result of a hosted tool, outside of its answer.
       context.notes.add('content_bridged', '/messages', `result of ${block.callId} as text`);
       return joinedText(block.content, context, '\n');
   }
@@ -85,16 +85,16 @@ function opaqueText(block: OpaqueBlock, context: MessageContext): string {
     return '';
   }
   const tool = text(object((block.wire ?? block.residue)?.value)?.tool_name);
-  const said = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
-  if (said === undefined || said === '') {
+  const value = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
+  if (value === undefined || value === '') {
     noteOnce(context, 'content_dropped', block.name);
     return '';
   }
   noteOnce(context, 'content_bridged', `${block.name} as text`);
-  return said;
+  return value;
 }
 
-/** Text documents say themselves; everything else is named and noted. */
+/** The text of a text document; a placeholder and a note for other media. */
 function mediaText(block: MediaBlock, context: MessageContext): string {
   const { source } = block;
   if (source.type === 'text') return titled(block, source.text);
@@ -104,24 +104,24 @@ function mediaText(block: MediaBlock, context: MessageContext): string {
   return `${head}[${block.media} not shown${name === undefined ? '' : `: ${name}`}]`;
 }
 
-function titled(block: MediaBlock, said: string): string {
+function titled(block: MediaBlock, content: string): string {
   const head = [block.title ?? block.filename, block.context].filter((t) => t !== undefined);
-  return head.length === 0 ? said : `${head.join('\n')}\n\n${said}`;
+  return head.length === 0 ? content : `${head.join('\n')}\n\n${content}`;
 }
 
-/** Can the target be shown this block as it is? */
+/** Does the target accept this kind of media? */
 function isSupported(block: MediaBlock, context: MessageContext): boolean {
   const { images, documents } = context.target.profile;
   if (block.media === 'image') return images !== false;
   return block.media !== 'document' || documents !== false;
 }
 
-/** The part for a media block, or undefined where only words will do. */
+/** The part for a media block; undefined if only text can stand for it. */
 export function encodeMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
   if (!isSupported(block, context)) return undefined;
   const own = ownWire(block);
   if (!isObject(own) && block.source.type === 'text') return undefined;
-  // A vendor's file ids mean nothing to another vendor; both protocols of OpenAI share theirs.
+  // File ids are only valid at their vendor. OpenAI's two protocols share theirs.
   if (!isOwn(block) && block.source.type === 'file-id' && !sharesFileId(block, context)) {
     return undefined;
   }
@@ -132,14 +132,14 @@ export function encodeMedia(block: MediaBlock, context: MessageContext): JsonObj
 const sharesFileId = (block: MediaBlock, { target }: MessageContext): boolean =>
   target.profile.fileIds === true && (block.wire ?? block.residue)?.protocol === 'openai-responses';
 
-/** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
+/** Chat has the details auto, low and high (official SDK). `original` exists in Responses only. */
 function supportedDetail(block: MediaBlock, context: MessageContext): MediaBlock {
   if (block.detail !== 'original' || isOwn(block)) return block;
   noteOnce(context, 'parameter_mapped', 'detail original as high');
   return { ...block, detail: 'high' };
 }
 
-/** What Messages says about a document beside its file, for which a file part has no place. */
+/** The context of a Messages document as a text part, because a file part has no field for it. */
 function contextParts(block: MediaBlock, context: MessageContext): JsonObject[] {
   if (!block.context) return [];
   noteOnce(context, 'content_bridged', 'context of a document as text');
@@ -158,25 +158,25 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
         continue;
       }
     } else {
-      // Opaque content has nothing that an edit could have changed.
+      // An edit cannot change opaque content, so its residue is still right.
       const own = block.type === 'opaque' && isOwn(block) ? ownResidue(block) : ownWire(block);
       if (isObject(own) && block.type !== 'tool-result') {
         parts.push(own);
         continue;
       }
     }
-    const said = blockText(block, context);
-    // An empty text of the client's own stays: what it means is for the vendor to say.
-    if (said !== '' || (block.type === 'text' && isOwn(block))) {
-      parts.push(textPart(said, block.type === 'text' ? ownResidue(block) : {}));
+    const value = blockText(block, context);
+    // An empty text of a Chat client is kept. The vendor decides what it means.
+    if (value !== '' || (block.type === 'text' && isOwn(block))) {
+      parts.push(textPart(value, block.type === 'text' ? ownResidue(block) : {}));
     }
   }
   return parts;
 }
 
 /**
- * The tool message of a result, and the media that must follow it in a user message, since tool
- * content is text only (OpenAI: `Content blocks are expected to be either text or image_url type`).
+ * The tool message of a result, and the media that follow it in a user message, because tool content is text
+ * only (OpenAI: `Content blocks are expected to be either text or image_url type`).
  */
 export function resultMessage(
   block: ToolResultBlock,
@@ -203,13 +203,13 @@ export function resultMessage(
         continue;
       }
     }
-    const kept = item.type === 'text' ? ownWire(item) : undefined;
-    if (isObject(kept)) {
-      parts.push(kept);
+    const unchanged = item.type === 'text' ? ownWire(item) : undefined;
+    if (isObject(unchanged)) {
+      parts.push(unchanged);
       continue;
     }
-    const said = blockText(item, context);
-    if (said !== '') parts.push(textPart(said, item.type === 'text' ? ownResidue(item) : {}));
+    const value = blockText(item, context);
+    if (value !== '') parts.push(textPart(value, item.type === 'text' ? ownResidue(item) : {}));
   }
   if (block.isError) markError(parts, context);
   const legacy = from.role === 'function';
@@ -224,19 +224,19 @@ export function resultMessage(
   };
 }
 
-/** One string, unless a part is not text or the client wrote an array. */
+/** A string, unless a part is not text or the client sent an array. */
 function resultContent(parts: readonly JsonObject[], asArray: boolean) {
   if (asArray && parts.length > 0) return parts;
   if (parts.some((part) => part.type !== 'text')) return parts;
   return parts.map((part) => text(part.text) ?? '').join('\n');
 }
 
-/** Chat has no error flag on results: the model reads it in the text. */
+/** Chat has no error flag on results, so the text says it. */
 function markError(parts: JsonObject[], context: MessageContext): void {
   noteOnce(context, 'content_bridged', 'is_error as text');
   const at = parts.findIndex((part) => part.type === 'text');
-  const said = at < 0 ? '' : (text(parts[at]!.text) ?? '');
-  if (/^error\b/i.test(said)) return;
+  const before = at < 0 ? '' : (text(parts[at]!.text) ?? '');
+  if (/^error\b/i.test(before)) return;
   if (at < 0) parts.unshift(textPart('Error: the tool failed.'));
-  else parts[at] = { ...parts[at]!, text: `Error: ${said}` };
+  else parts[at] = { ...parts[at]!, text: `Error: ${before}` };
 }

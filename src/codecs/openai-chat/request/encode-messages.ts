@@ -1,4 +1,4 @@
-/** Turns to Chat messages: untouched ones verbatim, the rest built from their meaning. */
+/** Encodes turns as Chat messages. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -37,14 +37,14 @@ export function encodeMessages(
     notes,
     own,
     noted: new Set(),
-    // Declarations of this protocol go out with the client's own names, however odd.
+    // Tools of a Chat client keep their names, even names that the API would refuse.
     flat: (name, namespace) =>
       own && namespace === undefined ? name : names.flat(name, namespace),
   };
   const writer = new MessageWriter(context);
-  const lead = leadingInstructions(conversation, context);
-  if (lead.text !== '') writer.lead(lead.text);
-  const rest = turns.slice(lead.turns);
+  const leading = leadingInstructions(conversation, context);
+  if (leading.text !== '') writer.lead(leading.text);
+  const rest = turns.slice(leading.turns);
   for (let i = 0; i < rest.length; ) {
     const turn = rest[i]!;
     if (turn.role === 'assistant') {
@@ -56,12 +56,12 @@ export function encodeMessages(
       i++;
     }
   }
-  return lead.text === '' ? writer.done() : mergeSystem(writer.done());
+  return leading.text === '' ? writer.done() : mergeSystem(writer.done());
 }
 
 /**
- * Instructions that were added to a conversation of this protocol go into the client's own system
- * message: chat templates of local models take one.
+ * Merges added instructions into the client's own system message, because chat templates of local models
+ * accept only one.
  */
 function mergeSystem(messages: readonly Json[]): readonly Json[] {
   const [lead, own, ...rest] = messages;
@@ -70,7 +70,7 @@ function mergeSystem(messages: readonly Json[]): readonly Json[] {
   return [{ ...own, content: `${String(lead.content)}\n\n${own.content}` }, ...rest];
 }
 
-/** A message that holds a carrier of ours: only this gateway can read it, so it is built anew. */
+/** Does the message hold an envelope? Only the gateway can read it, so the message is built anew. */
 function holdsEnvelope(turn: Turn): boolean {
   const own = turn.role === 'assistant' ? ownWire(turn) : undefined;
   return isObject(own) && own.reasoning_details !== undefined && hasEnvelope(own);
@@ -79,7 +79,7 @@ function holdsEnvelope(turn: Turn): boolean {
 const verbatim = (turn: Turn): Json | undefined =>
   holdsEnvelope(turn) ? undefined : ownWire(turn);
 
-/** Instructions and the system turns before the first other turn, as one text. */
+/** The instructions and leading system turns as one text, and how many turns they are. */
 function leadingInstructions(conversation: Conversation, context: MessageContext) {
   const texts = [joinedText(conversation.system, context, '\n\n')];
   let turns = 0;
@@ -95,8 +95,8 @@ function leadingInstructions(conversation: Conversation, context: MessageContext
 }
 
 /**
- * Neighbouring assistant turns that are one answer: Responses splits reasoning, message and calls
- * into items. Messages of this protocol stand for themselves.
+ * Consecutive assistant turns that form one answer: Responses splits reasoning, message and calls into items.
+ * A Chat message is always an answer of its own.
  */
 function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
   if (isOwn(turns[from]!)) return [turns[from]!];
@@ -105,21 +105,21 @@ function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
   return turns.slice(from, to);
 }
 
-/** Collects messages; keeps tool messages together behind the calls that they answer. */
+/** Collects messages, and keeps tool messages together after the calls that they answer. */
 class MessageWriter {
   readonly #context: MessageContext;
   readonly #out: Json[] = [];
-  /** Media of tool results, which wait until the tool messages are through. */
+  /** Media of tool results, held until all tool messages are written. */
   #media: JsonObject[] = [];
-  /** What stands between the calls and their results in other protocols, and follows them here. */
+  /** Messages of other protocols from between calls and results, which follow the results in Chat. */
   #later: Json[] = [];
 
   constructor(context: MessageContext) {
     this.#context = context;
   }
 
-  lead(said: string): void {
-    this.#out.push({ role: 'system', content: said });
+  lead(content: string): void {
+    this.#out.push({ role: 'system', content });
   }
 
   assistant(run: readonly Turn[]): void {
@@ -134,7 +134,7 @@ class MessageWriter {
     for (const result of results) this.#result(result);
   }
 
-  /** A turn that is not the model's: system, developer or user, tool results among its blocks. */
+  /** A system, developer or user turn. Tool results are among its blocks. */
   input(turn: Turn): void {
     const own = verbatim(turn);
     if (own !== undefined) {
@@ -162,7 +162,7 @@ class MessageWriter {
     }
   }
 
-  /** Order is the client's in its own protocol; elsewhere results go first. */
+  /** Keeps the client's order in the same protocol; otherwise results go first. */
   #other(message: Json): void {
     if (this.#context.own) {
       this.#flush();
@@ -179,12 +179,12 @@ class MessageWriter {
 
   done(): readonly Json[] {
     this.#flush();
-    // An empty prompt is for the vendor to judge; an empty list is malformed.
+    // An empty list is malformed, and an empty prompt is the vendor's to judge.
     return this.#out.length > 0 ? this.#out : [{ role: 'user', content: '' }];
   }
 }
 
-/** A system, developer or user message; undefined when nothing of it can be said. */
+/** A system, developer or user message; undefined if Chat can express nothing of it. */
 function inputMessage(
   turn: Turn,
   blocks: readonly Block[],
@@ -204,7 +204,7 @@ function inputMessage(
   const only =
     parts.length === 1 && Object.keys(parts[0]!).length === 2 ? text(parts[0]!.text) : undefined;
   if (parts.length === 0) {
-    // What the client sent empty stays empty; a turn of which nothing is left says nothing.
+    // A message that the client sent empty is kept; a turn that became empty is dropped.
     return turn.blocks.length === 0 && isOwn(turn)
       ? { ...keep, role: 'user', content: '' }
       : undefined;

@@ -1,4 +1,4 @@
-/** The conversation to a Chat Completions request body, for the vendor that will read it. */
+/** Encodes a conversation as a Chat Completions request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -12,8 +12,8 @@ import { encodeTools } from './encode-tools.ts';
 import { fitProfile } from './fit-profile.ts';
 
 /**
- * Encodes a conversation of any protocol. What came in this protocol and has not changed goes out as
- * it came, key by key; a profile's stated facts then apply to all of it. Never throws.
+ * Encodes a conversation of any protocol. Unchanged keys of the same protocol go out as they came. The
+ * profile's facts then apply to the whole body. Never throws.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -30,7 +30,7 @@ export function encodeRequest(
   return fitProfile(body, target.profile, notes);
 }
 
-/** The names under which tools are declared; undefined when nothing is. */
+/** The names of the declared tools; undefined if there are none. */
 function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
   const tools = list(declared.tools) ?? [];
   const functions = list(declared.functions) ?? [];
@@ -46,13 +46,13 @@ function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
   return names;
 }
 
-/** `tools` and its relatives. */
+/** The fields that declare tools. */
 function toolFields(conversation: Conversation, target: Target, notes: Notes): JsonObject {
   const { origin, tools } = conversation;
   if (origin?.protocol === PROTOCOL && tools === origin.parts.tools) {
-    const kept: Record<string, Json | undefined> = {};
-    for (const key of TOOL_KEYS) if (key in origin.value) kept[key] = origin.value[key];
-    return kept;
+    const fields: Record<string, Json | undefined> = {};
+    for (const key of TOOL_KEYS) if (key in origin.value) fields[key] = origin.value[key];
+    return fields;
   }
   const { tools: encoded, searchOptions } = encodeTools(
     tools,
@@ -67,8 +67,8 @@ function toolFields(conversation: Conversation, target: Target, notes: Notes): J
 }
 
 /**
- * A choice of allowed tools exists so that the rest may stay declared; vendors other than OpenAI
- * lack it, and there only the allowed tools are declared.
+ * Which tools to declare. Only OpenAI's Chat has a choice of allowed tools; for other clients' choices only
+ * the allowed tools are declared.
  */
 function allowedOf(conversation: Conversation): (tool: Tool) => boolean {
   const choice = conversation.settings.toolChoice;

@@ -21,19 +21,19 @@ import {
 } from '../wire.ts';
 import { SEARCH_OPTIONS } from './decode-tools.ts';
 
-/** Claude Code's stand-in for tools that it holds back; it has no meaning to another vendor. */
+/** Claude Code's placeholder for tools that are not loaded yet. It means nothing to other vendors. */
 const PLACEHOLDER = 'DeferredToolPlaceholder';
 
-/** Tool declarations for the wire. */
+/** Encoded tool declarations. */
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
   readonly searchOptions?: JsonObject;
 }
 
 /**
- * The declarations that a target takes. Untouched ones of this protocol go out as they came; tools
- * that only another vendor runs are dropped with a note; freeform tools of another protocol become
- * functions with one string.
+ * The declarations for a target. Unchanged ones of this protocol go out as they came. Hosted tools that the
+ * target does not run are dropped with a note. Freeform tools of another protocol become functions with one
+ * string.
  */
 export function encodeTools(
   tools: readonly Tool[],
@@ -98,7 +98,7 @@ function encodeFunction(
   };
 }
 
-/** A schema whose root says `type: object` and has properties, without which vendors refuse it. */
+/** The schema with `type: object` and properties at its root; vendors refuse other schemas. */
 export function rootSchema(schema: JsonObject | undefined): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   if (schema.type === 'object' && isObject(schema.properties)) return schema;
@@ -119,7 +119,7 @@ function encodeCustom(tool: CustomTool, name: string, notes: Notes, where: strin
   };
 }
 
-/** The grammar moves into the description, the only place where the model can still read it. */
+/** The description with the grammar, because a function has no other field that the model can read. */
 function withGrammar(description: string | undefined, format: Json | undefined) {
   const grammar = object(flatToolFormat(format));
   const definition = text(grammar?.definition);
@@ -138,7 +138,7 @@ function encodeHosted(
   const own = ownWire(tool);
   const served = profile.hostedTools?.includes(tool.name) ?? false;
   if (isObject(own) && (served || profile.hostedTools === undefined)) return own;
-  // Responses' tool search that the client runs is a function in all but its type.
+  // A tool search of Responses that the client runs works like a function.
   if (tool.name === 'tool_search' && isObject(tool.options.parameters)) {
     notes.add('content_bridged', where, 'client-run tool search offered as a function');
     return {
@@ -158,7 +158,7 @@ function encodeHosted(
   return undefined;
 }
 
-/** GLM's inner object, which is obligatory; one domain is all that its filter takes. */
+/** GLM's required `web_search` object. Its filter accepts only one domain. */
 function encodeWebSearch(options: JsonObject): JsonObject {
   const domains =
     list(options.allowed_domains) ?? list(object(options.filters)?.allowed_domains) ?? [];

@@ -1,4 +1,4 @@
-/** Puts a Chat stream's fragments in the hub's order: one block open at a time, whatever the vendor interleaves. */
+/** Orders the fragments of a Chat stream into blocks, one open at a time, even if the vendor interleaves them. */
 
 import type { BlockHead, DeltaEvent, StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
@@ -6,30 +6,30 @@ import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
 import type { Json } from '../../../lib/json/json.ts';
 import { JsonEnd } from './json-end.ts';
 
-/** What a fragment belongs to. */
+/** A block that is open or waits for its turn. */
 interface QueuedBlock {
   readonly head: BlockHead;
-  /** Not yet given out. */
-  waiting: string[];
-  /** Everything said by a call: whether its JSON is complete decides when the next block may open. */
+  /** Text that is not emitted yet. */
+  pending: string[];
+  /** The whole input of a call. The next block may open when its JSON is complete. */
   readonly input?: JsonEnd;
-  /** Given out: what else it says comes too late. */
+  /** The block is closed: further input comes too late. */
   closed?: boolean;
-  /** Deltas come as they are; otherwise all of the input comes unwrapped at the end. */
-  readonly bridged: boolean;
-  /** Asked for when the block ends: the whole seal is known then. */
+  /** The input is wrapped freeform text: it is emitted unwrapped at the end of the block. */
+  readonly wrapped: boolean;
+  /** Called when the block ends, because only then the whole seal is known. */
   sealed?: () => Sealed | undefined;
 }
 
 export type TextKind = 'text' | 'refusal' | 'reasoning';
 
-/** A tool call of the stream; hold on to it to add arguments. */
+/** A tool call of the stream, to which arguments can be added. */
 export type QueuedCall = QueuedBlock;
 
 /**
- * The first segment is open and streams; those behind it wait. Text, refusals and reasoning end when
- * something else begins; a call ends when its arguments are complete JSON and something waits, or at
- * the end of the answer: vendors may send the arguments of parallel calls in turns.
+ * The first block is open and streams; those after it wait. Text, refusals and reasoning end when another
+ * block begins. A call ends when its arguments are complete JSON and another block waits, or at the end of
+ * the answer: vendors may interleave the arguments of parallel calls.
  */
 export class BlockQueue {
   #queue: QueuedBlock[] = [];
@@ -37,66 +37,66 @@ export class BlockQueue {
   #index = 0;
   #citations: Citation[] = [];
 
-  /** Adds text to the block of this kind, opening one where another kind was last. */
-  text(kind: TextKind, said: string, out: StreamEvent[], summary?: boolean): void {
+  /** Adds text to the last block if it is of this kind, else to a new block. */
+  text(kind: TextKind, text: string, out: StreamEvent[], summary?: boolean): void {
     if (this.isOpen(kind)) {
-      out.push(this.piece(said));
+      out.push(this.piece(text));
       return;
     }
     const last = this.#queue.at(-1);
     if (last?.head.type === kind) {
-      last.waiting.push(said);
+      last.pending.push(text);
       return;
     }
     const head: BlockHead =
       kind === 'reasoning' ? (summary ? { type: kind, summary } : { type: kind }) : { type: kind };
-    this.#queue.push({ head, waiting: [said], bridged: false });
+    this.#queue.push({ head, pending: [text], wrapped: false });
     this.#advance(out);
   }
 
-  /** A block of this kind is open, and nothing waits behind it. */
+  /** Is a block of this kind open, with no other block waiting? */
   isOpen(kind: TextKind): boolean {
     return this.#open && this.#queue.length === 1 && this.#queue[0]!.head.type === kind;
   }
 
-  /** Of the open block, or of the next one. */
+  /** The index of the open block, or of the next one. */
   get index(): number {
     return this.#index;
   }
 
   /** More text of the open block. */
-  piece(said: string): DeltaEvent {
-    return { type: 'delta', index: this.#index, text: said };
+  piece(text: string): DeltaEvent {
+    return { type: 'delta', index: this.#index, text };
   }
 
-  /** A block that comes whole. */
+  /** Adds a whole block. */
   whole(block: Block, out: StreamEvent[]): void {
-    this.#queue.push({ head: { type: 'whole', block }, waiting: [], bridged: false });
+    this.#queue.push({ head: { type: 'whole', block }, pending: [], wrapped: false });
     this.#advance(out);
   }
 
-  /** Opens a call (or lets it wait). `bridged`: its arguments wrap the input of a freeform tool. */
-  call(head: BlockHead & { type: 'tool-call' }, bridged: boolean, out: StreamEvent[]): QueuedCall {
-    const segment: QueuedBlock = { head, waiting: [], input: new JsonEnd(), bridged };
-    this.#queue.push(segment);
+  /** Adds a call. @param wrapped its arguments wrap the input of a freeform tool */
+  call(head: BlockHead & { type: 'tool-call' }, wrapped: boolean, out: StreamEvent[]): QueuedCall {
+    const block: QueuedBlock = { head, pending: [], input: new JsonEnd(), wrapped };
+    this.#queue.push(block);
     this.#advance(out);
-    return segment;
+    return block;
   }
 
-  /** More arguments of a call. Behind the end of its block there is nothing left to say. */
-  args(segment: QueuedCall, said: string, out: StreamEvent[]): void {
-    segment.input?.push(said);
-    if (segment.bridged) return;
-    if (this.#open && this.#queue[0] === segment) {
-      out.push({ type: 'delta', index: this.#index, text: said });
+  /** More arguments of a call. Arguments after the end of its block are ignored. */
+  args(block: QueuedCall, text: string, out: StreamEvent[]): void {
+    block.input?.push(text);
+    if (block.wrapped) return;
+    if (this.#open && this.#queue[0] === block) {
+      out.push({ type: 'delta', index: this.#index, text });
       return;
     }
-    if (segment.closed === true) return;
-    segment.waiting.push(said);
+    if (block.closed === true) return;
+    block.pending.push(text);
     this.#advance(out);
   }
 
-  /** The seal of the reasoning that was last; a block of its own where none is at hand. */
+  /** The seal of the last reasoning block; a block of its own if the last block is not reasoning. */
   seal(sealed: () => Sealed | undefined, out: StreamEvent[]): void {
     const last = this.#queue.at(-1);
     if (last?.head.type === 'reasoning') {
@@ -105,17 +105,17 @@ export class BlockQueue {
     }
     this.#queue.push({
       head: { type: 'reasoning' },
-      waiting: [],
-      bridged: false,
+      pending: [],
+      wrapped: false,
       sealed,
     });
     this.#advance(out);
   }
 
-  /** Sources: given out with the open text, or with the next. */
+  /** Adds citations to the open text block, or to the next one. */
   cite(citations: readonly Citation[], out: StreamEvent[]): void {
     for (const citation of citations) this.#citations.push(citation);
-    if (this.#open && this.#queue[0]?.head.type === 'text') this.#giveCitations(out);
+    if (this.#open && this.#queue[0]?.head.type === 'text') this.#emitCitations(out);
   }
 
   /** Log-probabilities of the open text's last delta. */
@@ -129,7 +129,7 @@ export class BlockQueue {
     return this.#open ? this.#queue[0]?.head.type : undefined;
   }
 
-  /** Closes what is open and gives out all that waited. */
+  /** Closes the open block and emits all waiting blocks. */
   close(out: StreamEvent[]): void {
     while (this.#queue.length > 0) {
       this.#begin(out);
@@ -145,11 +145,11 @@ export class BlockQueue {
     }
   }
 
-  #complete(segment: QueuedBlock): boolean {
-    if (segment.head.type !== 'tool-call') return true;
-    // Freeform text has no end of its own: such a call waits for the end of the answer.
-    if (segment.head.kind === 'custom' && !segment.bridged) return false;
-    return segment.input?.whole === true;
+  #complete(block: QueuedBlock): boolean {
+    if (block.head.type !== 'tool-call') return true;
+    // Freeform text has no recognizable end, so the call stays open until the answer ends.
+    if (block.head.kind === 'custom' && !block.wrapped) return false;
+    return block.input?.whole === true;
   }
 
   #begin(out: StreamEvent[]): void {
@@ -159,16 +159,16 @@ export class BlockQueue {
       out.push({ type: 'block-start', index: this.#index, head: first.head });
       this.#open = true;
     }
-    for (const said of first.waiting) out.push({ type: 'delta', index: this.#index, text: said });
-    first.waiting = [];
-    if (first.head.type === 'text') this.#giveCitations(out);
+    for (const text of first.pending) out.push({ type: 'delta', index: this.#index, text });
+    first.pending = [];
+    if (first.head.type === 'text') this.#emitCitations(out);
   }
 
   #end(out: StreamEvent[]): void {
     const first = this.#queue.shift()!;
     const index = this.#index;
     first.closed = true;
-    const wrapped = first.bridged ? (first.input?.text ?? '') : '';
+    const wrapped = first.wrapped ? (first.input?.text ?? '') : '';
     if (wrapped !== '') out.push({ type: 'delta', index, text: unwrapFreeform(wrapped) });
     const sealed = first.sealed?.();
     if (sealed !== undefined) out.push({ type: 'sealed', index, sealed });
@@ -177,7 +177,7 @@ export class BlockQueue {
     this.#open = false;
   }
 
-  #giveCitations(out: StreamEvent[]): void {
+  #emitCitations(out: StreamEvent[]): void {
     for (const citation of this.#citations) {
       out.push({ type: 'citation', index: this.#index, citation });
     }

@@ -68,14 +68,14 @@ export class ContentSplice {
     while (frames.startsWith(head, to)) {
       const from = to + head.length;
       let end = plainEnd(frames, from);
-      let said: string | undefined;
-      if (frames.startsWith(foot, end)) said = frames.slice(from, end);
+      let piece: string | undefined;
+      if (frames.startsWith(foot, end)) piece = frames.slice(from, end);
       else {
         end = frames.indexOf(foot, from);
-        if (end >= 0) said = unescaped(frames.slice(from, end));
+        if (end >= 0) piece = unescaped(frames.slice(from, end));
       }
-      if (said === undefined) break;
-      content += said;
+      if (piece === undefined) break;
+      content += piece;
       to = end + foot.length;
     }
     return content === '' ? undefined : { content, to };

@@ -1,38 +1,38 @@
-/** Finds the end of a JSON value in text that comes in pieces, reading every character once. */
+/** Finds the end of a JSON value in text that arrives in pieces, reading each character once. */
 
 import { tryParse } from '../../../lib/json/json.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Longer texts that begin as neither object nor array are not looked at before they are over. */
+/** A longer text that is neither an object nor an array is not parsed before it ends. */
 const SHORT = 64;
 
-/** Holds the pieces; they are looked at when somebody asks. */
+/** Collects pieces. They are scanned only when `whole` is read. */
 export class JsonEnd {
   readonly #pieces: string[] = [];
   #length = 0;
-  /** The first piece that was not looked at. */
+  /** The index of the first piece that is not scanned yet. */
   #next = 0;
   #depth = 0;
   #inString = false;
   #escaped = false;
   #bracketed: boolean | undefined;
-  /** `over`: its last bracket is closed; `never`: it is no JSON, whatever may follow. */
+  /** `over`: the last bracket is closed. `never`: the text cannot become JSON. */
   #state: 'open' | 'over' | 'whole' | 'never' = 'open';
 
   push(piece: string): void {
     this.#pieces.push(piece);
     this.#length += piece.length;
-    // A number may go on, and behind a whole value stands nothing but space.
+    // A number may continue, and only white space may follow a whole value.
     if (this.#state === 'whole') this.#state = this.#bracketed ? 'over' : 'open';
   }
 
-  /** All of it. */
+  /** The whole text. */
   get text(): string {
     return this.#pieces.join('');
   }
 
-  /** Is what has come so far a whole JSON value? */
+  /** Is the text so far a whole JSON value? */
   get whole(): boolean {
     for (; this.#next < this.#pieces.length; this.#next++) this.#look(this.#pieces[this.#next]!);
     if (this.#state === 'over') {

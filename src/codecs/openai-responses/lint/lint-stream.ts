@@ -1,4 +1,4 @@
-/** Reads a Responses stream strictly: numbered events, items opened and done, one ending that repeats them. */
+/** Checks a Responses stream strictly: numbered events, items added and done, one terminal event that repeats them. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
@@ -21,14 +21,14 @@ class ResponsesStreamLinter implements EventReader {
 
   read(frame: SseFrame, report: Report, number: number): void {
     if (frame.data === '[DONE]') {
-      // OpenRouter adds it; every client passes it over once the answer is complete.
+      // OpenRouter adds it; every client ignores it after the complete answer.
       if (this.#ended === undefined)
         report('', 'done-early', '[DONE] before the answer is complete');
       return;
     }
     const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (frame.event !== event.type) {
@@ -52,7 +52,7 @@ class ResponsesStreamLinter implements EventReader {
       this.#ended = 'error';
       return;
     }
-    // Behind an error only the failed response may follow.
+    // After an error only `response.failed` may follow.
     if (this.#ended === 'error' && type !== 'response.failed') {
       report('', 'after-end', `${type} behind an error`);
       return;
@@ -141,13 +141,13 @@ class ResponsesStreamLinter implements EventReader {
     }
     this.#compareOutput(response.output, report);
     if (isObject(response.usage)) lintUsage(response.usage, '/response/usage', report);
-    // null where the vendor behind a gateway counted nothing.
+    // null if the vendor behind a gateway reported no counts.
     else if (status === 'completed' && response.usage === undefined) {
       report('/response/usage', 'usage-missing', 'the usage is missing');
     }
   }
 
-  /** The last event repeats every item; clients replace what they have with it. */
+  /** The last event repeats every item, and clients replace their items with it. */
   #compareOutput(output: Json | undefined, report: Report): void {
     if (!Array.isArray(output)) {
       report('/response/output', 'end-output', 'the output is missing');

@@ -1,4 +1,4 @@
-/** What can be told of an answer that was forwarded untouched, from its body or from its last frames. */
+/** Digests a forwarded Responses answer from its body or from its first and last frames. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -11,7 +11,7 @@ import { decodeUsage } from './usage.ts';
 
 const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
 
-/** Looks at a whole response object without converting it. */
+/** Digests a whole response object. */
 export function digestReply(body: Json): Digest {
   if (!isObject(body)) return { complete: false, semantic: false };
   if (body.output === undefined && body.error !== undefined && body.error !== null) {
@@ -48,15 +48,15 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
     if (!isObject(item) || item.type !== 'message') return undefined;
     for (const part of Array.isArray(item.content) ? item.content : []) {
       if (!isObject(part) || part.type !== 'output_text') return undefined;
-      const said = text(part, 'text') ?? '';
-      if (said === '' || objects(part.annotations).length > 0) return undefined;
-      texts.push(said);
+      const value = text(part, 'text') ?? '';
+      if (value === '' || objects(part.annotations).length > 0) return undefined;
+      texts.push(value);
     }
   }
   return texts.length > 0 ? texts : undefined;
 }
 
-/** Does this item hold something that a user would miss? */
+/** Does this item hold anything that a user would miss? */
 function hasContent(item: JsonObject): boolean {
   if (item.type !== 'message' && item.type !== 'reasoning') return true;
   return [...objects(item.content), ...objects(item.summary)].some(
@@ -64,7 +64,7 @@ function hasContent(item: JsonObject): boolean {
   );
 }
 
-/** Looks at the first and the last frames of a stream. */
+/** Digests the first and last frames of a stream. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let semantic = false;
   let finished = false;
@@ -113,7 +113,7 @@ function terminalDigest(type: string, data: JsonObject): Digest | undefined {
 
 const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** Beginnings of the last event, with and without its `event:` line, with and without spaces. */
+/** Prefixes of the terminal events, with and without an `event:` line, with and without spaces. */
 export const terminalPrefixes: readonly string[] = ENDINGS.flatMap((type) => [
   `event: ${type}`,
   `event:${type}`,
@@ -122,11 +122,11 @@ export const terminalPrefixes: readonly string[] = ENDINGS.flatMap((type) => [
   `data: {"type": "${type}"`,
 ]);
 
-const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
+const FRAMES_WITH_IDS = /^response\.(created|output_item\.done|completed|incomplete)$/;
 
-/** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
+/** True for the first frame, frames of finished items, and the last frame. Vendors may leave out the `event:` line. */
 export function carriesItemIds({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
-  if (event !== '') return TELLING.test(event);
+  if (event !== '') return FRAMES_WITH_IDS.test(event);
   return (
     data !== undefined &&
     (data.includes('"response.created"') ||

@@ -1,4 +1,4 @@
-/** A reply to a response object: the very one that a stream of the same reply would end with. */
+/** Encodes a reply as a response object, the same one that a stream of this reply ends with. */
 
 import type { Reply, StreamEvent } from '../../../conversation/events.ts';
 import { replyEvents } from '../../../conversation/reply-builder.ts';
@@ -9,11 +9,11 @@ import type { ClientContext } from '../../codec.ts';
 import { encodeStream } from '../stream/encode-stream.ts';
 import { ownWire } from '../wire.ts';
 
-/** A reply that is still what this protocol said goes out as it came. */
+/** An unchanged reply of this protocol goes out as it came. */
 export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const wire: Json | undefined = ownWire(reply);
   if (isObject(wire)) {
-    // Where the earlier response was expanded here, the vendor never heard of it.
+    // If the gateway expanded the earlier response, the vendor does not know its id.
     const earlier = context.request.settings.previousResponseId;
     return earlier === undefined || wire.previous_response_id === earlier
       ? wire
@@ -24,7 +24,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   return { ...encoder.response(), ...toolEventMembers(reply) };
 }
 
-/** Events of a reply in which items of this protocol's hosted tools keep their own form. */
+/** The events of a reply, with hosted calls of this protocol as whole items. */
 export function* eventsOf(reply: Reply): Generator<StreamEvent> {
   let whole = -1;
   for (const event of replyEvents(reply)) {

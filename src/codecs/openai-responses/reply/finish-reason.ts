@@ -9,16 +9,16 @@ import { vendorError } from './errors.ts';
 /** Tool calls that a client has to answer. */
 const CLIENT_CALLS = ['function_call', 'custom_tool_call'];
 
-/** Does this item wait for the client's answer? */
+/** Must the client run this call? */
 export function isClientCall(item: JsonObject): boolean {
   if (item.type === 'tool_search_call') return item.execution !== 'server';
   return CLIENT_CALLS.includes(`${item.type}`);
 }
 
 /**
- * The reason of a response that has come to its end.
- * @param called a call for the client was seen
- * @param refused a refusal was seen
+ * The finish reason of a finished response.
+ * @param called the output holds a call for the client
+ * @param refused the output holds a refusal
  */
 export function decodeFinish(
   response: JsonObject,
@@ -33,14 +33,14 @@ export function decodeFinish(
   return refused ? 'refusal' : 'stop';
 }
 
-/** The same, told from the output itself. */
+/** The finish reason of a finished response, read from its output. */
 export function finishOfOutput(response: JsonObject): FinishReason {
   const output = objects(response.output);
   const refused = output.some((item) => objects(item.content).some((p) => p.type === 'refusal'));
   return decodeFinish(response, output.some(isClientCall), refused);
 }
 
-/** Why a response failed, when it did. */
+/** The error of a failed or cancelled response, else undefined. */
 export function failureOf(response: JsonObject): GatewayError | undefined {
   const { status } = response;
   if (status !== 'failed' && status !== 'cancelled') return undefined;
@@ -57,8 +57,8 @@ export type ResponseStatus =
   | { readonly status: 'failed'; readonly error: GatewayError };
 
 /**
- * What the end of an answer is called here.
- * @param refused the refusal itself was said: then the response is complete
+ * The status of a response that ends with this finish reason.
+ * @param refused the output holds the refusal's text, so the response counts as completed
  */
 export function encodeFinish(finish: FinishReason | undefined, refused: boolean): ResponseStatus {
   switch (finish) {

@@ -1,4 +1,4 @@
-/** The response object that surrounds an answer: what the client asked echoed, what became of it beside. */
+/** Builds the response object around an answer: identity and status, the echoed request fields, output and usage. */
 
 import { openaiServiceTier } from '../../../conversation/openai-fields.ts';
 import type { Usage } from '../../../conversation/usage.ts';
@@ -11,33 +11,34 @@ import { encodeUsage } from './usage.ts';
 
 export interface ResponseIdentity {
   readonly id: string;
-  /** Of the ids of items: the response id without its prefix. */
+  /** The middle part of item ids: the response id without its prefix. */
   readonly stem: string;
   readonly model: string;
   /** Seconds since 1970. */
   readonly created: number;
 }
 
-// `msg_<stem>_<index>` must stay within what the API takes for an item id: 64 of these characters.
+// `msg_<stem>_<index>` must be an item id that the API accepts: at most 64 of these characters.
 const LEGAL_STEM = /^[a-zA-Z0-9_-]{1,54}$/;
 
-/** The upstream's id where it is one of this protocol, else one made from the exchange's. */
+/** The upstream's id if it has this protocol's form, else an id made from the request id. */
 export function responseIdentity(
   start: { readonly id: string; readonly model: string; readonly created?: number } | undefined,
   context: ClientContext,
 ): ResponseIdentity {
   const given = start?.id.startsWith('resp_') === true ? start.id.slice(5) : undefined;
   const stem = given ?? context.requestId.replace(/^req_/, '');
-  const asked = Number(/^req_(\d{13})_/.exec(context.requestId)?.[1] ?? Number.NaN);
+  const requestedAt = Number(/^req_(\d{13})_/.exec(context.requestId)?.[1] ?? Number.NaN);
   return {
     id: `resp_${stem}`,
     stem: LEGAL_STEM.test(stem) ? stem : Bun.hash.wyhash(stem).toString(16).padStart(16, '0'),
     model: start?.model || context.request.model,
-    created: start?.created ?? Math.floor((Number.isNaN(asked) ? Date.now() : asked) / 1000),
+    created:
+      start?.created ?? Math.floor((Number.isNaN(requestedAt) ? Date.now() : requestedAt) / 1000),
   };
 }
 
-/** The request's own fields as every response object repeats them, with the API's defaults. */
+/** The request fields that every response object repeats, with the API's defaults. */
 export function echoRequest(context: ClientContext, rest: JsonObject | undefined): JsonObject {
   const { origin, settings } = context.request;
   const body: JsonObject = origin?.protocol === PROTOCOL ? origin.value : {};
@@ -65,7 +66,7 @@ export function echoRequest(context: ClientContext, rest: JsonObject | undefined
   };
 }
 
-/** The members that come before the echo. */
+/** The members before the echoed fields. */
 export function head(identity: ResponseIdentity, outcome: ResponseStatus): JsonObject {
   const completed = outcome.status === 'completed';
   return {
@@ -84,7 +85,7 @@ export function head(identity: ResponseIdentity, outcome: ResponseStatus): JsonO
   };
 }
 
-/** The members that come behind the echo. */
+/** The members after the echoed fields. */
 export function tail(output: readonly JsonObject[], usage: Usage | undefined): JsonObject {
   return { output, usage: usage === undefined ? null : encodeUsage(usage) };
 }

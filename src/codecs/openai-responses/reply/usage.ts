@@ -4,7 +4,7 @@ import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conver
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { object } from '../wire.ts';
 
-/** Input tokens include cached ones here, output tokens the reasoning: both are taken apart. */
+/** Usage of a response object. Its input tokens include cached ones, its output tokens include reasoning. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = tokenCount(value.input_tokens);
@@ -23,7 +23,7 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   };
 }
 
-/** Both details are required by the official types. */
+/** The `usage` object. The official types require both details. */
 export function encodeUsage(usage: Usage): JsonObject {
   const input = totalInput(usage);
   const output = totalOutput(usage);

@@ -1,4 +1,4 @@
-/** Tools and tool choices: what Responses declares, nested in namespaces or not, and the same for its wire. */
+/** Decodes tools and tool choices of a Responses request, namespaces and loaded tools included. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import type {
@@ -13,15 +13,15 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
 
-/** Canonical name of a hosted tool by its type on the wire. */
+/** The canonical name of a hosted tool of this wire type. */
 export function hostedName(type: string): string {
   if (type.startsWith('web_search')) return 'web_search';
   return type === 'code_interpreter' ? 'code_execution' : type;
 }
 
 /**
- * The tools of one declaration: one, or all functions of a namespace. `wire` is the declaration
- * itself, for a tool in a namespace the inner one; the group around it is found in the origin.
+ * The tools of one declaration: one tool, or all tools of a namespace. `wire` is the tool's own declaration;
+ * the namespace around it is found in the origin.
  * @throws GatewayError invalid_request
  */
 export function decodeTool(value: Json, path: string): readonly Tool[] {
@@ -51,7 +51,7 @@ export function decodeTool(value: Json, path: string): readonly Tool[] {
 }
 
 function decodeFunction(value: JsonObject, path: string): FunctionTool {
-  // Chat's nesting is not Responses, but compatible servers take it.
+  // Chat's nested form is not part of Responses, but compatible servers accept it.
   const source = object(value, 'function') ?? value;
   const name = text(source, 'name');
   if (name === undefined) {
@@ -83,25 +83,25 @@ function decodeCustom(value: JsonObject, path: string): CustomTool {
   };
 }
 
-/** Two declarations of one key are of one tool. */
+/** The key of a tool: two declarations with the same key declare the same tool. */
 export const toolKey = (tool: Tool): string =>
   tool.type === 'hosted' ? `\0${tool.kind}` : `${tool.namespace ?? ''}\0${tool.name}`;
 
 /**
- * The declared tools with those that items of the input brought (`additional_tools`, the result of a
- * tool search): new ones at the end; one that was declared as deferred is there now.
+ * The declared tools with those that input items loaded (`additional_tools`, the result of a tool search).
+ * New tools come last; a tool declared as deferred counts as loaded.
  */
 export function addLoadedTools(tools: readonly Tool[], loaded: readonly Tool[]): readonly Tool[] {
   if (loaded.length === 0) return tools;
   const all = [...tools];
-  const places = new Map(all.map((tool, i) => [toolKey(tool), i]));
+  const indexes = new Map(all.map((tool, i) => [toolKey(tool), i]));
   for (const tool of loaded) {
     const key = toolKey(tool);
-    const place = places.get(key);
-    if (place === undefined) {
-      places.set(key, all.length);
+    const index = indexes.get(key);
+    if (index === undefined) {
+      indexes.set(key, all.length);
       all.push(asLoaded(tool));
-    } else all[place] = asLoaded(all[place]!);
+    } else all[index] = asLoaded(all[index]!);
   }
   return all;
 }
@@ -112,7 +112,7 @@ function asLoaded(tool: Tool): Tool {
   return rest;
 }
 
-/** The declarations that items of the input carry: they stay there and are not declared again. */
+/** The declarations in input items. They stay there and are not declared again in `tools`. */
 export function toolsOfItems(conversation: Conversation): readonly JsonObject[] {
   return conversation.turns.flatMap((turn) => {
     const item = ownWire(turn) ?? ownResidue(turn);

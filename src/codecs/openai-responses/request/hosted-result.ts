@@ -1,4 +1,4 @@
-/** What a tool that the vendor ran gave back: it stands inside the item of its call. */
+/** Reads the results of hosted tools, which are part of the item of the call. */
 
 import type { ToolResultBlock } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -6,26 +6,26 @@ import { isObject } from '../../../lib/json/json.ts';
 import { objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
 
 /**
- * The readable result of a hosted call of the history: `output` or `error` of an `mcp_call`, `outputs`
- * of a `code_interpreter_call`, `results` of a search. Undefined where the item has none. Its `wire` is
- * the whole item, as that of the call.
+ * The readable result of a hosted call in the history: `output` or `error` of an `mcp_call`, `outputs` of a
+ * `code_interpreter_call`, `results` of a search. Undefined if the item has none. Its `wire` is the whole
+ * item, like the call's.
  */
 export function hostedResult(item: JsonObject): ToolResultBlock | undefined {
   const failure = textOf(item.error);
-  const said = failure === '' ? resultText(item) : failure;
-  if (said === '') return undefined;
+  const result = failure === '' ? resultText(item) : failure;
+  if (result === '') return undefined;
   return {
     type: 'tool-result',
     callId: text(item, 'id') ?? text(item, 'call_id') ?? '',
     kind: 'function',
-    content: [{ type: 'text', text: said }],
+    content: [{ type: 'text', text: result }],
     isError: failure !== '',
     by: 'provider',
     wire: wireOf(item),
   };
 }
 
-/** Is this a result that goes out with the item of its call? */
+/** Is this result part of the item of its call? */
 export function isInCallItem(block: ToolResultBlock): boolean {
   const item = ownWire(block) ?? ownResidue(block);
   return isObject(item) && typeof item.type === 'string' && item.type.endsWith('_call');
@@ -34,13 +34,13 @@ export function isInCallItem(block: ToolResultBlock): boolean {
 function resultText(item: JsonObject): string {
   const output = textOf(item.output);
   if (output !== '') return output;
-  // An image that the code drew has no words.
-  const drawn = objects(item.outputs).map((part) => text(part, 'logs') ?? '[image]');
-  if (drawn.length > 0) return drawn.join('\n');
+  // Images that the code made have no text.
+  const outputs = objects(item.outputs).map((part) => text(part, 'logs') ?? '[image]');
+  if (outputs.length > 0) return outputs.join('\n');
   return objects(item.results).map(searchHitText).join('\n\n');
 }
 
-/** A hit of a search: its name or address, and what it says. */
+/** A search hit as text: title, file name, address, content. */
 function searchHitText(result: JsonObject): string {
   return ['title', 'filename', 'url', 'text'].flatMap((key) => text(result, key) ?? []).join('\n');
 }

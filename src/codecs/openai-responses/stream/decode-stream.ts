@@ -192,7 +192,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     if (over || !started) return NONE;
     over = true;
     const open = lanes.some((lane) => !lane.item.ended);
-    lanes[0]?.item.cut();
+    lanes[0]?.item.cancel();
     lanes = [];
     // `[DONE]` alone ends the stream of a relay that lost the last event, if nothing was left open.
     if (done && !open && block > 0) {

@@ -1,4 +1,4 @@
-/** A message item as it is written to a stream, part by part. */
+/** Writes a message item to a Responses stream, part by part. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Citation } from '../../../conversation/types.ts';
@@ -6,18 +6,18 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { ownWire } from '../wire.ts';
 import type { ItemStream, ItemWriter } from './item-writer.ts';
 
-/** The part of a message that is being written. */
+/** The open part of the message. */
 interface OpenPart {
   readonly type: 'output_text' | 'refusal';
   readonly at: string;
   text: string;
   readonly annotations: JsonObject[];
   readonly logprobs: Json[];
-  /** Sources of the whole part: they wait for its length. */
+  /** Citations of the whole part, held until its length is known. */
   readonly wholeTextCitations: Citation[];
 }
 
-/** A message item; neighbouring text and refusal blocks are its parts. */
+/** A message item. Consecutive text and refusal blocks are its parts. */
 export class MessageWriter implements ItemWriter {
   readonly #out: ItemStream;
   readonly #index: number;
@@ -46,7 +46,7 @@ export class MessageWriter implements ItemWriter {
         this.#delta(event.text, '[]');
         break;
       case 'logprobs':
-        // They belong to the delta before, which is gone: an empty one carries them.
+        // They belong to the previous delta, which is already sent: an empty delta carries them.
         this.#part?.logprobs.push(...event.content);
         this.#delta('', JSON.stringify(event.content));
         break;
@@ -135,7 +135,7 @@ export class MessageWriter implements ItemWriter {
   }
 }
 
-/** A citation of a URL; of the kinds without one only this protocol's own can be said. */
+/** The annotation for a citation: unchanged if it is of this protocol, else undefined without a URL. */
 function annotationOf(citation: Citation, length: number): JsonObject | undefined {
   const wire = ownWire(citation);
   if (isObject(wire)) return wire;

@@ -115,7 +115,7 @@ export function encodeStream(context: ClientContext): ResponseEncoder {
         if (opened.block.type === 'reasoning') {
           closeItem();
           open = new ReasoningWriter(writer);
-        } else if (!(open instanceof HostedWriter) || !open.takes(opened.block)) {
+        } else if (!(open instanceof HostedWriter) || !open.accepts(opened.block)) {
           closeItem();
           open = new HostedWriter(writer);
         }

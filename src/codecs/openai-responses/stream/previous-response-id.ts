@@ -1,4 +1,4 @@
-/** Writes `previous_response_id` into a response object that a vendor made without knowing of it. */
+/** Writes `previous_response_id` into a response object of a vendor that does not know the earlier response. */
 
 import { splice, topLevel } from '../../../lib/json/json.ts';
 
@@ -9,7 +9,7 @@ const BRACE_OPEN = 0x7b;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** As `Protocol.withPrevious`: only these bytes change, so that no field or number of the vendor's is lost. */
+/** See `Codec.withPreviousResponseId`. Changes only these bytes, so that no field or number of the vendor is lost. */
 export function withPreviousResponseId(json: string, id: string, of: 'answer' | 'frame'): string {
   if (of === 'frame' && !json.includes('"response"')) return json;
   const bytes = encoder.encode(json);
