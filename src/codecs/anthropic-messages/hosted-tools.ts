@@ -1,16 +1,16 @@
-/** What hosted tools said, as blocks that a reader of another protocol can make something of. */
+/** Decodes and encodes calls and results of hosted tools, and citations, for Messages. */
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, Citation, OpaqueBlock, ToolResultBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { objects, ownWire, string, wireOf } from './wire.ts';
 
-/** `web_search_tool_result`, `mcp_tool_result`, …; not the client's own `tool_result`. */
+/** `web_search_tool_result`, `mcp_tool_result`, …, but not `tool_result`. */
 export const isHostedResult = (type: string): boolean => type.endsWith('_tool_result');
 
 /**
- * The content of a hosted tool's result. Search hits and the like become opaque blocks with a
- * readable text; what is text stays text.
+ * The content of a hosted tool's result. Text stays text; other content, such as search hits, becomes opaque
+ * blocks with a readable text.
  */
 export function decodeHostedContent(content: Json | undefined): readonly Block[] {
   if (typeof content === 'string') return [{ type: 'text', text: content, wire: wireOf(content) }];
@@ -18,7 +18,7 @@ export function decodeHostedContent(content: Json | undefined): readonly Block[]
   return objects(content).map(readable);
 }
 
-/** A hosted result that says the tool failed. */
+/** Does a hosted result report that the tool failed? */
 export function isHostedError(content: Json | undefined): boolean {
   return isObject(content) && string(content.type)?.endsWith('_error') === true;
 }
@@ -64,14 +64,14 @@ function documentText(document: JsonObject): string | undefined {
 const lines = (...parts: readonly (Json | undefined)[]): string =>
   parts.filter((part) => typeof part === 'string' && part !== '').join('\n');
 
-/** Hosted tools of which this wire tells what another protocol or this gateway ran. */
+/** Hosted tools whose calls, run by another protocol's vendor or by the gateway, are encoded for Messages clients. */
 const ENCODED_HOSTED_TOOLS = ['web_search', 'web_fetch'] as const;
 export type EncodedHostedTool = (typeof ENCODED_HOSTED_TOOLS)[number];
 
 export const encodedHostedTool = (name: string): EncodedHostedTool | undefined =>
   ENCODED_HOSTED_TOOLS.find((tool) => tool === name);
 
-/** The `content` of a result block: what was found, or why nothing was, in this wire's words. */
+/** The `content` of a result block: the results, or an error. */
 export function encodeHostedResult(
   tool: EncodedHostedTool,
   result: ToolResultBlock | undefined,
@@ -82,19 +82,19 @@ export function encodeHostedResult(
     return error ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
   }
   if (tool === 'web_search') return searchResults(result?.content ?? []);
-  // A fetch answers with one page; without one it has failed.
+  // A fetch returns one page; without a page it failed.
   const page = own.find((value) => value.type === `${tool}_result`);
   return page ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
 }
 
-/** The input of a hosted call as this wire has it. */
+/** The input of a hosted call in the form of Messages. */
 export function encodeHostedInput(tool: EncodedHostedTool, input: Json | undefined): JsonObject {
   return tool === 'web_search' ? searchInput(input) : isObject(input) ? input : {};
 }
 
 /**
- * A web search that another protocol or this gateway ran, as `web_search_result` blocks: everything
- * in the result's blocks that names a URL. `encrypted_content` must be a string and cannot be made.
+ * The results of a web search that another protocol's vendor or the gateway ran, as `web_search_result` blocks:
+ * everything in the result's blocks with a URL. `encrypted_content` must be a string, and only Anthropic can make it.
  */
 function searchResults(content: readonly Block[]): readonly JsonObject[] {
   const results: JsonObject[] = [];
@@ -128,7 +128,7 @@ function collect(value: Json, into: JsonObject[]): void {
   });
 }
 
-/** A wire citation. Offsets on this wire count within the source, not the answer: they are left out. */
+/** Decodes a citation without its offsets, which in Messages count within the source, not the answer. */
 export function decodeCitation(value: JsonObject): Citation {
   const url = string(value.url) ?? string(value.source);
   const title = string(value.title) ?? string(value.document_title);
@@ -142,8 +142,9 @@ export function decodeCitation(value: JsonObject): Citation {
 }
 
 /**
- * A citation for the wire; `text` is the cited block's, where it is known. Undefined, with a note, for
- * another protocol's source without an address (a file of the vendor's), which cannot be said here.
+ * Encodes a citation. Undefined, with a note, for another protocol's source without a URL (a file at the
+ * vendor), which Messages cannot express.
+ * @param text the cited block's text, if it is known
  */
 export function encodeCitation(
   citation: Citation,
@@ -168,12 +169,12 @@ export function encodeCitation(
   };
 }
 
-/** `srvtoolu_…` for a hosted call that came with an id of another kind. */
+/** A `srvtoolu_…` id for a hosted call. */
 export function hostedCallId(id: string): string {
   return /^srvtoolu_[a-zA-Z0-9_]+$/.test(id) ? id : `srvtoolu_${id.replace(/[^a-zA-Z0-9_]/g, '_')}`;
 }
 
-/** The input of a web search as this wire has it: `{"query": …}`. */
+/** The input of a web search in the form of Messages: `{"query": …}`. */
 function searchInput(input: Json | undefined): JsonObject {
   if (!isObject(input)) return { query: string(input) ?? '' };
   if (typeof input.query === 'string') return { query: input.query };

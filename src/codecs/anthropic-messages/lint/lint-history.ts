@@ -1,4 +1,4 @@
-/** Which calls a Messages history answers, and where its thinking stands: the rules that go beyond one block. */
+/** Checks a Messages history beyond single blocks: which calls are answered, and where thinking stands. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
@@ -22,7 +22,7 @@ export function lintHistory(
   report: Report,
 ): void {
   const turns = turnsOf(messages);
-  // With a thread the vendor keeps the beginning of the history, so calls may be answered that are not here.
+  // With a thread the vendor stores the beginning of the history, so results may answer calls that are not here.
   const hasThread = isObject(body.thread) || typeof body.thread === 'string';
   lintCalls(turns, hasThread, report);
   lintServerCalls(turns, report);
@@ -36,7 +36,7 @@ const blocksOf = (message: JsonObject): readonly Json[] =>
       ? []
       : [{ type: 'text', text: message.content }];
 
-/** Neighbours of one role are combined into a single turn; system messages part nothing. */
+/** Combines consecutive messages of one role into a turn. System messages are skipped. */
 function turnsOf(messages: readonly JsonObject[]): readonly CombinedTurn[] {
   const turns: CombinedTurn[] = [];
   messages.forEach((message, i) => {
@@ -73,7 +73,7 @@ function lintCalls(turns: readonly CombinedTurn[], hasThread: boolean, report: R
   });
 }
 
-/** The results of a turn against the calls of the one before it. */
+/** Compares the results of a turn with the calls of the turn before it. */
 function lintAnswers(
   before: CombinedTurn | undefined,
   turn: CombinedTurn,
@@ -113,9 +113,9 @@ function unanswered(calls: readonly PlacedBlock[], report: Report): void {
   report(at, 'unanswered-call', words);
 }
 
-/** Tools that the vendor runs: a result needs its call before it, a call its result behind it. */
+/** Checks hosted tools: a result needs a call before it, and a call needs a result after it. */
 function lintServerCalls(turns: readonly CombinedTurn[], report: Report): void {
-  // In flight: the vendor goes on with the last turn itself, behind nothing but results.
+  // Calls of the last turn may be unanswered: the vendor continues that turn itself.
   const onlyResults = (turn: CombinedTurn) =>
     turn.blocks.every(({ block }) => block.type === 'tool_result');
   const spoken = turns.findLastIndex((turn) => !onlyResults(turn));
@@ -166,7 +166,7 @@ function lintThinking(body: JsonObject, messages: readonly JsonObject[], report:
   if (mode === 'enabled') lintLoopHead(messages, report);
 }
 
-/** The open tool loop must begin with thinking: its first assistant message behind the last words of the user. */
+/** The open tool loop (the assistant messages after the user's last text) must begin with thinking. */
 function lintLoopHead(messages: readonly JsonObject[], report: Report): void {
   let head: number | undefined;
   let answers = false;

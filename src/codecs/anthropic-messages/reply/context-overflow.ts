@@ -1,24 +1,23 @@
-/** "The prompt is too long", as vendors say it and as Claude Code must read it. */
+/** Recognizes "prompt is too long" errors of vendors and rewrites them into the form that Claude Code parses. */
 
-/** Anthropic's own two sentences, which clients parse: they stay as they are. */
+/** Anthropic's own two messages, which clients parse. They stay as they are. */
 const OWN =
   /prompt is too long: [\d,]+ tokens > [\d,]+|exceed context limit: [\d,]+ \+ [\d,]+ > [\d,]+/i;
 
 const OVERFLOW =
   /prompt is too long|exceeds? (?:the )?(?:model'?s? )?(?:available |maximum )?context|maximum context length|context (?:length|window|size|limit)[^.]*exceed/i;
 
-/** Characters of an upstream's message that are looked at: what it says of limits stands at its beginning. */
+/** How many characters of a message are read: limits are named at its beginning. */
 const READ = 2000;
 
-/** Does an upstream's message speak of a prompt that does not fit? */
+/** Does an upstream's message say that the prompt is too long? */
 export const saysOverflow = (message: string): boolean => OVERFLOW.test(message.slice(0, READ));
 
 const count = (text: string) => Number(text.replace(/[,_]/g, ''));
 
 /**
- * `prompt is too long: N tokens > M maximum`, with the numbers found in the upstream's message: M is
- * what it calls a maximum, limit or size, N the largest number above it. Without numbers the
- * upstream's words follow.
+ * `prompt is too long: N tokens > M maximum`, with the numbers of the upstream's message: M is what it calls a
+ * maximum, limit or size, and N the largest number above M. Without numbers, the upstream's message follows.
  */
 export function overflowMessage(words: string): string {
   const message = words.slice(0, READ);

@@ -1,4 +1,4 @@
-/** A whole Messages message as a reply of the conversation model. */
+/** Decodes a whole Messages message into a reply. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
@@ -11,7 +11,7 @@ import { decodeErrorBody } from './errors.ts';
 import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
-/** How an upstream's blocks are read: its names stand for what was sent there. */
+/** How to decode an upstream's blocks: its tool names stand for the tools that were sent. */
 export function upstreamReader({ sent, target }: UpstreamContext): BlockReader {
   const own = new Set(sent.tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name));
   for (const tool of sent.tools) if (tool.type === 'hosted') own.delete(tool.name);
@@ -23,7 +23,7 @@ export function upstreamReader({ sent, target }: UpstreamContext): BlockReader {
   };
 }
 
-/** What of a message stands beside its content and is kept for clients of the same protocol. */
+/** The other fields of a message that clients of the same protocol get. */
 export function replyRest(message: JsonObject): JsonObject | undefined {
   const usage = isObject(message.usage) ? message.usage : {};
   const rest: Record<string, Json> = {};
@@ -44,15 +44,19 @@ const bodies = new WeakMap<Reply, JsonObject>();
 /** The body that this very reply was decoded from; undefined after any edit. */
 export const unchangedBody = (reply: Reply): JsonObject | undefined => bodies.get(reply);
 
-/** @throws GatewayError: the upstream's own for an error body, `upstream` for what is no message */
+/** @throws GatewayError the upstream's own for an error body, `upstream` if the body is not a message */
 export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (isObject(body) && body.type === 'error') {
     throw decodeErrorBody(body, { status: undefined });
   }
   if (!isObject(body) || !Array.isArray(body.content)) {
-    throw new GatewayError('upstream', 'The upstream answered with something that is no message.', {
-      fromUpstream: true,
-    });
+    throw new GatewayError(
+      'upstream',
+      'The upstream answered with something that is not a message.',
+      {
+        fromUpstream: true,
+      },
+    );
   }
   const reader = upstreamReader(context);
   const blocks = body.content.flatMap((item, i) => decodeBlock(item, `content.${i}`, reader) ?? []);

@@ -1,4 +1,4 @@
-/** What can be told of an answer without converting it. */
+/** Digests a Messages answer without converting it. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishReason } from '../../../conversation/events.ts';
@@ -40,7 +40,7 @@ function plainTexts(content: Json | undefined): Digest['texts'] {
   return texts.length > 0 ? texts : undefined;
 }
 
-/** A block that a user would miss: any that is not empty text or empty thinking. */
+/** Is this a block that a user would miss: anything but empty text and empty thinking? */
 function hasContent(block: JsonObject): boolean {
   if (block.type === 'text') return block.text !== '';
   return block.type !== 'thinking' || block.thinking !== '';
@@ -48,7 +48,7 @@ function hasContent(block: JsonObject): boolean {
 
 const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
 
-/** Usage is that of message_start, overwritten by message_delta's totals. */
+/** Usage is that of message_start, overwritten by the totals of message_delta. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let usage: JsonObject = {};
   let complete = false;
@@ -97,7 +97,7 @@ const TEXTS = ['text', 'thinking', 'partial_json'] as const;
 const hasText = (delta: JsonObject) =>
   TEXTS.some((key) => typeof delta[key] === 'string' && delta[key] !== '');
 
-/** Later counts over earlier ones; null says nothing. */
+/** Later counts over earlier ones. Null counts as not reported. */
 export function mergeUsage(before: JsonObject, later: Json | undefined): JsonObject {
   if (!isObject(later)) return before;
   const counts = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);

@@ -1,4 +1,4 @@
-/** Blocks of an answer as a Messages client gets them, shared by whole replies and streams. */
+/** The parts of encoding an answer for a Messages client that whole replies and streams share. */
 
 import { wrapSeal, wrapUnsealed } from '../../../conversation/seal.ts';
 import { wrapCallId } from '../../../conversation/tools/call-ids.ts';
@@ -20,20 +20,20 @@ import {
 } from '../hosted-tools.ts';
 import { ownResidue, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
 
-/** The signature that a client keeps and gives back: the maker's own, carried, or minted. */
+/** The signature for the client: the maker's own, or an envelope. */
 export function clientSignature(sealed: Sealed | undefined, provider: string): string {
   if (sealed === undefined) return wrapUnsealed('openai-chat', provider);
   return sealed.protocol === PROTOCOL ? sealed.value : wrapSeal(sealed);
 }
 
-/** There is something to give back: an empty signature says no more than none. */
+/** Is there a seal to send back? An empty signature means the same as none. */
 export const isSealed = (sealed: Sealed | undefined): sealed is Sealed =>
   sealed !== undefined && sealed.value !== '';
 
-/** What a client's view of calls depends on. */
+/** The client's tools, which decide how calls are encoded. */
 export interface ClientTools {
   readonly names: ToolNames;
-  /** Hosted tools that the client declared; blocks of others would be unknown to it. */
+  /** The hosted tools that the client declared. It may not know the blocks of others. */
   readonly declared: ReadonlySet<string>;
 }
 
@@ -52,13 +52,13 @@ interface CallIdentity {
   readonly by: ExecutedBy;
 }
 
-/** How a call opens for the client; `tells` marks a hosted call told in this wire's words. */
+/** The start of a call for the client. `hostedTool`: a hosted call of another protocol, encoded as one of Messages. */
 export interface CallHead {
   readonly block: JsonObject;
   readonly hostedTool: EncodedHostedTool | undefined;
 }
 
-/** A hosted call told to the client that still wants its result. */
+/** An encoded hosted call without a result so far. */
 export interface AwaitedResult {
   /** The call's id on the wire. */
   readonly id: string;
@@ -66,8 +66,8 @@ export interface AwaitedResult {
 }
 
 /**
- * The head of a call, with empty input. Undefined for a hosted call of another protocol that this
- * client did not ask for or this wire has no block for.
+ * The start of a call, with empty input. Undefined for a hosted call of another protocol that the client did
+ * not declare or that Messages has no block for.
  */
 export function callHead(
   call: CallIdentity & Parameters<typeof ownResidue>[0],
@@ -88,7 +88,7 @@ export function callHead(
   return { block: { type: 'server_tool_use', id, name: hostedTool, input: {} }, hostedTool };
 }
 
-/** The result of a hosted call, told in this wire's words; `result` undefined: none came. */
+/** The result block of an encoded hosted call; `result` is undefined if none came. */
 export function hostedResultBlock(
   { id, tool }: AwaitedResult,
   result: ToolResultBlock | undefined,
@@ -100,20 +100,20 @@ export function hostedResultBlock(
   };
 }
 
-/** Media that a model made: Messages answers have no block for it. */
+/** Text in place of media that a model made: Messages answers have no block for them. */
 export function mediaText(block: MediaBlock): string {
   return block.source.type === 'url' && !block.source.url.startsWith('data:')
     ? block.source.url
     : `[${block.media} omitted]`;
 }
 
-/** A whole block of this wire, if it is one. */
+/** The JSON object of an unchanged block of this protocol, else undefined. */
 export function ownBlock(block: Parameters<typeof ownWire>[0]): JsonObject | undefined {
   const wire = ownWire(block);
   return isObject(wire) ? wire : undefined;
 }
 
-/** `msg_…`, whatever the upstream called its answer. */
+/** A `msg_…` id, made from the upstream's id or the request id. */
 export function messageId(id: string, requestId: string): string {
   if (id.startsWith('msg_')) return id;
   const stem = (id === '' ? requestId.replace(/^req_/, '') : id).replace(/[^a-zA-Z0-9_-]/g, '');
@@ -122,7 +122,7 @@ export function messageId(id: string, requestId: string): string {
 
 const TIERS = new Set(['standard', 'priority', 'batch']);
 
-/** Vendor fields beside usage that this wire knows: which tier and region served. */
+/** Vendor fields inside `usage` that Messages knows: service tier and region. */
 export function servedBy(rest: JsonObject | undefined): JsonObject {
   const tier = rest?.service_tier;
   const geo = rest?.inference_geo;

@@ -1,4 +1,4 @@
-/** A reply of the conversation model as a whole Messages message. */
+/** Encodes a reply as a whole Messages message. */
 
 import type { Reply } from '../../../conversation/events.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -58,7 +58,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   });
 }
 
-/** Of the vendor fields those that this wire knows. */
+/** The vendor fields that Messages knows. */
 function ownRest(rest: JsonObject | undefined): JsonObject {
   const own = ['container', 'context_management', 'input_transformations'];
   return Object.fromEntries(
@@ -69,7 +69,7 @@ function ownRest(rest: JsonObject | undefined): JsonObject {
 function encodeContent(blocks: readonly Block[], context: ClientContext): readonly JsonObject[] {
   const tools = clientTools(context);
   const out: JsonObject[] = [];
-  /** Hosted calls told in this wire's words that still want their result, by call id. */
+  /** Encoded hosted calls without a result so far, by call id. */
   const awaited = new Map<string, AwaitedResult>();
   const settle = () => {
     for (const call of awaited.values()) out.push(hostedResultBlock(call, undefined));

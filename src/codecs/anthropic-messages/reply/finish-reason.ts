@@ -1,4 +1,4 @@
-/** Stop reasons of the Messages wire and finish reasons, both ways. */
+/** Decodes and encodes the stop reasons of Messages. */
 
 import type { FinishReason } from '../../../conversation/events.ts';
 import type { Json } from '../../../lib/json/json.ts';
@@ -14,12 +14,12 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   pause_turn: 'pause',
 };
 
-/** Unknown reasons count as a natural stop. */
+/** The finish reason for a stop reason; unknown ones mean `stop`. */
 export function decodeFinish(reason: Json | undefined): FinishReason {
   return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
 }
 
-/** What of an answer decides about its stop reason beside what the upstream said. */
+/** Facts about an answer that decide its stop reason together with the finish reason. */
 export interface AnswerFacts {
   /** A call that the client must run. */
   readonly calls: boolean;
@@ -27,8 +27,8 @@ export interface AnswerFacts {
 }
 
 /**
- * Calls decide, not the word for it: several vendors say `stop` beside calls, and a `tool_use`
- * without a call would leave the client waiting.
+ * The stop reason for a finish reason. Only calls lead to `tool_use`: several vendors send `stop` with calls,
+ * and a `tool_use` without a call would leave the client waiting.
  */
 export function encodeFinish(reason: FinishReason, answer: AnswerFacts): string {
   switch (reason) {

@@ -1,11 +1,11 @@
-/** Token counts of the Messages wire and the one usage model, both ways. */
+/** Token counts of a Messages answer, converted to and from the one usage model. */
 
 import { tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { number } from '../wire.ts';
 
-/** Wire usage; undefined for what is none. Output tokens there include thinking, input excludes caches. */
+/** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = tokenCount(value.input_tokens);
@@ -37,7 +37,7 @@ function counts(value: Json | undefined): Readonly<Record<string, number>> | und
   return Object.keys(out).length > 0 ? out : undefined;
 }
 
-/** Usage of a whole message, in the order of the vendor's keys. Unknown counts are 0, as there. */
+/** The `usage` of a whole message, in the vendor's order of keys. Unknown counts are 0. */
 export function encodeUsage(usage: Usage | undefined): JsonObject {
   if (usage === undefined) return { input_tokens: 0, output_tokens: 0 };
   const write = usage.cacheWrite ?? 0;
@@ -64,7 +64,7 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Usage at the start of a stream: what is known of the prompt, and at least one output token. */
+/** The `usage` at the start of a stream: the known counts of the prompt, and at least one output token. */
 export function encodeStartUsage(usage: Usage | undefined): JsonObject {
   const whole = encodeUsage(usage);
   return { ...whole, output_tokens: Math.max(1, number(whole.output_tokens) ?? 1) };

@@ -1,4 +1,4 @@
-/** Input schemas of Anthropic's own client-run tools, which on this wire go without one. */
+/** Input schemas of Anthropic's client-run tools, which Messages clients declare without a schema. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -15,7 +15,7 @@ const object = (properties: JsonObject, required: readonly string[]): JsonObject
 
 const editorCommands = ['view', 'create', 'str_replace', 'insert'] as const;
 
-/** By the wire's type without its date. */
+/** By wire type without its date. */
 const SCHEMAS: Readonly<Record<string, { description: string; schema: JsonObject }>> = {
   bash: {
     description: 'Runs a command in a persistent bash session.',
@@ -38,7 +38,7 @@ const SCHEMAS: Readonly<Record<string, { description: string; schema: JsonObject
     ),
   },
   memory: {
-    description: 'Reads and keeps notes as files below /memories.',
+    description: 'Reads and writes notes as files below /memories.',
     schema: object(
       {
         command: { type: 'string', enum: [...editorCommands, 'delete', 'rename'] },
@@ -95,8 +95,8 @@ const SCHEMAS: Readonly<Record<string, { description: string; schema: JsonObject
 };
 
 /**
- * Description and input schema of a tool that the vendor defines and the client runs (`bash_…`,
- * `text_editor_…`, `memory_…`, `computer_…`); undefined for one that the vendor runs itself.
+ * The description and input schema of a tool that the vendor defines and the client runs (`bash_…`,
+ * `text_editor_…`, `memory_…`, `computer_…`); undefined for hosted tools.
  */
 export function clientToolSchema(
   family: string,

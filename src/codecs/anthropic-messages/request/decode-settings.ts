@@ -1,4 +1,4 @@
-/** Parameters of a Messages request, decoded: everything beside model, system, messages and tools. */
+/** Decodes the parameters of a Messages request: everything except model, system, messages and tools. */
 
 import type {
   OutputFormat,
@@ -10,7 +10,7 @@ import type {
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { number, ownWire, string } from '../wire.ts';
 
-/** Top-level keys that have a meaning of their own; every other one is kept in `settings.rest`. */
+/** Top-level keys that are decoded; all others go to `settings.rest`. */
 const KNOWN = new Set([
   'model',
   'messages',
@@ -30,7 +30,7 @@ const KNOWN = new Set([
   'service_tier',
 ]);
 
-/** Undefined members are left out, so that absent and unset are the same thing. */
+/** The object without undefined members. */
 function present<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
 }
@@ -96,7 +96,7 @@ function decodeReasoning(
     enabled: how === undefined ? undefined : type !== 'disabled',
     effort: string(effort),
     budget: number(how?.budget_tokens),
-    // between_tools leaves the amount to the model as well.
+    // With between_tools the model decides the amount too.
     adaptive: type === 'adaptive' || type === 'between_tools' ? true : undefined,
     display: string(how?.display),
   });

@@ -18,7 +18,7 @@ export function decodeTools(tools: Json | undefined): readonly Tool[] {
 
 function decodeTool(tool: JsonObject, path: string): Tool {
   const type = string(tool.type);
-  // A client's own function may be called like a hosted tool; only the type tells them apart.
+  // A client's function may have the name of a hosted tool; only the type distinguishes them.
   if (type !== undefined && type !== 'custom') return decodeTyped(type, tool);
   const name = string(tool.name);
   if (name === undefined) {
@@ -63,7 +63,7 @@ function decodeTyped(type: string, tool: JsonObject): Tool {
   return { type: 'hosted', name, kind: type, options, wire: wireOf(tool) };
 }
 
-/** What a model that did not learn this tool must know to point at a place on the screen. */
+/** The screen size and coordinates, for a model that was not trained on this tool. */
 function screenSize(tool: JsonObject): string {
   const { display_width_px: width, display_height_px: height } = tool;
   if (typeof width !== 'number' || typeof height !== 'number') return '';

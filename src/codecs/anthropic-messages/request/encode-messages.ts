@@ -1,4 +1,4 @@
-/** Turns as `messages`, shaped so that the upstream accepts them. */
+/** Encodes turns as `messages` in an order that the API accepts. */
 
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Turn } from '../../../conversation/types.ts';
@@ -11,18 +11,18 @@ type MessageRole = 'user' | 'assistant' | 'system';
 interface MessageDraft {
   readonly role: MessageRole;
   readonly content: readonly JsonObject[];
-  /** The message came on this wire: it keeps its borders, even beside one of the same role. */
+  /** The message came in this protocol: it is not joined with another own message of the same role. */
   readonly ownMessage: boolean;
-  /** The message as it will be sent, if nothing is joined to it. */
+  /** The message to send if nothing is joined to it. */
   readonly value: JsonObject;
-  /** `value` is what came, untouched. */
+  /** `value` is the unchanged message of the client. */
   readonly verbatim: boolean;
 }
 
 /**
- * Untouched turns of this protocol go out as they came; the others are written anew: neighbours of
- * one role joined, results first in a user message, nothing behind the calls of an assistant's.
- * `foreign`: the conversation as a whole came on another wire, and its ends are put right as well.
+ * Unchanged turns of this protocol go out as they came. Others are written anew: consecutive messages of one
+ * role are joined, results come first in a user message, and calls come last in an assistant message.
+ * @param foreign the conversation came in another protocol, so its first and last message are repaired too
  */
 export function encodeMessages(
   turns: readonly Turn[],
@@ -35,7 +35,7 @@ export function encodeMessages(
     const draft = encodeTurn(turns[i]!, `/messages/${i + offset}`, writer);
     if (draft !== undefined) drafts.push(draft);
   }
-  // Joined before they are put in order: on Responses a thought and the call it led to are two turns.
+  // Join before ordering: in Responses, reasoning and the call that it led to are two turns.
   const settled = join(drafts)
     .map((draft) => inOrder(draft, writer))
     .filter((draft) => draft.verbatim || draft.content.length > 0);
@@ -63,7 +63,7 @@ function encodeTurn(turn: Turn, where: string, writer: BlockWriter): MessageDraf
   return { role, content, ownMessage: residue !== undefined, value, verbatim: false };
 }
 
-/** Neighbours of one role as one message, unless both came as messages of their own. */
+/** Joins consecutive messages of one role, unless both came as messages of their own. */
 function join(drafts: readonly MessageDraft[]): MessageDraft[] {
   const out: MessageDraft[] = [];
   for (let at = 0; at < drafts.length; ) {
@@ -79,14 +79,14 @@ function join(drafts: readonly MessageDraft[]): MessageDraft[] {
   return out;
 }
 
-/** @param own something of what is joined already came as a message of its own */
+/** @param own one of the drafts joined so far came as a message of its own */
 const joins = (first: MessageDraft, draft: MessageDraft, own: boolean): boolean =>
   first.role === draft.role && draft.role !== 'system' && !(own && draft.ownMessage);
 
-/** At once: step by step, each one more would copy all before it. */
+/** Joins all drafts at once: pairwise joins would copy the content again and again. */
 function joined(drafts: readonly MessageDraft[], own: boolean): MessageDraft {
   const content = drafts.flatMap((draft) => draft.content);
-  // Of what the messages have beside their content, the first to say something is heard.
+  // For fields other than content, the first message wins.
   const value: Record<string, Json | undefined> = {};
   for (let i = drafts.length - 1; i >= 0; i--) Object.assign(value, drafts[i]!.value);
   value.content = content;
@@ -103,7 +103,7 @@ function inOrder(draft: MessageDraft, { notes }: BlockWriter): MessageDraft {
   return { ...draft, content, value: { ...draft.value, content } };
 }
 
-/** Instructions in mid-conversation: a role of their own where the vendor has it, else a user's words. */
+/** The role of a turn. Instructions in mid-conversation become user text unless the vendor accepts `system`. */
 function roleOf(turn: Turn, where: string, { target, notes }: BlockWriter): MessageRole {
   if (turn.role === 'user' || turn.role === 'assistant') return turn.role;
   if (target.profile.systemTurns === true) return 'system';
@@ -111,7 +111,7 @@ function roleOf(turn: Turn, where: string, { target, notes }: BlockWriter): Mess
   return 'user';
 }
 
-/** `content` of a message as blocks. */
+/** The `content` of a message as blocks. */
 function listOf(content: Json | undefined): readonly JsonObject[] {
   if (typeof content === 'string') {
     const block = textBlock(content);
@@ -125,7 +125,7 @@ const isThinking = (block: JsonObject | undefined) =>
 
 const isResult = (block: JsonObject) => block.type === 'tool_result';
 
-/** Results lead a user message; the same list when they do. */
+/** The blocks of a user message with results first; the same list if they are. */
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
   const lead = blocks.findIndex((block) => !isResult(block));
   if (lead < 0 || !blocks.slice(lead).some(isResult)) return blocks;
@@ -133,9 +133,8 @@ function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
 }
 
 /**
- * Nothing stands behind the last call of an assistant message: text moves before the last run of
- * calls, thinking that led to nothing goes. Thinking is never the last block. The same list when
- * all that is so.
+ * The blocks of an assistant message with calls last: text moves before the last run of calls, and thinking
+ * that nothing follows is dropped, because thinking may not be the last block. The same list if nothing changes.
  */
 function callsLast(blocks: readonly JsonObject[]): readonly JsonObject[] {
   let end = blocks.length;
@@ -149,7 +148,7 @@ function callsLast(blocks: readonly JsonObject[]): readonly JsonObject[] {
   return [...kept.slice(0, first), ...behind, ...kept.slice(first, last + 1)];
 }
 
-/** What begins with the assistant gets a user message before it; a final prefill loses its blank tail. */
+/** Inserts a user message before a leading assistant message, and trims the end of a final prefill. */
 function repairEnds(drafts: MessageDraft[], { notes }: BlockWriter): void {
   const end = drafts.at(-1);
   if (end?.role === 'assistant' && end.content.at(-1)?.type === 'text') {
@@ -168,8 +167,8 @@ function repairEnds(drafts: MessageDraft[], { notes }: BlockWriter): void {
 }
 
 /**
- * The tool loop that the last message continues has no thinking at its head, which an upstream with
- * a thinking budget refuses. False where no loop is open.
+ * Does the open tool loop begin without thinking? With a thinking budget, the API refuses that. False if no
+ * loop is open.
  */
 export function loopLacksThinking(messages: readonly JsonObject[]): boolean {
   let head: JsonObject | undefined;

@@ -1,11 +1,11 @@
-/** How much to think, as `thinking` and `output_config.effort`. */
+/** Encodes reasoning settings as `thinking` and `output_config.effort`. */
 
 import type { ReasoningSettings } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { BlockWriter } from './encode-blocks.ts';
 
-/** Tokens for an effort where the model takes a budget. */
+/** The budget in tokens for an effort. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1024,
   low: 2048,
@@ -15,7 +15,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 32768,
 };
 
-/** The API's own floor for `budget_tokens`. */
+/** The API's minimum for `budget_tokens`. */
 const MIN_BUDGET = 1024;
 
 export interface EncodedReasoning {
@@ -26,8 +26,8 @@ export interface EncodedReasoning {
 }
 
 /**
- * `mayRaise`: the client named no cap, so the budget may come on top of it; otherwise the budget
- * takes at most half of what the client allows. A forced tool excludes a budget.
+ * A budget takes at most half of the client's output cap. A forced tool excludes a budget.
+ * @param mayRaise the client set no cap, so the budget is added to the default cap
  */
 export function encodeReasoning(
   reasoning: ReasoningSettings | undefined,
@@ -42,7 +42,7 @@ export function encodeReasoning(
   if (enabled === false || effort === 'none') {
     return { thinking: { type: 'disabled' }, config: {}, maxTokens };
   }
-  // Only how to show it was asked, not whether or how much.
+  // The request only says how to show thinking, not whether or how much to think.
   if (enabled === undefined && effort === undefined && budget === undefined) return none;
   if (target.profile.adaptiveThinking === true) {
     const display =
@@ -74,7 +74,7 @@ export function encodeReasoning(
   }
   const half = Math.floor(maxTokens / 2);
   if (half < MIN_BUDGET) {
-    notes.add('parameter_dropped', 'thinking', `max_tokens ${maxTokens} leaves no room for it`);
+    notes.add('parameter_dropped', 'thinking', `max_tokens ${maxTokens} is too small for a budget`);
     return none;
   }
   notes.add(
@@ -85,7 +85,7 @@ export function encodeReasoning(
   return { thinking: enable(half), config: {}, maxTokens };
 }
 
-/** Anthropic's efforts begin at low; a budget from elsewhere is read as the effort it stands for. */
+/** The effort for an adaptive model. Anthropic has no `minimal`; a budget becomes the nearest effort. */
 function adaptiveEffort(effort: string | undefined, budget: number | undefined): JsonObject {
   if (effort !== undefined) return { effort: effort === 'minimal' ? 'low' : effort };
   if (budget === undefined) return {};

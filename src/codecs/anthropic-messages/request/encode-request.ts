@@ -1,4 +1,4 @@
-/** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
+/** Encodes a conversation as a Messages request body. Unchanged parts of the same protocol go out as they came. */
 
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -19,9 +19,9 @@ import { changedSettings, encodeSettings, noToolUse } from './encode-settings.ts
 import { declareCalledTools, encodeTools } from './encode-tools.ts';
 
 /**
- * The body for this target. A conversation that came on this wire keeps every part that is still the
- * same, with the order of its keys; one that came on another is shaped to what this API accepts, and
- * what it cannot say becomes a note. Never throws on content.
+ * The body for this target. A conversation of this protocol keeps every unchanged part and the order of its
+ * keys. A conversation of another protocol is brought into the form that this API accepts, and what it cannot
+ * express becomes a note. Never throws because of content.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -41,8 +41,8 @@ export function encodeRequest(
 }
 
 /**
- * Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal.
- * A client of this protocol has such calls under the ids that carry theirs, and keeps them.
+ * Call ids in a form that Messages accepts. An illegal id of another protocol becomes `toolu_<16 hex digits>`.
+ * A client of this protocol has got illegal ids wrapped, and keeps the wrapped form.
  */
 function wireIds({ turns, origin }: Conversation): (id: string) => string {
   if (origin?.protocol === PROTOCOL) return wrapCallId;
@@ -86,8 +86,8 @@ function fromOwn(
     if (!Object.hasOwn(value, key) && changes[key] !== undefined) put(body, key, changes[key]);
   }
   if (rewritten && body.tools === undefined) {
-    // Calls that were added on the way want their tools declared, as those of other protocols do; a
-    // client that calls tools without declaring any is left to what its upstream makes of that.
+    // Tools of calls that features added must be declared. If the client itself calls undeclared tools, the
+    // upstream decides.
     const missing = calledNames(objects(body.messages)).difference(
       calledNames(objects(value.messages)),
     );
@@ -101,7 +101,7 @@ function fromOwn(
     delete body.tool_choice;
     notes.add('parameter_dropped', 'tool_choice', 'no tools are left');
   }
-  // A client that sends its loop without thinking is left to what its upstream makes of that.
+  // If the client itself sends its tool loop without thinking, the upstream decides.
   return rewritten && !openLoopLacksThinking(value) ? withLegalThinking(body, notes) : body;
 }
 
@@ -129,10 +129,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   return withLegalThinking(body, notes);
 }
 
-/** The second is how GLM writes calls of the client's own tools. */
+/** GLM writes `server_tool_use` for calls of the client's functions. */
 const CALLS = new Set(['tool_use', 'server_tool_use']);
 
-/** Names that the history calls. */
+/** The names of the tools that the history calls. */
 function calledNames(messages: readonly JsonObject[]): Set<string> {
   const names = new Set<string>();
   for (const message of messages) {
@@ -144,7 +144,7 @@ function calledNames(messages: readonly JsonObject[]): Set<string> {
   return names;
 }
 
-/** One text alone as a string, several as blocks; what is not text is left out with a note. */
+/** `system`: a single text as a string, several as blocks. Other content is left out with a note. */
 function encodeSystem(blocks: readonly Block[], writer: BlockWriter): Json | undefined {
   const plain = instructionBlocks(blocks, '/system', writer.notes);
   const out = encodeBlocks(plain, '/system', writer);
@@ -160,8 +160,8 @@ const openLoopLacksThinking = ({ messages }: JsonObject): boolean =>
   Array.isArray(messages) && loopLacksThinking(messages.filter(isObject));
 
 /**
- * A thinking budget wants the open tool loop to begin with thinking; where that was lost on the way
- * the request goes out without `thinking` (and without the context edit that depends on it).
+ * With a thinking budget, the open tool loop must begin with thinking. If that thinking was lost, the request
+ * is sent without `thinking`, and without the context edit that depends on it.
  */
 function withLegalThinking(body: JsonObject, notes: Notes): JsonObject {
   const { thinking } = body;

@@ -1,4 +1,4 @@
-/** JSON Schemas as Messages takes them: tool inputs and output formats. */
+/** Rewrites JSON Schemas of tool inputs and output formats into the form that Messages accepts. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import { hasRootUnion, withoutRootUnion } from '../../../conversation/tools/root-schema.ts';
@@ -6,8 +6,8 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { put } from '../../../lib/json/json-members.ts';
 
 /**
- * The input schema of a tool: an object at the root, always with properties. Anthropic refuses
- * anyOf, oneOf and allOf at the root; the branches' properties are merged then, with a note.
+ * The input schema of a tool: an object with properties at the root. Anthropic refuses anyOf, oneOf and allOf
+ * there, so the properties of their branches are merged, with a note.
  */
 export function inputSchema(
   schema: JsonObject | undefined,
@@ -54,12 +54,12 @@ const FORMATS = new Set([
   'uuid',
 ]);
 
-/** Members of a schema that hold schemas by name. */
+/** Keywords whose value maps names to schemas. */
 const MAPS = new Set(['properties', '$defs', 'definitions', 'patternProperties']);
-/** Members whose value is data, not a schema. */
+/** Keywords whose value is data, not a schema. */
 const DATA = new Set(['enum', 'const', 'default', 'examples', 'required']);
 
-/** An output schema without what Anthropic refuses; one note names everything that was removed. */
+/** An output schema without the keywords that Anthropic refuses. One note names all of them. */
 export function outputSchema(schema: JsonObject, where: string, notes: Notes): JsonObject {
   const removed = new Set<string>();
   const clean = cleanSchema(schema, removed);
@@ -71,9 +71,9 @@ function cleanSchema(schema: JsonObject, removed: Set<string>): JsonObject {
   const out: Record<string, Json | undefined> = {};
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined) continue;
-    const few = key === 'minItems' && (value === 0 || value === 1);
+    const isAccepted = key === 'minItems' && (value === 0 || value === 1);
     if (
-      (REFUSED.has(key) && !few) ||
+      (REFUSED.has(key) && !isAccepted) ||
       (key === 'format' && !(typeof value === 'string' && FORMATS.has(value)))
     ) {
       if (key !== '$schema') removed.add(key);

@@ -1,4 +1,4 @@
-/** Settings as top-level parameters of a Messages request. */
+/** Encodes settings as top-level parameters of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Conversation, Settings } from '../../../conversation/types.ts';
@@ -13,8 +13,9 @@ import { encodeToolChoice } from './encode-tool-choice.ts';
 const DEFAULT_MAX_TOKENS = 8192;
 
 /**
- * Every parameter of a conversation that came on another wire. `tools` is among the keys only where
- * the tool choice narrows the list. `onlyHistory`: the tools were declared for the history's sake.
+ * All parameters of a conversation of another protocol. `tools` is among the keys only if the tool choice
+ * narrows the list.
+ * @param onlyHistory the tools were declared only because the history calls them
  */
 export function encodeSettings(
   conversation: Conversation,
@@ -56,13 +57,13 @@ export function encodeSettings(
   };
 }
 
-/** OpenAI's successor of `user`; where both are said, `user` goes out. */
+/** OpenAI's successor of `user`. If both are set, `user` is sent. */
 function safetyIdentifier({ rest }: Settings): string | undefined {
   const value = rest?.safety_identifier;
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The tools are there for the history: none of them may be called now, as far as that can be said. */
+/** For tools that are declared only for the history: forbids calls, if the vendor accepts `none`. */
 export const noToolUse = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
   choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
 
@@ -86,7 +87,7 @@ function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockW
   }
   const both = temperature !== undefined && topP !== undefined;
   if (both && target.profile.temperatureWithTopP === false) {
-    // A temperature of 1 is the default: then it is top_p that the client means.
+    // A temperature of 1 is the default, so the client means top_p.
     const idle = temperature === 1 ? 'temperature' : 'top_p';
     notes.add('parameter_dropped', idle, 'the model takes temperature or top_p, not both');
     if (idle === 'top_p') topP = undefined;
@@ -145,7 +146,7 @@ function encodeFormat(settings: Settings, { target, notes }: BlockWriter): JsonO
   };
 }
 
-/** Parameters that Messages has no word for, by the name their own protocol gives them. */
+/** Adds a note for every parameter that Messages does not have, by its name in its own protocol. */
 function noteUnsupported(settings: Settings, notes: Notes): void {
   const dropped: Readonly<Record<string, boolean>> = {
     seed: settings.seed !== undefined,
@@ -158,11 +159,12 @@ function noteUnsupported(settings: Settings, notes: Notes): void {
     prompt_cache_key: settings.cacheKey !== undefined,
     store: settings.store === true,
     previous_response_id: settings.previousResponseId !== undefined,
-    // Signatures come with thinking unasked: that include is served.
+    // Messages always sends signatures with thinking, so this include is satisfied.
     include: (settings.include ?? []).some((item) => item !== 'reasoning.encrypted_content'),
     metadata: settings.metadata !== undefined,
   };
-  for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
+  for (const [name, isSet] of Object.entries(dropped))
+    if (isSet) notes.add('parameter_dropped', name);
   for (const [name, value] of Object.entries(settings.rest ?? {})) {
     // Clients write null for a field that they do not set.
     if (value === null) continue;
@@ -173,8 +175,8 @@ function noteUnsupported(settings: Settings, notes: Notes): void {
 }
 
 /**
- * What differs between the settings as they came and as they are, as changes of the body: a key that
- * is undefined goes away. Parameters whose settings are the same are not among the keys.
+ * The changes of the body for settings that differ from the decoded ones. A key with undefined is removed.
+ * Unchanged settings give no keys.
  */
 export function changedSettings(
   conversation: Conversation,

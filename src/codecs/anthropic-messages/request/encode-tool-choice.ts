@@ -1,4 +1,4 @@
-/** Which tool must, may or must not be called, as `tool_choice`. */
+/** Encodes a tool choice as `tool_choice`. */
 
 import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, ToolChoice } from '../../../conversation/types.ts';
@@ -9,11 +9,11 @@ import type { BlockWriter } from './encode-blocks.ts';
 export interface EncodedChoice {
   readonly [key: string]: Json | undefined;
   readonly tool_choice?: JsonObject;
-  /** Only where the choice narrows the list of tools. */
+  /** Set only if the choice narrows the list of tools. */
   readonly tools?: readonly Json[];
 }
 
-/** `tool_choice` for these (encoded) tools; nothing without tools, which the API would refuse. */
+/** `tool_choice` for these encoded tools; empty without tools, because the API refuses it then. */
 export function encodeToolChoice(
   conversation: Conversation,
   tools: readonly Json[],
@@ -83,8 +83,8 @@ function mapChoice(
 }
 
 /**
- * The names on this wire of the tools that a choice allows. It names them without their namespaces,
- * so that tools of one name in several namespaces are all allowed.
+ * The wire names of the tools that a choice allows. The choice has no namespaces, so it allows every tool of
+ * that name.
  */
 function flatNames(
   allowed: readonly string[],
@@ -104,7 +104,7 @@ function flatNames(
   return flat;
 }
 
-/** The name that a hosted tool goes by on this wire. */
+/** The wire name of a hosted tool. */
 function hostedName(name: string, conversation: Conversation): string {
   for (const tool of conversation.tools) {
     if (tool.type !== 'hosted' || tool.name !== name) continue;
@@ -121,7 +121,7 @@ const NAMES: Readonly<Record<string, 'auto' | 'none' | 'required' | 'tool'>> = {
   tool: 'tool',
 };
 
-/** The nearest choice that the vendor takes. */
+/** The nearest choice that the vendor accepts. */
 function nearestAccepted(
   choice: JsonObject,
   { target, notes }: BlockWriter,
@@ -130,6 +130,6 @@ function nearestAccepted(
   const kind = NAMES[String(choice.type)] ?? 'auto';
   if (choices === undefined || choices.includes(kind)) return choice;
   const other = kind === 'tool' && choices.includes('required') ? 'any' : 'auto';
-  notes.add('parameter_mapped', 'tool_choice', `${kind} is not taken: ${other}`);
+  notes.add('parameter_mapped', 'tool_choice', `${kind} is not accepted: ${other}`);
   return other === 'auto' && !choices.includes('auto') ? undefined : { type: other };
 }

@@ -10,7 +10,7 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { encodeCache, ownResidue, ownWire, rebuilt, string } from '../wire.ts';
 import { inputSchema } from './encode-schema.ts';
 
-/** Tools as this target takes them; hosted ones that it does not serve are left out with a note. */
+/** The declarations for a target. Hosted tools that it does not run are left out with a note. */
 export function encodeTools(
   tools: readonly Tool[],
   names: ToolNames,
@@ -60,7 +60,7 @@ function encodeFunction(
 ): JsonObject {
   const residue = ownResidue(tool);
   if (residue === undefined && tool.strict === true) {
-    // OpenAI's strict admits schema keywords that Anthropic's refuses.
+    // OpenAI's strict mode accepts schema keywords that Anthropic's refuses.
     notes.add('parameter_dropped', `${where}/strict`, 'strict is not carried over');
   }
   if (residue === undefined) noteLostToolFields(tool, notes, where);
@@ -70,7 +70,7 @@ function encodeFunction(
     input_schema: inputSchema(tool.schema, `${where}/input_schema`, notes),
     strict: residue === undefined || target.profile.strictTools === false ? undefined : tool.strict,
     cache_control: encodeCache(tool.cache),
-    // Without Anthropic's tool search a deferred tool could never be called: it is simply loaded.
+    // A deferred tool needs Anthropic's tool search. Without it the tool is loaded at once.
     defer_loading: residue !== undefined && tool.deferred ? true : undefined,
   });
 }
@@ -97,7 +97,7 @@ function encodeHosted(
 ): JsonObject | undefined {
   const { parameters, description } = tool.options;
   if (tool.options.execution === 'client' && isObject(parameters)) {
-    // Responses' client-run tool search: a function in all but name.
+    // A tool search of Responses that the client runs works like a function.
     notes.add('content_bridged', where, `${tool.name} as a function`);
     return {
       name: names.flat(tool.name),
@@ -112,7 +112,7 @@ function encodeHosted(
   return undefined;
 }
 
-/** Options of another protocol's web search, as far as this one knows them. */
+/** Another protocol's web search, with the options that Messages knows. */
 function webSearch(options: JsonObject): JsonObject {
   const filters = isObject(options.filters) ? options.filters : options;
   const given = isObject(options.user_location) ? options.user_location : undefined;
@@ -139,8 +139,8 @@ function domains(key: string, value: Json | undefined): JsonObject {
 }
 
 /**
- * Declarations for tools that the history calls and nobody declares: Anthropic refuses tool history
- * without tools, and clients (Codex, when it compacts) leave them out.
+ * Declarations of tools that the history calls and the client does not declare. Anthropic refuses such a
+ * history, and some clients leave the tools out (Codex when it compacts).
  */
 export function declareCalledTools(
   called: ReadonlySet<string>,

@@ -1,10 +1,11 @@
-/** The fields that messages and their blocks have in this API, and a history without any others. */
+/** The fields that the API knows in messages and blocks, and the removal of all other fields. */
 
+import { mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 
-// @anthropic-ai/sdk 1.12: BetaMessageParam and BetaContentBlockParam, beside `type` and `cache_control`.
+// @anthropic-ai/sdk 1.12: BetaMessageParam and BetaContentBlockParam, without `type` and `cache_control`.
 const CALL = ['id', 'input', 'name', 'caller'];
 const ANSWER = ['content', 'tool_use_id', 'caller'];
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -35,7 +36,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   fallback: ['from', 'to', 'trigger'],
 };
 
-/** Left in histories by streams, other protocols and clients' own bookkeeping: no field of this API, old or new. */
+/** Fields that streams, other protocols and clients leave in histories. None of them is a field of this API. */
 const LEFTOVERS = new Set([
   'annotations',
   'audio',
@@ -66,21 +67,21 @@ const LEFTOVERS = new Set([
   'uuid',
 ]);
 
-/** Does this API know a field of a message, or of a block of this type? Of types that are not listed all are known. */
+/** Does the API know this field of a block of this type? All fields of unlisted types count as known. */
 export function isKnownField(type: string, key: string): boolean {
   if (key === 'type') return true;
   if (key === 'cache_control') return type !== 'thinking' && type !== 'redacted_thinking';
   return memberOf(FIELDS, type)?.includes(key) ?? true;
 }
 
-/** …of a message; only instructions amid the dialogue may set an effort. */
+/** Does the API know this field of a message? Only instructions in mid-conversation may set an effort. */
 export const isMessageField = (role: Json | undefined, key: string): boolean =>
   key === 'role' || key === 'content' || (key === 'output_config' && role === 'system');
 
 /**
- * The body with no field that the API refuses in its messages ("Extra inputs are not permitted"), with
- * a note for each kind of field; itself where there is none.
- * @param which `leftovers`: only what is surely no new field of the API; `all`: everything unknown
+ * The body without message fields that the API refuses ("Extra inputs are not permitted"), with a note for
+ * each kind of field; the same object if there are none.
+ * @param which `leftovers`: only fields that cannot be new fields of the API; `all`: every unknown field
  */
 export function withoutUnknownFields(
   body: JsonObject,
@@ -99,7 +100,7 @@ export function withoutUnknownFields(
     const { type } = value;
     const kept = without(value, (key) => isDropped(isKnownField(type, key), where, key));
     if (type !== 'tool_result' || !Array.isArray(kept.content)) return kept;
-    const content = same(kept.content, (inner) => block(inner, `${where}/content`));
+    const content = mapUnchanged(kept.content, (inner) => block(inner, `${where}/content`));
     return content === kept.content ? kept : { ...kept, content };
   };
   const message = (value: Json): Json => {
@@ -108,13 +109,13 @@ export function withoutUnknownFields(
       isDropped(isMessageField(value.role, key), '/messages', key),
     );
     if (!Array.isArray(kept.content)) return kept;
-    const content = same(kept.content, (inner) => block(inner, '/messages/content'));
+    const content = mapUnchanged(kept.content, (inner) => block(inner, '/messages/content'));
     return content === kept.content ? kept : { ...kept, content };
   };
   if (!Array.isArray(body.messages)) return body;
-  const messages = same(body.messages, message);
+  const messages = mapUnchanged(body.messages, message);
   const system = Array.isArray(body.system)
-    ? same(body.system, (inner) => block(inner, '/system'))
+    ? mapUnchanged(body.system, (inner) => block(inner, '/system'))
     : body.system;
   for (const [path, count] of counts) {
     notes.add('unknown_field_dropped', path, count === 1 ? 'once' : `${count} times`);
@@ -132,15 +133,4 @@ function without(value: JsonObject, isDropped: (key: string) => boolean): JsonOb
     delete out[key];
   }
   return out ?? value;
-}
-
-function same(list: readonly Json[], change: (item: Json) => Json): readonly Json[] {
-  let out: Json[] | undefined;
-  list.forEach((item, i) => {
-    const next = change(item);
-    if (next === item) return;
-    out ??= [...list];
-    out[i] = next;
-  });
-  return out ?? list;
 }

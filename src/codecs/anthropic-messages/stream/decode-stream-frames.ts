@@ -1,4 +1,4 @@
-/** Single frames of a Messages stream, taken apart. */
+/** Parses single frames of a Messages stream. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
@@ -12,8 +12,8 @@ import { string, wireOf } from '../wire.ts';
 const BRACE_CLOSE = 0x7d;
 
 /**
- * The text of a `text_delta` frame that begins with `prefix` and holds no escape; undefined for
- * every other frame, which is then parsed. What stands behind the delta (padding) does not matter.
+ * The text of a `text_delta` frame that begins with `prefix` and holds no escape; undefined for every other
+ * frame, which must be parsed. Content after the delta (padding) is ignored.
  */
 export function plainText(data: string, prefix: string): string | undefined {
   if (!data.startsWith(prefix)) return undefined;
@@ -36,11 +36,11 @@ export function parseFrame(data: string): JsonObject {
   return value;
 }
 
-/** The upstream broke the protocol. */
+/** The error for an upstream that breaks the protocol. */
 export const brokenStream = (what: string) =>
   new GatewayError('upstream', `The upstream sent ${what}.`, { fromUpstream: true });
 
-/** An event of this wire with no meaning elsewhere. */
+/** An event that only Messages knows. */
 export const opaqueEvent = (name: string, value: JsonObject): StreamEvent => ({
   type: 'opaque',
   name,
@@ -89,8 +89,8 @@ const COUNTS = new Set([
 ]);
 
 /**
- * What a message_delta holds beside stop reason and counts (container, context_management, usage
- * iterations, …), for clients of the same protocol.
+ * The other fields of a message_delta (container, context_management, usage iterations, …), for clients of the
+ * same protocol.
  */
 export function restOfDelta(event: JsonObject, change: JsonObject): JsonObject | undefined {
   const { type: _t, delta: _d, usage, ...beside } = event;

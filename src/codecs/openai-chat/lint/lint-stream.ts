@@ -167,7 +167,7 @@ class ChatStreamLinter implements EventReader {
 
   #finish(choice: StreamedChoice, at: string, report: Report): void {
     const { finish } = choice;
-    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
+    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is not a finish reason`);
     if (finish === 'tool_calls' && choice.calls.size === 0) {
       report(at, 'finish-reason', 'tool_calls, but no tool was called');
     }
@@ -191,7 +191,7 @@ class ChatStreamLinter implements EventReader {
 function lintArguments(choice: StreamedChoice, report: Report): void {
   for (const [index, call] of choice.calls) {
     if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
-    report('', 'arguments-json', `the arguments of call ${index} are no JSON`);
+    report('', 'arguments-json', `the arguments of call ${index} are not JSON`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** A whole chat completion as a reply of the conversation model. */
+/** Decodes a whole chat completion into a reply. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';

@@ -1,4 +1,4 @@
-/** A reply of the conversation model as a whole chat completion. */
+/** Encodes a reply as a whole chat completion. */
 
 import type { Reply } from '../../../conversation/events.ts';
 import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
