@@ -7,6 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import type { UpstreamContext } from '../../codec.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { string, TOOL_NAME_LIMIT, wireOf } from '../wire.ts';
+import { VENDOR_FIELDS } from './client-view.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -27,7 +28,7 @@ export function upstreamReader({ sent, target }: UpstreamContext): BlockReader {
 export function replyRest(message: JsonObject): JsonObject | undefined {
   const usage = isObject(message.usage) ? message.usage : {};
   const rest: Record<string, Json> = {};
-  for (const key of ['container', 'context_management', 'input_transformations']) {
+  for (const key of VENDOR_FIELDS) {
     const value = message[key];
     if (value !== undefined && value !== null) rest[key] = value;
   }

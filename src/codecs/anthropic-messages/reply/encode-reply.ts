@@ -14,7 +14,6 @@ import type { ClientContext } from '../../codec.ts';
 import { encodeCitation, encodeHostedInput } from '../hosted-tools.ts';
 import { callInput } from '../request/encode-blocks.ts';
 import { PROTOCOL, rebuilt } from '../wire.ts';
-import { unchangedBody } from './decode-reply.ts';
 import {
   type AwaitedResult,
   type ClientTools,
@@ -26,8 +25,10 @@ import {
   mediaText,
   messageId,
   ownBlock,
+  ownVendorFields,
   servedBy,
-} from './encode-reply-blocks.ts';
+} from './client-view.ts';
+import { unchangedBody } from './decode-reply.ts';
 import { encodeFinish } from './finish-reason.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -39,7 +40,6 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const calls = content.some((block) => block.type === 'tool_use');
   const refused = reply.blocks.some((block) => block.type === 'refusal');
   const residue = reply.wire?.protocol === PROTOCOL ? reply.wire.value : undefined;
-  const { service_tier: _tier, inference_geo: _geo, ...otherFields } = ownRest(reply.rest);
   return rebuilt(residue, {
     id: messageId(reply.id, context.requestId),
     type: 'message',
@@ -49,21 +49,13 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     stop_reason: encodeFinish(reply.finish, { calls, refused }),
     stop_sequence: reply.stopSequence ?? null,
     ...(reply.details === undefined ? {} : { stop_details: reply.details }),
-    ...otherFields,
+    ...ownVendorFields(reply.rest),
     usage: rebuilt(isObject(residue) ? residue.usage : undefined, {
       ...encodeUsage(reply.usage),
       ...servedBy(reply.rest),
     }),
     ...toolEventMembers(reply),
   });
-}
-
-/** The vendor fields that Messages knows. */
-function ownRest(rest: JsonObject | undefined): JsonObject {
-  const own = ['container', 'context_management', 'input_transformations'];
-  return Object.fromEntries(
-    own.filter((key) => rest?.[key] !== undefined).map((key) => [key, rest?.[key]]),
-  );
 }
 
 function encodeContent(blocks: readonly Block[], context: ClientContext): readonly JsonObject[] {

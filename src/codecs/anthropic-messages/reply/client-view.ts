@@ -120,6 +120,16 @@ export function messageId(id: string, requestId: string): string {
   return `msg_${stem}`;
 }
 
+/** Top-level fields of a message that come from the vendor. */
+export const VENDOR_FIELDS = ['container', 'context_management', 'input_transformations'] as const;
+
+/** The vendor's top-level fields that Messages knows. */
+export function ownVendorFields(rest: JsonObject | undefined): JsonObject {
+  return Object.fromEntries(
+    VENDOR_FIELDS.filter((key) => rest?.[key] !== undefined).map((key) => [key, rest?.[key]]),
+  );
+}
+
 const TIERS = new Set(['standard', 'priority', 'batch']);
 
 /** Vendor fields inside `usage` that Messages knows: service tier and region. */
