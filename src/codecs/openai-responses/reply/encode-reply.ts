@@ -6,7 +6,7 @@ import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
-import { encodeStream } from '../stream/encode-stream.ts';
+import { ResponsesStreamEncoder } from '../stream/encode-stream.ts';
 import { ownWire } from '../wire.ts';
 
 /** An unchanged reply of this protocol goes out as it came. */
@@ -19,7 +19,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
       ? wire
       : { ...wire, previous_response_id: earlier };
   }
-  const encoder = encodeStream(context);
+  const encoder = new ResponsesStreamEncoder(context);
   for (const event of eventsOf(reply)) encoder.event(event);
   return { ...encoder.response(), ...toolEventMembers(reply) };
 }

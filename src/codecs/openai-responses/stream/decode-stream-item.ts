@@ -10,9 +10,12 @@ import { decodeReasoning } from '../request/decode-items.ts';
 import { decodeAnnotation } from '../request/decode-parts.ts';
 import { number, object, objects, text } from '../wire.ts';
 
-interface EventSink {
+/** Where an item decoder sends its events. */
+export interface EventSink {
+  /** The index of the block that opens now. */
   open(): number;
   emit(event: StreamEvent): void;
+  /** A refusal was seen. */
   refusal(): void;
 }
 

@@ -203,7 +203,7 @@ describe('the skeleton', () => {
       encoder.ping(),
       encoder.event(start),
       encoder.ping(),
-      ...finish('stop').map(encoder.event),
+      ...finish('stop').map((event) => encoder.event(event)),
     ];
     expect(sse[0]).toStartWith(':');
     checkSkeleton(sse.slice(1).join(''));
@@ -406,7 +406,7 @@ describe('endings', () => {
     const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
     const error = new GatewayError(kind, 'It broke.', { code: 'server_is_overloaded' });
     const sse =
-      [start, ...block(0, TEXT, 'half').slice(0, 2)].map(encoder.event).join('') +
+      [start, ...block(0, TEXT, 'half').slice(0, 2)].map((event) => encoder.event(event)).join('') +
       encoder.fail(error);
     const events = eventsOfText(sse);
     expect(events.at(-2)).toMatchObject({
