@@ -292,3 +292,26 @@ export function decodeSources(body: JsonObject): readonly Citation[] {
   }
   return out;
 }
+
+/** The images of a message or a delta: `image_url` parts, as OpenRouter sends them. */
+export function decodeImages(value: Json | undefined): readonly MediaBlock[] {
+  return (list(value) ?? []).flatMap((item): readonly MediaBlock[] => {
+    const image = object(item);
+    const url = text(object(image?.image_url)?.url) ?? text(image?.image_url);
+    if (url === undefined || url === '') return [];
+    return [{ type: 'media', media: 'image', source: sourceOfUrl(url) }];
+  });
+}
+
+/** Audio of an answer. Its transcript is text for clients of other protocols. */
+export function decodeAudio(value: Json | undefined): Block | undefined {
+  const audio = object(value);
+  if (audio === undefined) return undefined;
+  const transcript = text(audio.transcript);
+  return {
+    type: 'opaque',
+    name: 'audio',
+    ...(transcript === undefined || transcript === '' ? {} : { text: transcript }),
+    wire: wireOf(audio),
+  };
+}

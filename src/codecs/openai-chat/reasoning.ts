@@ -201,3 +201,17 @@ export function hasSeal(details: readonly Json[]): boolean {
     return d !== undefined && Boolean(text(d.data) || text(d.signature));
   });
 }
+
+/** Gemini's thought signature on its OpenAI-compatible endpoint. */
+export function callSeal(call: JsonObject, provider?: string) {
+  const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
+  if (!signature) return {};
+  return {
+    sealed: {
+      protocol: PROTOCOL,
+      ...(provider ? { provider } : {}),
+      kind: 'signature',
+      value: signature,
+    },
+  } as const;
+}

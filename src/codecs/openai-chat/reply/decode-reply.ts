@@ -8,13 +8,17 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { put } from '../../../lib/json/json-members.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import type { UpstreamContext } from '../../codec.ts';
-import { decodeAnnotations, decodeSources, thinkingText } from '../parts.ts';
-import { decodeReasoning } from '../reasoning.ts';
-import { callSeal } from '../request/decode-request.ts';
+import {
+  decodeAnnotations,
+  decodeAudio,
+  decodeImages,
+  decodeSources,
+  thinkingText,
+} from '../parts.ts';
+import { callSeal, decodeReasoning } from '../reasoning.ts';
 import { list, NAME_LIMIT, number, object, text, wireOf } from '../wire.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, finishFailure } from './finish-reason.ts';
-import { decodeAudio, decodeImages } from './media.ts';
 import { decodeUsage } from './usage.ts';
 
 const REPLY_KEYS = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);

@@ -9,9 +9,14 @@ import type { ClientContext } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { encodeReasoningBlocks } from '../reasoning.ts';
 import { compact, object, PROTOCOL } from '../wire.ts';
-import { clientName, clientRest, wantsLegacyCalls } from './client-view.ts';
+import {
+  clientName,
+  clientRest,
+  encodeImage,
+  noteUnsupportedBlock,
+  wantsLegacyCalls,
+} from './client-view.ts';
 import { encodeFinish } from './finish-reason.ts';
-import { encodeImage, noteUnsupportedBlock } from './media.ts';
 import { encodeUsage } from './usage.ts';
 
 /** Encodes a reply. An unchanged reply of this protocol goes out as it came. */

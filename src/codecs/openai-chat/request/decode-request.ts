@@ -10,7 +10,7 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
-import { decodeReturnedReasoning } from '../reasoning.ts';
+import { callSeal, decodeReturnedReasoning } from '../reasoning.ts';
 import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { decodeTools } from './decode-tools.ts';
@@ -211,18 +211,4 @@ export function decodeCall(call: Json, where: string, provider?: string): ToolCa
     ...callSeal(call, provider),
     wire: wireOf(call),
   };
-}
-
-/** Gemini's thought signature on its OpenAI-compatible endpoint. */
-export function callSeal(call: JsonObject, provider?: string) {
-  const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
-  if (!signature) return {};
-  return {
-    sealed: {
-      protocol: PROTOCOL,
-      ...(provider ? { provider } : {}),
-      kind: 'signature',
-      value: signature,
-    },
-  } as const;
 }

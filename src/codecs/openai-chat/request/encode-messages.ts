@@ -27,8 +27,8 @@ export function encodeMessages(
 ): readonly Json[] {
   const { origin, turns, system } = conversation;
   const own = origin?.protocol === PROTOCOL;
-  const carriers = turns.some(holdsEnvelope);
-  if (own && turns === origin.parts.turns && system === origin.parts.system && !carriers) {
+  const envelopes = turns.some(holdsEnvelope);
+  if (own && turns === origin.parts.turns && system === origin.parts.system && !envelopes) {
     return origin.value.messages as readonly Json[];
   }
   const names = toolNames(conversation.tools, NAME_LIMIT);

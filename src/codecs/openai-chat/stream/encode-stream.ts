@@ -6,20 +6,25 @@ import type {
   DeltaEvent,
   StartEvent,
   StreamEvent,
+  UsageEvent,
 } from '../../../conversation/events.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
-import type { Usage } from '../../../conversation/usage.ts';
 import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { sealDetail } from '../reasoning.ts';
-import { clientName, clientRest, wantsLegacyCalls } from '../reply/client-view.ts';
+import {
+  clientName,
+  clientRest,
+  encodeImage,
+  noteUnsupportedBlock,
+  wantsLegacyCalls,
+} from '../reply/client-view.ts';
 import { errorBody } from '../reply/errors.ts';
 import { encodeFinish } from '../reply/finish-reason.ts';
-import { encodeImage, noteUnsupportedBlock } from '../reply/media.ts';
 import { encodeUsage } from '../reply/usage.ts';
 import { PROTOCOL } from '../wire.ts';
 
@@ -50,7 +55,7 @@ class ChatStreamEncoder implements StreamEncoder {
   /** The open block's seal. It is sent when the block ends, because only then its span is known. */
   #openSeal: Sealed | undefined;
   #detailCount = 0;
-  #usage: Usage | undefined;
+  #usage: UsageEvent['usage'] | undefined;
   #citations: { readonly citation: Citation; readonly from: number }[] = [];
   #annotations: JsonObject[] = [];
   #finished = false;

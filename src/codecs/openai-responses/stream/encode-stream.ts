@@ -6,9 +6,9 @@ import type {
   OpaqueEvent,
   StartEvent,
   StreamEvent,
+  UsageEvent,
 } from '../../../conversation/events.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
-import type { Usage } from '../../../conversation/usage.ts';
 import { sseComment } from '../../../lib/bytes/sse.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
@@ -49,7 +49,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   /** The echoed request fields, as an object and as JSON text without braces. */
   #echo: JsonObject = {};
   #echoText = '';
-  #usage: Usage | undefined;
+  #usage: UsageEvent['usage'] | undefined;
   #finish: FinishReason | undefined;
   #status: ResponseStatus = { status: 'in_progress' };
   #open: ItemWriter | undefined;
@@ -215,7 +215,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (text !== '') this.#send(name, text);
   }
 
-  #sendResponse(type: string, usage: Usage | undefined): void {
+  #sendResponse(type: string, usage: UsageEvent['usage'] | undefined): void {
     const before = JSON.stringify(head(this.#start(), this.#status)).slice(0, -1);
     const after = JSON.stringify(tail(this.#output, usage)).slice(1);
     this.#send(type, `"response":${before},${this.#echoText},${after}`);
