@@ -29,22 +29,22 @@ export interface ClientContext {
   readonly notes: Notes;
 }
 
-/** Several frames of text, and where in what was looked at they end. */
+/** The text of several consecutive frames, and the offset where they end. */
 export interface TextRun {
   readonly event: DeltaEvent;
   readonly to: number;
 }
 
 /**
- * A frame of the text block that is open, whole with its blank line: `head`, then a piece of text without
- * quotes, backslashes and control characters (at least one character), then `foot`.
+ * The form of a whole frame of the open text block, blank line included: `head`, then at least one character of
+ * text without quotes, backslashes and control characters, then `foot`.
  */
 export interface TextFrame {
   readonly head: string;
   readonly foot: string;
 }
 
-/** …as it comes in, further text of the block of this index. */
+/** The form of an upstream's frame with further text of the block of this index. */
 export interface DecodedTextFrame extends TextFrame {
   readonly index: number;
 }
@@ -56,14 +56,14 @@ export interface StreamDecoder {
    */
   push(frame: SseFrame): readonly StreamEvent[];
   /**
-   * The frames at `at` of `frames` that are each a further piece of the text block that is open, and
-   * nothing else, as one; undefined: none is known to be without reading it. Reads only.
+   * Reads consecutive frames, from offset `at` of `frames`, that each hold only further text of the open text
+   * block. Undefined if the first frame must be parsed. Changes no state.
    * @param frames whole frames with LF lines, blank lines included
    */
   textAt?(frames: string, at: number): TextRun | undefined;
   /**
-   * A frame of this kind says its text and nothing else, as a further piece of the text block of its
-   * index; undefined: none is known that does. The same object as long as it is true.
+   * The form of frames that hold only further text of one text block; undefined if none is known. The same
+   * object as long as it holds.
    */
   textFrame?(): DecodedTextFrame | undefined;
   /**
@@ -77,13 +77,13 @@ export interface StreamEncoder {
   /** SSE text for one event; '' if there is nothing to write yet. Accepts every event order that events.ts allows. */
   event(event: StreamEvent): string;
   /**
-   * The same without the text, for what has gone out as the vendor's own bytes: only what a later
-   * event must know is noted. Left out: `event` does it.
+   * Updates the encoder's state for text that was sent as the vendor's own bytes. Left out: `event` is called,
+   * and its result is not used.
    */
   pass?(event: DeltaEvent): void;
   /**
-   * What `event` makes of every piece of text of the open block, but for what `pass` notes of it;
-   * undefined: it is not the same for all. The same object as long as it is true.
+   * The form of the frames that `event` writes for text of the open block; undefined if it differs between
+   * pieces. Such text also needs `pass`. The same object as long as it holds.
    */
   textFrame?(): TextFrame | undefined;
   /** A keep-alive that every client skips. It may be sent at any time, even before the start. */

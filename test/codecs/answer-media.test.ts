@@ -1,4 +1,4 @@
-/** What a model answers beside text reaches every client in the form it has, or a note says that it does not. */
+/** Media and hosted results in answers reach clients of every protocol, or become a note. */
 
 import { describe, expect, test } from 'bun:test';
 import { eventsOf } from '../../src/codecs/openai-responses/reply/encode-reply.ts';
@@ -119,7 +119,7 @@ describe('an answer that is only an image', () => {
     expect(notes).toEqual([]);
   });
 
-  test('reaches a Messages client as words, with a note', () => {
+  test('reaches a Messages client as text, with a note', () => {
     const link = told('openai-chat', 'anthropic-messages', chatImage(LINK));
     expect(link.whole).toContain(LINK);
     expect(link.streamed).toContain(LINK);
@@ -146,7 +146,7 @@ test("an image that Responses' own tool made reaches a Chat client", () => {
   expect(notes).toEqual([]);
 });
 
-describe('calls that a vendor ran have a note where a Chat client is not told of them', () => {
+describe('hosted calls that a Chat client does not get have a note', () => {
   const items: readonly JsonObject[] = [
     {
       type: 'code_interpreter_call',

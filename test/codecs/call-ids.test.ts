@@ -1,4 +1,4 @@
-/** Ids of calls obey the rule of the client's protocol, and come back to their vendor as they were. */
+/** Call ids follow the rules of the client's protocol, and their vendor gets them back unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ test('every id has one of its own that Messages takes, and is found again from i
   );
 });
 
-test('ids that Messages takes stay, and ids of nobody are left alone', () => {
+test('ids that Messages accepts stay, and unknown ids are not changed', () => {
   for (const id of ['toolu_01AbC', 'call_1', 'a-b_c']) expect(wrapCallId(id)).toBe(id);
   for (const id of ['toolu_hg1_', 'toolu_hg1_!', 'functions.f:0', ''])
     expect(unwrapCallId(id)).toBe(id);

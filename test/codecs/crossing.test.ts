@@ -1,4 +1,4 @@
-/** Requests and answers of one protocol on the wire of another: what must survive, and what is noted instead. */
+/** Requests and answers converted between protocols: what must survive, and what becomes a note. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';

@@ -1,4 +1,4 @@
-/** What a request says and another protocol has no place for is named in a note; what has a place there goes to it. */
+/** Request fields without an equivalent in the target's protocol get a note; fields with one are sent. */
 
 import { describe, expect, test } from 'bun:test';
 import { PROFILES } from '../../src/config/vendors/profiles.ts';

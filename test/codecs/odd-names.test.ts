@@ -1,4 +1,4 @@
-/** Names that every object inherits (`__proto__`, `constructor`) are names like any other, wherever they stand. */
+/** Names that every object inherits (`__proto__`, `constructor`) are ordinary names in every position. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../src/app/linters.ts';

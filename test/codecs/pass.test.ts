@@ -1,4 +1,4 @@
-/** An encoder that only takes note of text goes on as one that wrote it. */
+/** An encoder that was only told of text by `pass` continues like one that wrote the text. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

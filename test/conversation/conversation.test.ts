@@ -1,4 +1,4 @@
-/** The conversation model: seals, tool names, folds, edits and counts keep what they are given. */
+/** The conversation model: seals, tool names, reply building, edits and counts. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -31,12 +31,12 @@ const seal: fc.Arbitrary<Sealed> = fc.record(
   { requiredKeys: ['protocol', 'kind', 'value'] },
 );
 
-describe('seals that travel through a client of another protocol', () => {
+describe('seals through a client of another protocol', () => {
   test('come back as they were', () => {
     fc.assert(fc.property(seal, (sealed) => expect(openSeal(wrapSeal(sealed))).toEqual(sealed)));
   });
 
-  test('tell which words they were made for, and are the same seal to who does not ask', () => {
+  test('hold the span they were made for, and open as the same seal without it', () => {
     const span = fc.record({ from: fc.nat(), to: fc.nat() });
     fc.assert(
       fc.property(seal, span, (sealed, span) => {
@@ -54,11 +54,11 @@ describe('seals that travel through a client of another protocol', () => {
     });
   });
 
-  test('a foreign signature is not taken for one of ours', () => {
+  test('a foreign signature is not an envelope', () => {
     fc.assert(fc.property(fc.base64String(), (text) => expect(openSeal(text)).toBeUndefined()));
   });
 
-  test('a damaged carrier is no seal and no crash', () => {
+  test('a damaged envelope is not a seal and does not throw', () => {
     fc.assert(fc.property(fc.string(), (text) => void openSeal(SEAL_ENVELOPE_PREFIX + text)));
     expect(openSeal(`${SEAL_ENVELOPE_PREFIX}zz.x.y`)).toBeUndefined();
     expect(openSeal(wrapUnsealed('openai-chat', 'glm'))?.provider).toBe('glm');
@@ -140,7 +140,7 @@ describe('a reply and its events', () => {
     }),
   );
 
-  test('unfolding and folding gives the reply back', () => {
+  test('a reply is the same after conversion to events and back', () => {
     fc.assert(
       fc.property(fc.array(block), (blocks) => {
         const reply: Reply = {
@@ -166,14 +166,14 @@ describe('edits', () => {
     wire: { protocol: 'openai-chat', value: { type: 'text', text: 'a', extra: 1 } },
   };
 
-  test('an edited node is no longer what the wire said, but remembers it', () => {
+  test('an edited node has residue instead of wire', () => {
     const once = editNode(turn, { text: 'b' });
     expect(once.wire).toBeUndefined();
     expect(once.residue).toBe(turn.wire);
     expect(editNode(once, { text: 'c' }).residue).toBe(turn.wire);
   });
 
-  test('a list in which nothing changed is the same list', () => {
+  test('an unchanged list is the same object', () => {
     const list = [1, 2, 3];
     expect(mapUnchanged(list, (n) => n)).toBe(list);
     expect(mapUnchanged(list, (n) => (n === 2 ? undefined : n))).toEqual([1, 3]);

@@ -1,4 +1,4 @@
-/** Web searches of other protocols for a Messages client; digests; the list of models. */
+/** Web searches of other protocols for a Messages client, digests, and the list of models. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -142,7 +142,7 @@ describe('digests', () => {
     ).toBe(true);
   });
 
-  test('bodies that are no message', () => {
+  test('bodies that are not a message', () => {
     expect(anthropicMessages.digestReply('x')).toEqual({ complete: false, semantic: false });
     expect(
       anthropicMessages.digestReply({ type: 'error', error: { type: 'api_error', message: 'm' } }),

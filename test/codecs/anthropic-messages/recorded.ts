@@ -1,4 +1,4 @@
-/** Finds recorded Messages exchanges and captured requests; everything is empty where they are absent. */
+/** Loads recorded exchanges and captured requests of the Messages protocol; the lists are empty without them. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Laws of streams and replies over everything recorded, with the official SDK as the judge. */
+/** Laws over every recorded Messages stream and reply, checked with the official SDK. */
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
@@ -158,7 +158,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
     }
   });
 
-  test('survives being folded up and unfolded', async () => {
+  test('is the same after conversion to a reply and back to events', async () => {
     for (const { file, text, request } of streams) {
       const conversation = asked(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
@@ -202,7 +202,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
     }
   });
 
-  test('says the same when it is built anew', () => {
+  test('has the same content when it is encoded anew', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
       const conversation = asked(request);

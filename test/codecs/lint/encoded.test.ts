@@ -1,4 +1,4 @@
-/** Recorded streams through the codecs to every client: what this program emits is as strict as it asks others to be. */
+/** Recorded streams, encoded for clients of every protocol, pass the linters. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Every recorded JSON answer of every vendor: decoded and written anew it says the same. */
+/** Every recorded JSON answer of every vendor is the same after decoding and encoding. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -61,7 +61,7 @@ else {
       }
     });
 
-    test('a reply written anew says the same', () => {
+    test('a re-encoded reply has the same content', () => {
       for (const { file } of answers) {
         const body = jsonOf(file) as Completion;
         const { wire, ...reply } = openaiChat.decodeReply(body, upstream());
@@ -141,7 +141,7 @@ else {
       expect(plain).toBeGreaterThan(0);
     });
 
-    test('a JSON page that is no completion is an upstream error, not an answer', () => {
+    test('a JSON body that is not a completion is an upstream error', () => {
       const page = rows.find((row) => NO_COMPLETION.test(row.file) && row.kind === 'json')!;
       expect(() => openaiChat.decodeReply(jsonOf(page.file), upstream())).toThrow(GatewayError);
     });

@@ -1,4 +1,4 @@
-/** Recorded vendor exchanges and captured client requests of the Chat protocol, where they are at hand. */
+/** Loads recorded exchanges and captured requests of the Chat protocol, if they are available. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

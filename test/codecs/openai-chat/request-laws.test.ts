@@ -1,4 +1,4 @@
-/** The law of the request codec: what came in this protocol and did not change goes out as it came. */
+/** The law of the Chat request codec: unchanged requests go out as they came in. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -71,7 +71,7 @@ function laws(all: readonly (readonly [string, JsonObject])[]): void {
     }
   });
 
-  test('edited nodes that still say the same say the same on the wire', () => {
+  test('edited nodes with the same content are the same on the wire', () => {
     for (const [name, body] of all) {
       const { out } = encode(body, 'edit');
       expect({ name, messages: meaning(out) }).toEqual({ name, messages: meaning(body) });

@@ -1,4 +1,4 @@
-/** Arbitrary streams of any upstream: what a Responses client gets is always one the official client takes. */
+/** For generated streams of any upstream, the official client accepts what a Responses client gets. */
 
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import * as fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** The last item of an answer that ended before it was through. */
+/** The last item of an answer that ended early. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
@@ -32,7 +32,7 @@ async function items(events: readonly StreamEvent[]): Promise<readonly JsonObjec
 }
 
 describe('an answer that ends incomplete', () => {
-  test('does not tell a call that was cut as complete', async () => {
+  test('a call that was cut is not complete', async () => {
     for (const kind of ['function', 'custom', 'tool-search'] as const) {
       const events = [
         start,
@@ -52,14 +52,14 @@ describe('an answer that ends incomplete', () => {
     expect(cut).toMatchObject({ arguments: '', status: 'incomplete' });
   });
 
-  test('does not tell words that were cut as complete', async () => {
+  test('text that was cut is not complete', async () => {
     for (const reason of ['length', 'content-filter'] as const) {
       const [message] = await items([start, ...block(0, TEXT, 'Once upon'), ...finish(reason)]);
       expect(message!.status).toBe('incomplete');
     }
   });
 
-  test('a complete answer has complete items', async () => {
+  test('all items of a complete answer are complete', async () => {
     const [message] = await items([start, ...block(0, TEXT, 'Done.'), ...finish('stop')]);
     expect(message!.status).toBe('completed');
     const [whole] = await items([start, ...block(0, call('function')), ...finish('tool-calls')]);

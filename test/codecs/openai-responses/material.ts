@@ -1,4 +1,4 @@
-/** Recorded exchanges and captured requests of the Responses protocol, where they are at hand. */
+/** Loads recorded exchanges and captured requests of the Responses protocol, if they are available. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';

@@ -1,4 +1,4 @@
-/** Earlier items in front of a conversation: `previous_response_id` expanded. */
+/** Expansion of `previous_response_id`: earlier items before a conversation. */
 
 import { expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
@@ -42,7 +42,7 @@ test('the reply still names it', () => {
   expect(reply.previous_response_id).toBe('resp_1');
 });
 
-test('a string stays the last word, also when a setting was changed on the way', () => {
+test('a string input stays last, also after a changed setting', () => {
   const asked = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
   const expanded = prependItems(
     { ...asked, settings: { ...asked.settings, maxTokens: 9 } },

@@ -1,4 +1,4 @@
-/** Every recorded stream: decoded, the same at every cut, and written anew for the official client. */
+/** Every recorded stream decodes the same at every chunk split, and re-encodes for the official client. */
 
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';

@@ -1,4 +1,4 @@
-/** Instructions, messages, calls and media from other protocols, case by case. */
+/** Encoding of other protocols' instructions, messages, calls and media for Messages. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
@@ -113,7 +113,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('an error without words gets one, since the API refuses it otherwise', () => {
+  test('an error result without text gets a text, because the API refuses it otherwise', () => {
     const { body } = send(
       [
         HI,
@@ -223,7 +223,7 @@ describe('media', () => {
     };
   };
 
-  test('a data URL is bytes', () => {
+  test('a data URL becomes base64 data', () => {
     expect(sent({ type: 'url', url: 'data:image/png;base64,aGk=' }).block).toEqual({
       type: 'image',
       source: { type: 'base64', media_type: 'image/png', data: 'aGk=' },

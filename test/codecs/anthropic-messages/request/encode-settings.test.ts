@@ -1,4 +1,4 @@
-/** Tools, reasoning and parameters from other protocols: what is sent, and what the notes say. */
+/** Encoding of other protocols' tools, reasoning and parameters for Messages, with the notes. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
@@ -271,7 +271,7 @@ describe('parameters', () => {
     ).toBe(100);
   });
 
-  test('what has no word here is named in a note', () => {
+  test('fields without an equivalent get a note', () => {
     const { list } = send([HI], {
       settings: {
         seed: 1,
@@ -307,7 +307,7 @@ describe('parameters', () => {
     ]);
   });
 
-  test('what means nothing is no note', () => {
+  test('fields without an effect get no note', () => {
     expect(
       send([HI], {
         settings: {

@@ -1,4 +1,4 @@
-/** Upstream streams that are out of the ordinary, told event by event. */
+/** Decoding of unusual Messages streams. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
@@ -79,7 +79,7 @@ describe('decoding a stream', () => {
     expect(types(decode([...said, STOP]))).toBe('start block-start delta block-stop finish end');
   });
 
-  test('lost starts and stops are made good', () => {
+  test('lost starts and stops are replaced', () => {
     const events = decode([
       START,
       say(0, 'a'),
@@ -194,7 +194,7 @@ describe('decoding a stream', () => {
     expect(events[1]).toMatchObject({ head: { type: 'tool-call', name: 'Bash', by: 'client' } });
   });
 
-  test('a call keeps what has no meaning here for the way back', () => {
+  test('a call keeps its other fields for the same protocol', () => {
     const block = {
       type: 'tool_use',
       id: 't',

@@ -1,4 +1,4 @@
-/** Streams for a Messages client, told event by event. */
+/** Encoding of Messages streams. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
@@ -203,7 +203,7 @@ describe('encoding a stream for a Messages client', () => {
     expect(reason([{ type: 'end' }])).toBe('end_turn');
   });
 
-  test('a citation behind its text is still told', () => {
+  test('a citation after its text is still emitted', () => {
     const { sent } = encode([
       begin,
       { type: 'block-start', index: 0, head: { type: 'text' } },

@@ -1,4 +1,4 @@
-/** What other protocols say, as messages of a Chat vendor; and edits of the own protocol. */
+/** Encoding of other protocols' turns, and of edited Chat turns, as Chat messages. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
@@ -183,7 +183,7 @@ describe('messages', () => {
     });
   });
 
-  test('seals of this protocol go home, to no other provider', () => {
+  test('seals of this protocol go back to their provider only', () => {
     const value = '[{"type":"reasoning.encrypted","data":"E"}]';
     const turn = (provider: string) =>
       assistant(
@@ -205,7 +205,7 @@ describe('messages', () => {
     expect(other.notes).toBe('reasoning_seal_dropped');
   });
 
-  test('a carrier that a Chat client brings back never reaches a vendor', () => {
+  test('an envelope from a Chat client never reaches a vendor', () => {
     const data = wrapSeal({
       protocol: 'anthropic-messages',
       provider: 'a',
@@ -233,7 +233,7 @@ describe('messages', () => {
   });
 });
 
-test('carriers that do not fit their words are noted as lost, like those that do', () => {
+test('envelopes get the note of a lost seal whether or not they fit their text', () => {
   const carrier = (value: string) => ({
     type: 'reasoning.encrypted',
     data: wrapSeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),

@@ -1,4 +1,4 @@
-/** Tool calls in streams as vendors bend them. */
+/** Decoding of tool calls in Chat streams with the known deviations of vendors. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
@@ -35,7 +35,7 @@ describe('calls', () => {
     ]);
   });
 
-  test('a call streams on while it is the open one: nothing waits that need not', () => {
+  test('the open call streams without waiting', () => {
     const decoder = openaiChat.decodeStream(upstream());
     const push = (value: unknown) =>
       lines(

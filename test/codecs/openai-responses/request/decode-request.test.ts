@@ -1,4 +1,4 @@
-/** What each kind of input item, tool and setting means. */
+/** Decoding of each kind of input item, tool and setting of Responses. */
 
 import { describe, expect, test } from 'bun:test';
 import { wrapSeal } from '../../../../src/conversation/seal.ts';
@@ -19,7 +19,7 @@ const parts = (content: Json, role = 'user') =>
   conversation({ model: 'm', input: [{ role, content }] }).turns[0]?.blocks.map(bare);
 
 describe('items', () => {
-  test('a string is the user speaking', () => {
+  test('a string is a user message', () => {
     expect(conversation({ model: 'm', input: 'hi' }).turns).toEqual([
       { role: 'user', blocks: [{ type: 'text', text: 'hi' }] },
     ]);

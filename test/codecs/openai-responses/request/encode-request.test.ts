@@ -1,4 +1,4 @@
-/** Edited conversations of this protocol, and other protocols' turns, as the items they become. */
+/** Encoding of edited Responses conversations, and of turns of other protocols, as input items. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
@@ -108,7 +108,7 @@ describe('an edited conversation of this protocol', () => {
     });
   });
 
-  test('a rewritten result stays the item it was', () => {
+  test('a rewritten result keeps its item', () => {
     const { items } = encode(
       changed(3, (block) => editNode(block, { content: [text('short')] } as Partial<Block>)),
     );
@@ -158,7 +158,7 @@ describe('an edited conversation of this protocol', () => {
     expect(sent.input).toEqual(input);
   });
 
-  test('a changed setting changes its field and no other', () => {
+  test('a changed setting changes only its field', () => {
     const settings = {
       ...asked.settings,
       reasoning: { enabled: true, effort: 'high' },
@@ -270,7 +270,7 @@ describe("other protocols' turns", () => {
     });
   });
 
-  test('a turn of which nothing can be said still stands there', () => {
+  test('a turn without expressible content becomes a placeholder', () => {
     const opaque: Block = {
       type: 'opaque',
       name: 'container_upload',

@@ -1,4 +1,4 @@
-/** Calls of a stream under the names that the client declared, and the ways in which a stream ends. */
+/** Decoding of calls under the names that the client declared, and of the ends of a Responses stream. */
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
@@ -43,7 +43,7 @@ describe('calls under the names that the client declared', () => {
     );
   });
 
-  test('a native namespace stands', () => {
+  test('a native namespace is kept', () => {
     const item = call('go', { namespace: 'ns', arguments: '{}' });
     expect(words(run([created, added(0, item), done(0, item), completed()], sent))).toBe(
       'start [0 call ns.go/function "{}" ] finish:tool-calls end',
@@ -168,7 +168,7 @@ describe('endings', () => {
     });
   }
 
-  test('nothing is said behind an error', () => {
+  test('nothing follows an error event', () => {
     const error = { type: 'error', message: 'x' };
     const failed = { type: 'response.failed', response: { status: 'failed' } };
     expect(words(run([created, error, failed]))).toBe('start error:upstream');

@@ -1,4 +1,4 @@
-/** What a Responses client gets: the skeleton of every stream, kinds and namespaces restored, failures in its words. */
+/** Encoding of Responses streams: event order, tool kinds and namespaces, seals and failures. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
@@ -321,7 +321,7 @@ describe('seals', () => {
     expect(payload(SEALING, 'x', sealed({}))).toBe('gAAA');
   });
 
-  test("another protocol's goes in a carrier that opens again", () => {
+  test("another protocol's goes into an envelope that opens again", () => {
     const signature = {
       protocol: 'anthropic-messages',
       provider: 'claude',
@@ -332,11 +332,11 @@ describe('seals', () => {
     expect(openSeal(carried)).toEqual(signature);
   });
 
-  test('unsealed reasoning says where it was made', () => {
+  test('unsealed reasoning gets an envelope that names its maker', () => {
     expect(payload(SEALING, 'x')).toBe(wrapUnsealed('openai-chat', 'vendor'));
   });
 
-  test('nobody who did not ask gets one', () => {
+  test('a client that did not ask for seals gets none', () => {
     expect(payload(PLAIN, 'x', sealed({}))).toBeUndefined();
     expect(payload({ ...PLAIN, store: false }, 'x', sealed({}))).toBe('gAAA');
   });
@@ -425,7 +425,7 @@ describe('endings', () => {
     await expect(readBySdk(sse)).rejects.toThrow('It broke.');
   });
 
-  test('failing before anything was said still begins with response.created', () => {
+  test('a failure before any content still begins with response.created', () => {
     const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
     const events = eventsOfText(encoder.fail(new GatewayError('upstream', 'No.')));
     expect(events.map((e) => e.type)).toEqual([
