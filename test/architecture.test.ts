@@ -140,6 +140,8 @@ describe('who may import whom', () => {
       ['src/conversation/types.ts', 'src/codecs/codec.ts'],
       ['src/codecs/openai-chat/a.ts', 'src/codecs/openai-responses/b.ts'],
       ['src/codecs/openai-chat/a.ts', 'src/features/feature.ts'],
+      ['src/codecs/openai-chat/a.ts', 'src/server/routes.ts'],
+      ['src/codecs/openai-chat/plugin.ts', 'src/server/receive.ts'],
       ['src/features/tool-pairing/a.ts', 'src/features/vision/b.ts'],
       ['src/features/tool-pairing/a.ts', 'src/codecs/codec.ts'],
       ['src/gateway/gateway.ts', 'src/features/tool-pairing/index.ts'],

@@ -39,7 +39,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ],
   ['src/features/server-tools/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
   ['src/lib/text/linear-pattern.ts', 'a quantifier, read where it stands'],
-  ['src/codecs/anthropic-messages/reply/overflow.ts', 'the first 2000 characters'],
+  ['src/codecs/anthropic-messages/reply/context-overflow.ts', 'the first 2000 characters'],
   ['src/ui/page/kit/format.ts', 'the digits of a number'],
   ['src/ui/page/kit/notes-manual.ts', 'the manual, which is part of the program'],
   ['src/upstream/demo/intent.ts', 'the first 1500 characters'],

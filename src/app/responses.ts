@@ -1,7 +1,7 @@
 /** Joins the Responses protocol and the response store: continuation, keeping, and who may refer to what. */
 
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/state.ts';
+import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/stored-items.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Conversation } from '../conversation/types.ts';

@@ -1,6 +1,6 @@
 /** The routes of stored responses: what is kept here is answered here, what a vendor keeps is asked of it. */
 
-import { inputItems, outputItems } from '../codecs/openai-responses/state.ts';
+import { inputItems, outputItems } from '../codecs/openai-responses/stored-items.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import {
   chainItems,

@@ -258,7 +258,7 @@ function streamed(
   const { recording } = tally;
   const encoder = () =>
     exchange.protocol.encodeStream({
-      asked: ask.conversation,
+      request: ask.conversation,
       requestId: exchange.id,
       provider: '',
       notes: new Notes(),

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { tellsItem } from '../../src/codecs/openai-responses/reply/digest.ts';
-import { prependItems } from '../../src/codecs/openai-responses/state.ts';
+import { carriesItemIds } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { prependItems } from '../../src/codecs/openai-responses/stored-items.ts';
 import {
   chainItems,
   listInputItems,
@@ -124,7 +124,7 @@ describe('chains and items', () => {
     expectLinear({
       name: 'tellsItem',
       input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
-      run: (frame) => tellsItem(frame),
+      run: (frame) => carriesItemIds(frame),
     }));
 });
 

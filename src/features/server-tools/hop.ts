@@ -6,7 +6,7 @@ import {
   isSemantic,
   type StreamEvent,
 } from '../../conversation/events.ts';
-import { Fold } from '../../conversation/fold.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
@@ -51,7 +51,7 @@ const callIds = ({ turns }: Conversation): readonly string[] =>
 export function hopInterceptor(options: HopOptions): Interceptor {
   const { session, offer, hop, last } = options;
   const { client } = session.options;
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   /** Positions in `fold` and ids of held calls. */
   const held: { readonly at: number; readonly call: ServerCall }[] = [];
   const clientCalls: string[] = [];

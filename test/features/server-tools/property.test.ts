@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { Fold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { memoryLedger } from '../../../src/features/server-tools/ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -131,11 +131,11 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         );
 
         // A client that wants no stream is told the same.
-        const fold = new Fold();
+        const fold = new ReplyBuilder();
         for (const event of told.events) fold.push(event);
         const whole = JSON.stringify(
           PROTOCOLS[client].encodeReply(fold.reply, {
-            asked,
+            request: asked,
             requestId: 'req_1_abcdef',
             provider: 'up',
             notes: new Notes(),

@@ -146,7 +146,7 @@ export async function exchange(given: Exchange): Promise<Told> {
     ...given.options,
   });
   const asked = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
-  const context = { asked, requestId: 'req_1_abcdef', provider: 'up', notes };
+  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes };
   const encoder = PROTOCOLS[client].encodeStream(context);
   const events: StreamEvent[] = [];
   const sent: Conversation[] = [];

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { decodeHostedContent } from '../../../../../src/codecs/anthropic-messages/server-tools.ts';
+import { decodeHostedContent } from '../../../../../src/codecs/anthropic-messages/hosted-tools.ts';
 import { type ToolContext, ToolError } from '../../../../../src/features/server-tools/tool.ts';
 import {
   type WebFetchOptions,
