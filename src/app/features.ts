@@ -25,23 +25,23 @@ import { httpTool } from '../features/server-tools/tools/http/index.ts';
 import { mcpTools } from '../features/server-tools/tools/mcp/index.ts';
 import { webFetchTool } from '../features/server-tools/tools/web-fetch/index.ts';
 import {
-  modelAnswer,
-  searchConversation,
-} from '../features/server-tools/tools/web-search/ask-model.ts';
-import {
   answerCodexSearch,
   readCodexSearch,
 } from '../features/server-tools/tools/web-search/codex-search.ts';
 import { webSearch } from '../features/server-tools/tools/web-search/index.ts';
+import {
+  modelAnswer,
+  searchConversation,
+} from '../features/server-tools/tools/web-search/model-search.ts';
 import { pairing } from '../features/tool-pairing/index.ts';
 import { openSentShort, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import {
   openDescriptionStore,
-  seenBy,
   type VisionFeature,
   type VisionOptions,
   visionFeature,
+  withRunReport,
 } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
@@ -178,7 +178,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
     allow: initial.serverTools.webFetch?.allow ?? [],
     settings: () => config.serverTools.vision,
     log: (name, fields) => event(log, name, fields),
-    ask: async (target, conversation, signal) => {
+    askModel: async (target, conversation, signal) => {
       const reply = await options.ask(target, conversation, signal);
       const said = reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
       return { text: said.join(''), usage: reply.usage };
@@ -236,7 +236,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       }
       const eyes = chat?.space === undefined ? vision : visionIn(chat.space);
       const looks = recording === undefined ? undefined : (run: ToolRun) => recording.tool?.(run);
-      features.push(seenBy(eyes, looks), afterRefusal, pairing, results, fit);
+      features.push(withRunReport(eyes, looks), afterRefusal, pairing, results, fit);
       if (chat !== undefined) features.push(...chat.behind);
       const stray = strayHeaders(exchange.headers);
       if (stray !== undefined) features.push(stray);

@@ -10,8 +10,8 @@ import {
   embeddedMemory,
   embedder,
   externalMemory,
-  type MemoryBase,
-  type MemoryWatch,
+  type MemoryBackend,
+  type MemoryObserver,
 } from '../features/memory/index.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
@@ -66,18 +66,18 @@ const TELL_EVERY = 10_000;
 /** Costs nothing until somebody asks for the memory. */
 export function memoryService(options: MemoryRoomOptions, initial: Config): MemoryRoom {
   const { log, metrics, recorder, keeps } = options;
-  const watch = watchOf(log, metrics);
+  const observer = memoryObserver(log, metrics);
   let config = initial;
   let memoryConfig = initial.memory;
   let base = baseOf(initial.memory);
   const closing = new Set<Promise<void>>();
 
-  function baseOf(memory: MemoryConfig): MemoryBase | undefined {
+  function baseOf(memory: MemoryConfig): MemoryBackend | undefined {
     if (!memory.enabled) return undefined;
     const { path, limits, dedupeMs, external } = memory;
     return external === undefined
-      ? embeddedMemory({ path, limits, dedupeMs, watch, embedder: embedderOf(memory) })
-      : externalMemory({ ...external, limits, watch });
+      ? embeddedMemory({ path, limits, dedupeMs, observer, embedder: embedderOf(memory) })
+      : externalMemory({ ...external, limits, observer });
   }
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {
@@ -94,7 +94,7 @@ export function memoryService(options: MemoryRoomOptions, initial: Config): Memo
         return postEmbeddings(options.upstream(found), body, signal);
       },
       onFailure: (thrown) =>
-        watch.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
+        observer.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
     });
   }
 
@@ -104,7 +104,7 @@ export function memoryService(options: MemoryRoomOptions, initial: Config): Memo
       if (keeps) await theirs().capture(space, events, began);
     },
   };
-  const theirs = (): MemoryBase => {
+  const theirs = (): MemoryBackend => {
     if (base !== undefined) return base;
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).');
   };
@@ -202,7 +202,7 @@ function reasonIn(answer: Json | undefined): string {
   return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
 }
 
-function watchOf(log: Log, metrics: GatewayMetrics): MemoryWatch {
+function memoryObserver(log: Log, metrics: GatewayMetrics): MemoryObserver {
   const told = new Map<string, number>();
   const seldom = (kind: string, tell: () => void) => {
     const now = Date.now();

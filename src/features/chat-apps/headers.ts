@@ -10,37 +10,37 @@ const EXTENSION = 'x-hopgate-extension';
 const FIELDS: Readonly<
   Record<string, { readonly path: readonly [string, string?]; readonly read: Reader }>
 > = {
-  'x-hopgate-memory-space': { path: ['memory', 'space'], read: words },
-  'x-hopgate-recall': { path: ['memory', 'recall'], read: words },
+  'x-hopgate-memory-space': { path: ['memory', 'space'], read: text },
+  'x-hopgate-recall': { path: ['memory', 'recall'], read: text },
   'x-hopgate-max-recalls': { path: ['memory', 'max_recalls'], read: number },
-  'x-hopgate-capture': { path: ['memory', 'capture'], read: flag },
-  'x-hopgate-tool-events': { path: ['tool_events'], read: flag },
+  'x-hopgate-capture': { path: ['memory', 'capture'], read: boolean },
+  'x-hopgate-tool-events': { path: ['tool_events'], read: boolean },
 };
 const NAMES = Object.keys(FIELDS);
 
 type Reader = (text: string, name: string) => Json;
 
 /** Spaces may hold any character: what a header cannot say is percent-encoded. */
-function words(text: string, name: string): Json {
+function text(text: string, name: string): Json {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong(name, 'is not percent-encoded text.');
+    throw invalidHeader(name, 'is not percent-encoded text.');
   }
 }
 
-function flag(text: string, name: string): Json {
+function boolean(text: string, name: string): Json {
   if (text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0') return false;
-  throw wrong(name, 'must be true or false.');
+  throw invalidHeader(name, 'must be true or false.');
 }
 
 function number(text: string, name: string): Json {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw wrong(name, 'must be a whole number.');
+  throw invalidHeader(name, 'must be a whole number.');
 }
 
-const wrong = (name: string, text: string) => invalid(`The header ${name} ${text}`, name);
+const invalidHeader = (name: string, text: string) => invalid(`The header ${name} ${text}`, name);
 
 /**
  * The extension of a request: what `x-hopgate-extension` holds, under it the single headers, and the
@@ -88,7 +88,7 @@ function refuseMisspelt(headers: ReadonlyHeaders): void {
 }
 
 // Of the names that mean nothing so many are told, and so much of each.
-const MOST_TOLD = 8;
+const MAX_REPORTED = 8;
 const NAME_CHARS = 100;
 const NONE: readonly string[] = [];
 
@@ -96,7 +96,7 @@ const NONE: readonly string[] = [];
 export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   const list = FlatHeaders.from(headers);
   let names = NONE;
-  for (let i = 0; i < list.size && names.length < MOST_TOLD; i++) {
+  for (let i = 0; i < list.size && names.length < MAX_REPORTED; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
     names = [...names, name.slice(0, NAME_CHARS)];
@@ -104,26 +104,26 @@ export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   return names;
 }
 
-const MOST_SLIPS = 2;
+const MAX_TYPOS = 2;
 
 /** Are two letters at most wrong, missing or too many, or two of them swapped? */
 function isNear(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > MOST_SLIPS) return false;
+  if (Math.abs(one.length - other.length) > MAX_TYPOS) return false;
   let last = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {
     const row = [i];
     for (let j = 1; j <= other.length; j++) {
-      const slip = one[i - 1] === other[j - 1] ? 0 : 1;
-      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + slip));
+      const cost = one[i - 1] === other[j - 1] ? 0 : 1;
+      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + cost));
     }
     last = row;
   }
-  return last[other.length]! <= MOST_SLIPS;
+  return last[other.length]! <= MAX_TYPOS;
 }
 
 function unpack(text: string): JsonObject {
   const value = tryParse(Buffer.from(text, 'base64url').toString());
-  if (!isObject(value)) throw wrong(EXTENSION, 'is not a JSON object in base64url.');
+  if (!isObject(value)) throw invalidHeader(EXTENSION, 'is not a JSON object in base64url.');
   return value;
 }
 

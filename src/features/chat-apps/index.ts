@@ -9,13 +9,13 @@ import type { JsonObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
 import { capture } from './capture.ts';
 import { cleanReply } from './clean-reply.ts';
-import { type Extension, type MemoryWish, readExtension } from './extension.ts';
+import { type Extension, type MemorySettings, readExtension } from './extension.ts';
 import { joinedExtension } from './headers.ts';
 import { conversationLanguage } from './language.ts';
-import { withInstruction } from './limit.ts';
-import { turnQuery } from './query.ts';
+import { withInstruction } from './recall-limit.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
+import { turnQuery } from './turn-text.ts';
 
 export { joinedExtension, unknownHeaders } from './headers.ts';
 export type { Locale, Texts } from './texts.ts';
@@ -28,7 +28,7 @@ export interface ConversationOptions {
   /** The gateway key's name, '' without auth. */
   readonly owner: string;
   /** The request as the client made it; decoded only when somebody asks. */
-  readonly asked: () => Conversation;
+  readonly request: () => Conversation;
   readonly memory: Memory | undefined;
   readonly mayUse: (owner: string, space: string) => boolean;
   /** `auto`: that of the conversation. */
@@ -45,7 +45,7 @@ export interface ConversationParts {
   /** Calls that are made before the model is asked. */
   readonly forced: readonly {
     readonly name: string;
-    readonly input: (asked: Conversation) => JsonObject | undefined;
+    readonly input: (request: Conversation) => JsonObject | undefined;
   }[];
   /** It is a chat, and not only a client that wants to see tools at work. */
   readonly chat: boolean;
@@ -69,32 +69,37 @@ export function conversationParts(options: ConversationOptions): ConversationPar
   const value = joinedExtension(options.extension, options.headers);
   if (value === undefined) return undefined;
   const extension = readExtension(value);
-  const { talk, memory: wish, toolEvents } = extension;
-  const space = wish === undefined ? undefined : usedSpace(wish, options);
-  const chat = talk !== undefined || wish !== undefined;
+  const { round, memory: memorySettings, toolEvents } = extension;
+  const space = memorySettings === undefined ? undefined : usedSpace(memorySettings, options);
+  const chat = round !== undefined || memorySettings !== undefined;
   const texts = textsOf(
-    localeOf(talk?.locale ?? options.locale, options),
+    localeOf(round?.locale ?? options.locale, options),
     options.texts,
-    talk?.texts,
+    round?.texts,
   );
   const { memory, onQuery } = options;
-  const tools = conversationTools({ talk, wish, memory, texts, onQuery });
+  const tools = conversationTools({ round, memorySettings, memory, texts, onQuery });
   return {
     tools,
     forced: forcedCalls(extension, tools),
     chat,
     toolEvents,
     space,
-    scope: JSON.stringify([space ?? '', talk?.mode ?? '', talk?.self ?? '', talk?.members ?? []]),
-    before: chat ? [instructions(tools, wish, texts, options.onMarkup)] : [],
+    scope: JSON.stringify([
+      space ?? '',
+      round?.mode ?? '',
+      round?.self ?? '',
+      round?.members ?? [],
+    ]),
+    before: chat ? [instructions(tools, memorySettings, texts, options.onMarkup)] : [],
     behind:
-      wish?.capture === true && memory !== undefined
+      memorySettings?.capture === true && memory !== undefined
         ? [
             capture({
               memory,
-              space: wish.space,
-              talk,
-              asked: options.asked,
+              space: memorySettings.space,
+              round,
+              request: options.request,
               onFailed: options.onCaptureFailed,
             }),
           ]
@@ -102,11 +107,11 @@ export function conversationParts(options: ConversationOptions): ConversationPar
   };
 }
 
-const localeOf = (wanted: Locale | 'auto', { asked }: ConversationOptions): Locale =>
-  wanted === 'auto' ? conversationLanguage(asked()) : wanted;
+const localeOf = (wanted: Locale | 'auto', { request }: ConversationOptions): Locale =>
+  wanted === 'auto' ? conversationLanguage(request()) : wanted;
 
 function usedSpace(
-  { space, recall, capture }: MemoryWish,
+  { space, recall, capture }: MemorySettings,
   { memory, mayUse, owner }: ConversationOptions,
 ): string | undefined {
   if (recall === 'off' && !capture) return undefined;
@@ -120,14 +125,14 @@ function usedSpace(
 }
 
 function forcedCalls(
-  { talk, memory }: Extension,
+  { round, memory }: Extension,
   tools: readonly ConversationTool[],
 ): ConversationParts['forced'] {
   if (memory?.recall !== 'always') return [];
   const has = (name: string) => tools.some((tool) => tool.name === name);
   const plain = [MESSAGES, MENTION].filter(has).map((name) => ({ name, input: () => ({}) }));
-  const recall = (asked: Conversation) => {
-    const query = turnQuery(asked, talk);
+  const recall = (request: Conversation) => {
+    const query = turnQuery(request, round);
     return query === '' ? undefined : { query };
   };
   return [...plain, ...(has(RECALL) ? [{ name: RECALL, input: recall }] : [])];
@@ -136,11 +141,11 @@ function forcedCalls(
 /** Says what the tools alone cannot, leaves the client its own tools, and keeps the reply clean. */
 function instructions(
   tools: readonly ConversationTool[],
-  wish: MemoryWish | undefined,
+  memorySettings: MemorySettings | undefined,
   texts: Texts,
   onMarkup: (target: Target) => void,
 ): Feature {
-  const max = wish?.maxRecalls;
+  const max = memorySettings?.maxRecalls;
   return {
     name: 'conversation-tools',
     request(conversation, { notes }) {

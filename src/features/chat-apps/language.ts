@@ -4,7 +4,7 @@ import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Locale } from './texts.ts';
 
 /** Characters that are looked at; a beginning tells as much as the whole. */
-const LOOKED_AT = 4000;
+const SAMPLE = 4000;
 /** Letters from which on instructions tell the language. */
 const ENOUGH = 20;
 const LETTERS = /\p{L}/gu;
@@ -25,10 +25,10 @@ function languageOf(text: string): Locale {
 const textOf = (blocks: readonly Block[]): string => {
   let text = '';
   for (const block of blocks) {
-    if (block.type === 'text') text += `${block.text.slice(0, LOOKED_AT)}\n`;
-    if (text.length >= LOOKED_AT) break;
+    if (block.type === 'text') text += `${block.text.slice(0, SAMPLE)}\n`;
+    if (text.length >= SAMPLE) break;
   }
-  return text.slice(0, LOOKED_AT);
+  return text.slice(0, SAMPLE);
 };
 
 const firstOf = (turns: readonly Turn[], role: (turn: Turn) => boolean): string => {
@@ -49,11 +49,13 @@ export function conversationLanguage({
   turns,
 }: Pick<Conversation, 'system' | 'turns'>): Locale {
   const own = textOf(system);
-  const told =
+  const instructions =
     own.trim() !== ''
       ? own
       : firstOf(turns, ({ role }) => role === 'system' || role === 'developer');
   return languageOf(
-    count(told, LETTERS) >= ENOUGH ? told : firstOf(turns, ({ role }) => role === 'user') || told,
+    count(instructions, LETTERS) >= ENOUGH
+      ? instructions
+      : firstOf(turns, ({ role }) => role === 'user') || instructions,
   );
 }

@@ -1,7 +1,7 @@
 /** Follows `previous` links back to the start of a conversation. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { Link } from './row.ts';
+import type { ChainLink } from './stored-response.ts';
 
 /** An item of a chain, and which provider knows it by its id. */
 export interface ChainItem {
@@ -26,12 +26,12 @@ export type Chain =
  */
 export function* chainSteps(
   id: string,
-  read: (id: string) => Link | undefined,
+  read: (id: string) => ChainLink | undefined,
 ): Generator<void, Chain> {
-  const links: Link[] = [];
+  const links: ChainLink[] = [];
   const seen = new Set<string>();
   for (let at: string | undefined = id; at !== undefined; ) {
-    const link: Link | undefined = seen.has(at) ? undefined : read(at);
+    const link: ChainLink | undefined = seen.has(at) ? undefined : read(at);
     if (link === undefined) return { missing: at };
     seen.add(at);
     links.push(link);
@@ -49,13 +49,13 @@ export function* chainSteps(
     links: links.length,
     itemsFor: (provider) =>
       all
-        .filter(({ item, keeper }) => !isHollow(item) || (keeper ?? '') === provider)
+        .filter(({ item, keeper }) => !isVendorReference(item) || (keeper ?? '') === provider)
         .map(({ item }) => item),
   };
 }
 
 /** Walks it at one go. */
-export function walkChain(id: string, read: (id: string) => Link | undefined): Chain {
+export function walkChain(id: string, read: (id: string) => ChainLink | undefined): Chain {
   const steps = chainSteps(id, read);
   for (;;) {
     const step = steps.next();
@@ -64,7 +64,13 @@ export function walkChain(id: string, read: (id: string) => Link | undefined): C
 }
 
 /** Does this item only name what the vendor that made it keeps? */
-export const isHollow = ({ type, id, encrypted_content, content, result }: JsonObject): boolean =>
+export const isVendorReference = ({
+  type,
+  id,
+  encrypted_content,
+  content,
+  result,
+}: JsonObject): boolean =>
   typeof id === 'string' &&
   ((type === 'reasoning' && !filled(encrypted_content) && !filled(content)) ||
     (type === 'image_generation_call' && !filled(result)));

@@ -3,14 +3,14 @@
 import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { type Chain, isHollow } from './chain.ts';
-import { type PageQuery, pageOf } from './items.ts';
+import { type Chain, isVendorReference } from './chain.ts';
+import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import type { ResponseStore } from './response-store.ts';
-import { spaceMark } from './row.ts';
+import { spaceMark } from './stored-response.ts';
 
-export type { PageQuery } from './items.ts';
+export type { ItemPageQuery } from './item-pages.ts';
 export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
-export { DEFAULT_LIMITS, type Limits, type StoredResponse } from './row.ts';
+export { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from './stored-response.ts';
 
 /** Who owns what a gateway key makes: a hash, so that the store holds no key; '' for no key. */
 export function ownerOf(key: string): string {
@@ -49,7 +49,7 @@ export function responseNotFound(id: string): GatewayError {
  * @param owner as of {@link ownerOf}; another owner's responses do not exist
  * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
  */
-export function expand(
+export function earlierItems(
   body: JsonObject,
   store: ResponseStore,
   owner: string,
@@ -82,7 +82,7 @@ const isReference = (item: Json): item is JsonObject =>
   item.role === undefined;
 
 /** Who is asked with a body that refers to items. */
-export interface Asked {
+export interface ReferenceContext {
   /** The provider, where it keeps what it makes. */
   readonly keeper?: string;
   /** It may know what the store does not: that goes on as it stands. */
@@ -100,11 +100,11 @@ function itemNotFound(id: string, param: string): GatewayError {
 }
 
 /** What of an input names an item and does not say it, with its place. */
-function named(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
+function namedItems(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   if (!Array.isArray(input)) return found;
   input.forEach((item: Json, i) => {
-    if (isReference(item) || (guarded && isObject(item) && isHollow(item))) {
+    if (isReference(item) || (guarded && isObject(item) && isVendorReference(item))) {
       found.set(i, String((item as JsonObject).id));
     }
   });
@@ -122,9 +122,9 @@ export function resolveReferences(
   body: JsonObject,
   store: ResponseStore,
   owner: string,
-  { keeper, mayKnow = false, guarded = false }: Asked = {},
+  { keeper, mayKnow = false, guarded = false }: ReferenceContext = {},
 ): JsonObject {
-  const references = named(body.input, guarded);
+  const references = namedItems(body.input, guarded);
   if (references.size === 0) return body;
   const known = store.items(new Set(references.values()), owner);
   let replaced = false;
@@ -149,11 +149,11 @@ export function resolveReferences(
 }
 
 /** Does the input name items, so that a store has to be asked? */
-export const hasReferences = (body: JsonObject): boolean => named(body.input, false).size > 0;
+export const hasReferences = (body: JsonObject): boolean => namedItems(body.input, false).size > 0;
 
 /** One finished exchange. The two functions are the Responses codec's. */
-export interface Recorded {
-  /** The request as the client sent it, before {@link expand}. */
+export interface FinishedExchange {
+  /** The request as the client sent it, before {@link earlierItems}. */
   readonly body: JsonObject;
   /** The response object as the client got it. */
   readonly response: JsonObject;
@@ -176,7 +176,7 @@ export interface Recorded {
  * Costs microseconds: the writing comes later.
  * @returns whether it is kept
  */
-export function record(store: ResponseStore, exchange: Recorded): boolean {
+export function record(store: ResponseStore, exchange: FinishedExchange): boolean {
   const { body, response, owner, keeper } = exchange;
   if (body.store === false || typeof response.id !== 'string' || response.id === '') return false;
   if (keeper === undefined && isUnderWay(response)) return false;
@@ -208,7 +208,7 @@ export function update(
   id: string,
   owner: string,
   response: JsonObject,
-  outputItems: Recorded['outputItems'],
+  outputItems: FinishedExchange['outputItems'],
 ): void {
   const row = store.get(id, owner);
   if (row === undefined || response.id !== id || !isUnderWay(row.response)) return;
@@ -238,7 +238,7 @@ export function listInputItems(
   store: ResponseStore,
   id: string,
   owner: string,
-  query: PageQuery = {},
+  query: ItemPageQuery = {},
   earlier?: Chain,
 ): JsonObject {
   const row = store.get(id, owner);

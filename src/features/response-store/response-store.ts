@@ -4,24 +4,24 @@ import type { JsonObject } from '../../lib/json/json.ts';
 import { instant } from '../../lib/loop/instant.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
 import {
+  ERASURES_KEPT,
+  type KnownResponse,
+  openResponseFile,
+  type QueuedChange,
+  type ResponseFile,
+} from './sqlite-store.ts';
+import {
+  type ChainLink,
   DEFAULT_LIMITS,
   itemIdsOf,
   itemsById,
-  type Limits,
-  type Link,
   type PackedRow,
   pack,
+  type ResponseLimits,
   type StoredResponse,
   spaceMark,
   unpack,
-} from './row.ts';
-import {
-  type Change,
-  ERASURES_KEPT,
-  type Kept,
-  openResponseFile,
-  type ResponseFile,
-} from './sqlite-store.ts';
+} from './stored-response.ts';
 
 export interface ResponseStore {
   /** Queues the row; reads see it at once. The same owner's row of the same id is replaced. */
@@ -31,7 +31,7 @@ export interface ResponseStore {
   /** Deletes one link; false where `get` would have found nothing. */
   delete(id: string, owner: string): boolean;
   /** That the response is there, without reading it; undefined where `get` would find nothing. */
-  kept(id: string, owner: string): Kept | undefined;
+  known(id: string, owner: string): KnownResponse | undefined;
   /** Everything said up to and with `id`, oldest first, or the id of the link that is missing. */
   chain(id: string, owner: string): Chain;
   /** The same in steps, between which others have their turn. */
@@ -49,14 +49,14 @@ export interface ResponseStore {
 }
 
 /** An output item as a later request may refer to it, and the provider that knows it by its id. */
-export interface KnownItem extends Kept {
+export interface KnownItem extends KnownResponse {
   readonly item: JsonObject;
 }
 
 export interface StoreOptions {
   /** The database file; left out: memory only. */
   readonly path?: string;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<ResponseLimits>;
   /** Milliseconds between a write and its way to the file. */
   readonly flushAfter?: number;
   /** Other processes use the file at the same time: what is kept goes there at once. */
@@ -78,7 +78,7 @@ const ERASE_AGAIN = 2_000;
 const STEP_MS = 5;
 
 /** A change that waits. `row` turns into `packed` when its turn comes, off the request's path. */
-interface Waiting {
+interface PendingChange {
   readonly owner: string;
   readonly id: string;
   row?: StoredResponse;
@@ -92,10 +92,10 @@ const isPassing = (error: unknown) => /BUSY|LOCKED|FULL|IOERR|NOMEM/.test(codeOf
 
 /** Opens the store. Never throws: with an unusable file it keeps (fewer) responses in memory. */
 export function openResponseStore(options: StoreOptions = {}): ResponseStore {
-  const limits: Limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits: ResponseLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const now = options.now ?? Date.now;
   const warn = options.warn ?? (() => {});
-  const waiting = new Map<string, Waiting>();
+  const waiting = new Map<string, PendingChange>();
   /** Which of them has an item: the key of the row by that of the item. */
   const waitingItems = new Map<string, string>();
   const flushAfter = options.shared === true ? 0 : (options.flushAfter ?? 200);
@@ -138,7 +138,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
   };
 
   /** Asks the file; a failing file answers like one that does not know. */
-  const ask = <T>(question: (file: ResponseFile) => T): T | undefined => {
+  const withFile = <T>(question: (file: ResponseFile) => T): T | undefined => {
     if (!file) return undefined;
     try {
       return question(file);
@@ -162,7 +162,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     timer.unref();
   };
 
-  const forget = (key: string, entry: Waiting) => {
+  const forget = (key: string, entry: PendingChange) => {
     if (waiting.get(key) !== entry) return;
     waiting.delete(key);
     memoryBytes -= entry.packed?.bytes ?? 0;
@@ -186,7 +186,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     }
   };
 
-  const packUp = (entry: Waiting) => {
+  const packUp = (entry: PendingChange) => {
     if (!entry.row) return;
     entry.packed = pack(entry.row);
     entry.row = undefined;
@@ -196,7 +196,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
   /** Writes one batch; true when there is more to do right away. */
   const writeBatch = (): boolean => {
     open();
-    const batch: [string, Waiting][] = [];
+    const batch: [string, PendingChange][] = [];
     let bytes = 0;
     for (const pair of waiting) {
       if (file && (batch.length === BATCH || bytes >= BATCH_BYTES)) break;
@@ -209,7 +209,10 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       if (path !== undefined && waiting.size > 0) schedule(RETRY_AFTER);
       return false;
     }
-    const changes: Change[] = [...touched.values()].map((touch) => ({ kind: 'touch', ...touch }));
+    const changes: QueuedChange[] = [...touched.values()].map((touch) => ({
+      kind: 'touch',
+      ...touch,
+    }));
     for (const [, { owner, id, packed }] of batch) {
       changes.push(packed ? { kind: 'put', row: packed } : { kind: 'delete', owner, id });
     }
@@ -228,9 +231,9 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     }
   };
 
-  const linkOf = (owner: string, id: string): Link | undefined => {
+  const linkOf = (owner: string, id: string): ChainLink | undefined => {
     const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.link(owner, id));
+    if (!entry) return withFile((f) => f.link(owner, id));
     return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
   };
 
@@ -244,16 +247,16 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     schedule(waiting.size >= BATCH ? 0 : flushAfter);
   };
 
-  const keptOf = (owner: string, id: string): Kept | undefined => {
+  const knownOf = (owner: string, id: string): KnownResponse | undefined => {
     const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.kept(owner, id));
+    if (!entry) return withFile((f) => f.known(owner, id));
     const row = entry.row ?? entry.packed;
     return row && { keeper: row.keeper ?? undefined };
   };
 
   const get = (owner: string, id: string): StoredResponse | undefined => {
     const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.read(owner, id));
+    if (!entry) return withFile((f) => f.read(owner, id));
     return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
   };
 
@@ -273,11 +276,11 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       if (!closed && (erased.get(space) ?? 0) < began) enqueue(row.owner, row.id, row);
     },
     get: (id, owner) => get(owner, id),
-    kept: (id, owner) => keptOf(owner, id),
+    known: (id, owner) => knownOf(owner, id),
     delete(id, owner) {
       const key = keyOf(owner, id);
       const entry = waiting.get(key);
-      if (keptOf(owner, id) === undefined) return false;
+      if (knownOf(owner, id) === undefined) return false;
       // Without a file there is nothing that could bring it back.
       if (path === undefined && entry) forget(key, entry);
       else enqueue(owner, id);
@@ -304,7 +307,8 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     items(ids, owner) {
       const wanted = new Map<string, string[]>();
       for (const id of ids) {
-        const response = waitingItems.get(keyOf(owner, id)) ?? ask((f) => f.responseOf(owner, id));
+        const response =
+          waitingItems.get(keyOf(owner, id)) ?? withFile((f) => f.responseOf(owner, id));
         if (response === undefined) continue;
         const list = wanted.get(response);
         if (list) list.push(id);
@@ -331,7 +335,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
         for (const [key, entry] of waiting) {
           if ((entry.row ?? entry.packed)?.space === mark) forget(key, entry);
         }
-        ask((f) => f.eraseSpace(mark, at));
+        withFile((f) => f.eraseSpace(mark, at));
       };
       erase();
       const again = setTimeout(() => {

@@ -3,13 +3,13 @@
 import type { Database, Statement } from 'bun:sqlite';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
-  type Limits,
-  type Link,
+  type ChainLink,
   type PackedRow,
+  type ResponseLimits,
   type StoredResponse,
   unpack,
   unpackItems,
-} from './row.ts';
+} from './stored-response.ts';
 
 // A conversation is a `thread`: its links leave together, least recently continued first, so that
 // pruning does not cut a chain somebody still continues. Triggers keep the counts: they cannot drift,
@@ -58,29 +58,29 @@ const MIGRATIONS = [SCHEMA, SPACES, KEEPERS];
 export const ERASURES_KEPT = 3_600_000;
 
 /** One queued change. `touch`: the conversation was continued from here. */
-export type Change =
+export type QueuedChange =
   | { readonly kind: 'put'; readonly row: PackedRow }
   | { readonly kind: 'delete' | 'touch'; readonly owner: string; readonly id: string };
 
 /** That a response is known, and to whom else. */
-export type Kept = Pick<StoredResponse, 'keeper'>;
+export type KnownResponse = Pick<StoredResponse, 'keeper'>;
 
 export interface ResponseFile {
   read(owner: string, id: string): StoredResponse | undefined;
-  link(owner: string, id: string): Link | undefined;
+  link(owner: string, id: string): ChainLink | undefined;
   /** Undefined where the response is not there. */
-  kept(owner: string, id: string): Kept | undefined;
+  known(owner: string, id: string): KnownResponse | undefined;
   /** The id of the response that has this item in its output. */
   responseOf(owner: string, item: string): string | undefined;
   /** All of them or none, in order. `now` is in milliseconds. */
-  apply(changes: readonly Change[], now: number): void;
+  apply(changes: readonly QueuedChange[], now: number): void;
   /**
    * Removes all that was made with this memory space, its pages blanked; how many rows.
    * @param at as of `instant`: what began before is not taken in any more
    */
   eraseSpace(space: string, at: number): number;
   /** Removes at most `step` rows that are past the limits; how many it removed. */
-  prune(limits: Limits, now: number, step: number): number;
+  prune(limits: ResponseLimits, now: number, step: number): number;
   close(): void;
 }
 
@@ -181,7 +181,7 @@ function fileOf(db: Database): ResponseFile {
     for (const item of row.itemIds) insertItem.run(row.owner, item, row.id);
   };
 
-  const applyAll = db.transaction((changes: readonly Change[], now: number) => {
+  const applyAll = db.transaction((changes: readonly QueuedChange[], now: number) => {
     for (const change of changes) {
       if (change.kind === 'put') {
         if (!isErased(change.row)) put(change.row, tick(now));
@@ -193,7 +193,7 @@ function fileOf(db: Database): ResponseFile {
     }
   });
 
-  const pruneSome = db.transaction((limits: Limits, now: number, step: number) => {
+  const pruneSome = db.transaction((limits: ResponseLimits, now: number, step: number) => {
     let left = step;
     while (left > 0) {
       const thread = idlest.get();
@@ -221,7 +221,7 @@ function fileOf(db: Database): ResponseFile {
       const { previous, keeper } = row;
       return { previous: previous ?? undefined, keeper: keeper ?? undefined, ...unpackItems(row) };
     },
-    kept: (owner, id) => {
+    known: (owner, id) => {
       const row = keeperOf.get(owner, id);
       return row ? { keeper: row.keeper ?? undefined } : undefined;
     },

@@ -46,7 +46,7 @@ const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NUL
 /** How long they are remembered, in milliseconds: longer than a description takes. */
 const ERASURES_KEPT = 3_600_000;
 /** Images of spaces that are being described, at most. */
-const MOST_ASKED = 1000;
+const MAX_REQUESTED = 1000;
 
 /** How a space is named in keys: its own name may be a person's. */
 const markOf = (space: string): string =>
@@ -58,7 +58,7 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
   const memory = new Map<string, string>();
   let db: Database | undefined;
 
-  const giveUp = (what: string, cause: unknown) => {
+  const closeFile = (what: string, cause: unknown) => {
     const message = cause instanceof Error ? cause.message : String(cause);
     options.warn?.(`image descriptions: ${what} (${message}); keeping them in memory only`, cause);
     try {
@@ -69,12 +69,12 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     db = undefined;
   };
   /** Asks the file; one that is only busy is asked again next time. */
-  const ask = <T>(what: string, question: (db: Database) => T): T | undefined => {
+  const withFile = <T>(what: string, question: (db: Database) => T): T | undefined => {
     if (db === undefined) return undefined;
     try {
       return question(db);
     } catch (thrown) {
-      if (!/BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))) giveUp(what, thrown);
+      if (!/BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))) closeFile(what, thrown);
       return undefined;
     }
   };
@@ -91,13 +91,13 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     try {
       db = openFile(options.path);
     } catch (thrown) {
-      giveUp(`cannot open ${options.path}`, thrown);
+      closeFile(`cannot open ${options.path}`, thrown);
     }
   }
 
   const erased = new Map<string, number>();
   /** When the images of spaces were first asked for that have no description yet. */
-  const asked = new Map<string, number>();
+  const requestedAt = new Map<string, number>();
   const limit = options.rows ?? ROWS;
 
   /** Not kept in memory where there is a file: another process may erase the space. */
@@ -108,23 +108,24 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
       get(key) {
         const own = keyOf(key);
         const text =
-          memory.get(own) ?? ask('cannot read', (file) => read(file, own, now())) ?? undefined;
-        if (text === undefined && !asked.has(own)) {
-          if (asked.size >= MOST_ASKED) asked.delete(asked.keys().next().value!);
-          asked.set(own, instant());
+          memory.get(own) ?? withFile('cannot read', (file) => read(file, own, now())) ?? undefined;
+        if (text === undefined && !requestedAt.has(own)) {
+          if (requestedAt.size >= MAX_REQUESTED)
+            requestedAt.delete(requestedAt.keys().next().value!);
+          requestedAt.set(own, instant());
         }
         return text;
       },
       put(key, text) {
         const own = keyOf(key);
-        const began = asked.get(own) ?? instant();
-        asked.delete(own);
+        const began = requestedAt.get(own) ?? instant();
+        requestedAt.delete(own);
         if ((erased.get(mark) ?? 0) >= began) return text;
         if (db === undefined) return remember(own, memory.get(own) ?? text);
-        const kept = ask('cannot write', (file) =>
+        const stored = withFile('cannot write', (file) =>
           erasedAt(file, mark) >= began ? text : write(file, own, text, now(), limit),
         );
-        return kept ?? text;
+        return stored ?? text;
       },
     };
   }
@@ -137,17 +138,17 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
       for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
       erased.set(mark, at);
       for (const key of memory.keys()) if (key.startsWith(`${mark}:`)) memory.delete(key);
-      ask('cannot erase', (file) => erase(file, mark, at));
+      withFile('cannot erase', (file) => erase(file, mark, at));
     },
     get(key) {
       const known = memory.get(key);
       if (known !== undefined) return remember(key, known);
-      const text = ask('cannot read', (file) => read(file, key, now()));
+      const text = withFile('cannot read', (file) => read(file, key, now()));
       return text === undefined ? undefined : remember(key, text);
     },
     put(key, text) {
-      const kept = ask('cannot write', (file) => write(file, key, text, now(), limit));
-      return remember(key, kept ?? memory.get(key) ?? text);
+      const stored = withFile('cannot write', (file) => write(file, key, text, now(), limit));
+      return remember(key, stored ?? memory.get(key) ?? text);
     },
     close() {
       try {

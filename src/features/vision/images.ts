@@ -7,10 +7,10 @@ import type { Block, Conversation, MediaBlock, TextBlock, Turn } from '../../con
 export type ImageBlock = MediaBlock & { readonly media: 'image' };
 
 /** What stands for an image that nobody could describe. Never changes: histories hold it. */
-export const NOT_SHOWN = '[image not shown]';
+export const IMAGE_PLACEHOLDER = '[image not shown]';
 
 /** What stands for a described image: it depends on the description alone, whatever the turn. */
-export const shownAs = (description: string): string =>
+export const descriptionText = (description: string): string =>
   `[An image, put into words because this model cannot see:\n${description}\n]`;
 
 const QUESTION_LENGTH = 4000;
@@ -38,28 +38,28 @@ export function imageKey(block: MediaBlock): string | undefined {
 }
 
 /** An image and what the user wants to know of it. */
-export interface SeenImage {
+export interface ImageInContext {
   readonly block: ImageBlock;
   readonly question: string;
 }
 
 /** Every image, those inside tool results too, in order. */
-export function imagesOf(conversation: Conversation): readonly SeenImage[] {
-  const found: SeenImage[] = [];
-  let asked = '';
+export function imagesOf(conversation: Conversation): readonly ImageInContext[] {
+  const found: ImageInContext[] = [];
+  let userText = '';
   /** Until somebody has said something: the words behind the images of the run of turns up to this one. */
-  let behind: { readonly until: number; readonly text: string } | undefined;
+  let textBehind: { readonly until: number; readonly text: string } | undefined;
   conversation.turns.forEach((turn, index) => {
     const own = textOf(turn);
-    if (own !== '' && turn.role === 'user') asked = own;
+    if (own !== '' && turn.role === 'user') userText = own;
     const collect = (blocks: readonly Block[]) => {
       for (const block of blocks) {
         if (block.type === 'tool-result') collect(block.content);
         else if (isImage(block)) {
-          if (asked === '' && (behind === undefined || index >= behind.until)) {
-            behind = nextText(conversation.turns, index);
+          if (userText === '' && (textBehind === undefined || index >= textBehind.until)) {
+            textBehind = nextText(conversation.turns, index);
           }
-          found.push({ block, question: asked === '' ? (behind?.text ?? '') : asked });
+          found.push({ block, question: userText === '' ? (textBehind?.text ?? '') : userText });
         }
       }
     };
@@ -105,7 +105,7 @@ export function replaceImages(
         const content = replace(block.content);
         return content === block.content ? block : editNode(block, { content });
       }
-      return isImage(block) ? inWords(block, textFor(block)) : block;
+      return isImage(block) ? textBlock(block, textFor(block)) : block;
     });
   const turns = mapUnchanged(conversation.turns, (turn) => {
     const blocks = replace(turn.blocks);
@@ -114,7 +114,7 @@ export function replaceImages(
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 }
 
-const inWords = ({ cache }: ImageBlock, text: string): TextBlock => ({
+const textBlock = ({ cache }: ImageBlock, text: string): TextBlock => ({
   type: 'text',
   text,
   ...(cache === undefined ? {} : { cache }),

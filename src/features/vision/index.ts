@@ -5,10 +5,15 @@ import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
-import { type DescriberOptions, describer, type OnLook, type VisionSettings } from './describe.ts';
-import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
+import {
+  type DescriberOptions,
+  describer,
+  type OnDescribed,
+  type VisionSettings,
+} from './describer.ts';
+import { descriptionText, IMAGE_PLACEHOLDER, imageKey, imagesOf, replaceImages } from './images.ts';
 
-export type { AskModel, VisionSettings } from './describe.ts';
+export type { AskVisionModel, VisionSettings } from './describer.ts';
 export { openDescriptionStore } from './description-store.ts';
 
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
@@ -36,12 +41,12 @@ export interface VisionFeature extends Feature {
     conversation: Conversation,
     context: FeatureContext,
     signal: AbortSignal,
-    onLook?: OnLook,
+    onLook?: OnDescribed,
   ): Promise<void>;
 }
 
 /** The feature as one exchange has it: each look that it waits for is told. */
-export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Feature =>
+export const withRunReport = (vision: VisionFeature, onLook: OnDescribed | undefined): Feature =>
   onLook === undefined
     ? vision
     : {
@@ -59,25 +64,25 @@ export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Featu
  */
 export function visionFeature(options: VisionOptions): VisionFeature {
   const { store } = options;
-  const eyes = describer({ allow: [], log: () => {}, ...options });
+  const describers = describer({ allow: [], log: () => {}, ...options });
   return {
     name: 'vision',
     repairsRefusal: (refusal) => options.settings() !== undefined && refusesImages(refusal),
     mayApply(body, context) {
-      if (!isBlind(context)) return false;
+      if (!cannotSeeImages(context)) return false;
       return containsAny(body, MARKS);
     },
     async prepare(conversation, context, signal, onLook) {
       const { target } = context;
       const settings = options.settings();
-      if (settings === undefined || !isBlind(context)) return;
+      if (settings === undefined || !cannotSeeImages(context)) return;
       // A model that is named as its own eyes sees nothing either.
       if (settings.target === targetName(target)) return;
       const images = imagesOf(conversation);
-      if (images.length > 0) await eyes.describe(images, settings, signal, onLook);
+      if (images.length > 0) await describers.describe(images, settings, signal, onLook);
     },
     request(conversation, context) {
-      if (!isBlind(context)) return conversation;
+      if (!cannotSeeImages(context)) return conversation;
       const { client, notes } = context;
       const where = client === 'openai-responses' ? '/input' : '/messages';
       return replaceImages(conversation, (image) => {
@@ -85,11 +90,11 @@ export function visionFeature(options: VisionOptions): VisionFeature {
         const description = key === undefined ? undefined : store.get(key);
         const what = description === undefined ? 'image as a mention' : 'image as a description';
         notes.add('content_bridged', where, what);
-        return description === undefined ? NOT_SHOWN : shownAs(description);
+        return description === undefined ? IMAGE_PLACEHOLDER : descriptionText(description);
       });
     },
   };
 }
 
-const isBlind = ({ target, refusal }: FeatureContext) =>
+const cannotSeeImages = ({ target, refusal }: FeatureContext) =>
   target.profile.images === false || (refusal !== undefined && refusesImages(refusal));

@@ -122,7 +122,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     extension: hopgate,
     headers: new Headers(),
     owner: '',
-    asked: () => PROTOCOLS[client].decodeRequest(body),
+    request: () => PROTOCOLS[client].decodeRequest(body),
     memory,
     mayUse: () => true,
     locale: 'zh',

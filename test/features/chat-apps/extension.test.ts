@@ -18,7 +18,7 @@ const options = (
   extension,
   headers: new Headers(headers),
   owner: 'ann',
-  asked: () => {
+  request: () => {
     throw new Error('nobody has asked yet');
   },
   memory: testMemory(),
@@ -295,7 +295,7 @@ describe('the language of the words, where nobody says which', () => {
     });
     const extension = { memory: { space: 's' } };
     const { tools } = conversationParts(
-      options(extension, {}, { locale: 'auto', asked: () => asked }),
+      options(extension, {}, { locale: 'auto', request: () => asked }),
     )!;
     return /\p{Script=Han}/u.test(tools[0]!.description) ? 'zh' : 'en';
   };

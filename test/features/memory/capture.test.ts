@@ -287,7 +287,7 @@ describe('removing', () => {
 
   test('a watch that counts nothing is told nothing', async () => {
     const watch = watched();
-    const { memory } = files.open({ path: files.path(), watch });
+    const { memory } = files.open({ path: files.path(), observer: watch });
     await memory.capture('s', []);
     await memory.close();
     expect([watch.outcomes, watch.problems]).toEqual([{}, []]);

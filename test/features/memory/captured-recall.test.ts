@@ -1,7 +1,7 @@
 /** Recall among what chats leave behind: facts are found under the questions about them, and the replies. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { isQuestion, worthOf } from '../../../src/features/memory/ranking/kinds.ts';
+import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
 import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { memories } from './support.ts';
 
@@ -212,8 +212,8 @@ test('what asks is told from what says something', () => {
     expect([says, isQuestion(says)]).toEqual([says, false]);
   }
   expect(isQuestion('Hey Anna, where do I live?')).toBe(true);
-  expect(worthOf({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
-  expect(worthOf({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
+  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
+  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
 });
 
 test('forms of a word meet, different words do not', () => {

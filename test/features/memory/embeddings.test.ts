@@ -4,15 +4,15 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { fused } from '../../../src/features/memory/ranking/ranking.ts';
+import { fuseRanks } from '../../../src/features/memory/ranking/ranking.ts';
 import { embedder } from '../../../src/features/memory/store/embedder.ts';
 import {
   cosine,
   fewestDifferences,
+  normalized,
+  quantized,
   signs,
-  small,
-  unit,
-} from '../../../src/features/memory/store/nearest.ts';
+} from '../../../src/features/memory/store/vector-math.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { inList, memories } from './support.ts';
 
@@ -147,7 +147,7 @@ describe('hybrid recall', () => {
     ['no object', 'nope'],
   ])('an answer that is none (%s) counts as a failure', async (_name, answer) => {
     const { embedder: odd, failures } = endpoint(() => answer);
-    expect(await odd.query('x')).toBeUndefined();
+    expect(await odd.embedQuery('x')).toBeUndefined();
     expect(failures).toHaveLength(1);
   });
 
@@ -162,7 +162,7 @@ describe('hybrid recall', () => {
     ];
     const { embedder: own } = endpoint(() => answers.shift()!);
     const got = [];
-    for (let i = 0; i < 5; i++) got.push(await own.query('x'));
+    for (let i = 0; i < 5; i++) got.push(await own.embedQuery('x'));
     const fraction = new Float32Array([0.6, 0.8]);
     expect(got).toEqual([fraction, fraction, undefined, undefined, undefined]);
   });
@@ -227,12 +227,12 @@ describe('nearness', () => {
           { minLength: 3, maxLength: 8 },
         ),
         (rows) => {
-          const units = rows.map(unit);
+          const units = rows.map(normalized);
           if (units.includes(undefined)) return;
           const [wanted, ...others] = units as Float32Array[];
           for (const other of others) {
             const exact = other.reduce((sum, value, at) => sum + value * wanted![at]!, 0);
-            expect(Math.abs(cosine(small(other), wanted!) - exact)).toBeLessThan(0.02);
+            expect(Math.abs(cosine(quantized(other), wanted!) - exact)).toBeLessThan(0.02);
           }
         },
       ),
@@ -253,7 +253,7 @@ describe('nearness', () => {
   });
 
   test('reciprocal rank fusion: 1 for the first of every list, between 0 and 1 else', () => {
-    const shares = fused([
+    const shares = fuseRanks([
       ['a', 'b', 'c'],
       ['a', 'd', 'b'],
     ]);

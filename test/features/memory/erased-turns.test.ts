@@ -9,7 +9,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { capture } from '../../../src/features/chat-apps/capture.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { externalMemory } from '../../../src/features/memory/store/external.ts';
+import { externalMemory } from '../../../src/features/memory/store/external-memory.ts';
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
 import { instant } from '../../../src/lib/loop/instant.ts';
@@ -35,7 +35,7 @@ function turn(memory: Memory, said: string, reply: string): () => Promise<void> 
   const onFailed = (thrown: unknown) => {
     throw thrown;
   };
-  const feature = capture({ memory, space: 's', talk: undefined, asked: () => asked, onFailed });
+  const feature = capture({ memory, space: 's', round: undefined, request: () => asked, onFailed });
   const interceptor = feature.intercept!(asked, {} as FeatureContext)!;
   return async () => {
     for (const event of [
@@ -78,7 +78,7 @@ describe('a store elsewhere', () => {
       captureUrl: 'http://memo.test/events',
       timeoutMs: 1000,
       limits: DEFAULT_LIMITS,
-      watch: watched(),
+      observer: watched(),
       fetch: async (_url, init) => {
         calls.push(`${init.method} ${String(init.body)}`);
         return Response.json({});

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
-  expand,
+  earlierItems,
   listInputItems,
   openResponseStore,
   ownerOf,
@@ -59,14 +59,14 @@ const failure = (run: () => unknown): GatewayError => {
 
 describe('continuing', () => {
   test('a request that continues nothing is left alone', () => {
-    expect(expand({ input: 'hi' }, store, '')).toBeUndefined();
-    expect(expand({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
+    expect(earlierItems({ input: 'hi' }, store, '')).toBeUndefined();
+    expect(earlierItems({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
   });
 
   test('earlier input and output come in front, earlier instructions do not', () => {
     answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
-    const items = expand({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
+    const items = earlierItems({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
     expect(items.map((item) => (item as JsonObject).role)).toEqual([
       'user',
       'assistant',
@@ -77,7 +77,7 @@ describe('continuing', () => {
   });
 
   test('an unknown response is a 400 in OpenAI’s words', () => {
-    const error = failure(() => expand({ previous_response_id: 'resp_nope' }, store, ''));
+    const error = failure(() => earlierItems({ previous_response_id: 'resp_nope' }, store, ''));
     expect(error).toMatchObject({
       status: 400,
       kind: 'invalid_request',
@@ -89,7 +89,7 @@ describe('continuing', () => {
 
   test('a response made with store:false cannot be continued', () => {
     expect(answer('resp_1', { input: 'one', store: false })).toBe(false);
-    expect(failure(() => expand({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
+    expect(failure(() => earlierItems({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
       'previous_response_not_found',
     );
     expect(failure(() => retrieve(store, 'resp_1', '')).status).toBe(404);
@@ -97,20 +97,22 @@ describe('continuing', () => {
 
   test('store:false may still continue a stored response', () => {
     answer('resp_1', { input: 'one' });
-    expect(expand({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(2);
+    expect(earlierItems({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(
+      2,
+    );
   });
 
   test('the error names the deleted link, not the one that was asked for', () => {
     answer('resp_1', { input: 'one' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
     remove(store, 'resp_1', '');
-    expect(failure(() => expand({ previous_response_id: 'resp_2' }, store, '')).message).toContain(
-      'resp_1',
-    );
+    expect(
+      failure(() => earlierItems({ previous_response_id: 'resp_2' }, store, '')).message,
+    ).toContain('resp_1');
   });
 
   test('a previous_response_id that is no string is refused by name', () => {
-    expect(failure(() => expand({ previous_response_id: 7 }, store, '')).param).toBe(
+    expect(failure(() => earlierItems({ previous_response_id: 7 }, store, '')).param).toBe(
       'previous_response_id',
     );
   });

@@ -11,7 +11,7 @@ import {
   openResponseStore,
   type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
-import { spaceMark } from '../../../src/features/response-store/row.ts';
+import { spaceMark } from '../../../src/features/response-store/stored-response.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 const dirs: string[] = [];

@@ -4,12 +4,12 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openHopLedger } from '../../../src/features/server-tools/hop-ledger-store.ts';
 import {
   callKey,
   type HopLedger,
   memoryLedger,
-} from '../../../src/features/server-tools/ledger.ts';
+  openHopLedger,
+} from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { exchange, expectLegal, fakeSearch, fakeTool, target } from './script.ts';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Fold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { memoryLedger } from '../../../src/features/server-tools/ledger.ts';
+import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
   exchange,

@@ -5,11 +5,6 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { ServerTool, ToolContext } from '../../../src/features/server-tools/tool.ts';
 import {
-  modelAnswer,
-  modelFindings,
-  searchConversation,
-} from '../../../src/features/server-tools/tools/web-search/ask-model.ts';
-import {
   answerCodexSearch,
   readCodexSearch,
 } from '../../../src/features/server-tools/tools/web-search/codex-search.ts';
@@ -19,8 +14,13 @@ import {
   liesUnder,
 } from '../../../src/features/server-tools/tools/web-search/filter-hits.ts';
 import { webSearch } from '../../../src/features/server-tools/tools/web-search/index.ts';
-import type { EngineNeeds } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
-import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wanted.ts';
+import {
+  modelAnswer,
+  modelResults,
+  searchConversation,
+} from '../../../src/features/server-tools/tools/web-search/model-search.ts';
+import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS, target } from './script.ts';
 
@@ -32,7 +32,7 @@ interface Call {
 }
 
 /** A tool over SearXNG at `one` and `two`, whose answers are given by host. */
-function tool(answers: Record<string, () => Response>, more: Partial<EngineNeeds> = {}) {
+function tool(answers: Record<string, () => Response>, more: Partial<EngineServices> = {}) {
   const calls: Call[] = [];
   const made = webSearch(
     {
@@ -77,7 +77,7 @@ const payload = async (promise: ReturnType<typeof run>) => {
 describe('the order of engines', () => {
   test('the default first; what it finds is the answer', async () => {
     const { made, calls } = tool({ one: () => page('https://a.example') });
-    const found = await run(made, { query: 'x' }, { cites: true });
+    const found = await run(made, { query: 'x' }, { wantsCitations: true });
     expect(found.payload).toEqual({
       query: 'x',
       engine: 'one',
@@ -191,7 +191,7 @@ describe('the order of engines', () => {
         { type: 'text', text: 'Said.', citations: [{ url: 'https://c', citedText: 'q' }] },
       ],
     });
-    expect(modelFindings(answer)).toEqual({
+    expect(modelResults(answer)).toEqual({
       summary: 'Said.',
       hits: [
         { url: 'https://c', title: 'https://c', snippet: 'q' },
@@ -199,7 +199,7 @@ describe('the order of engines', () => {
       ],
     });
     const links = { text: 'See [Bun](https://bun.sh).', citations: [] };
-    expect(modelFindings(links).hits).toEqual([
+    expect(modelResults(links).hits).toEqual([
       { url: 'https://bun.sh', title: 'Bun', snippet: '' },
     ]);
   });

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { ToolRun } from '../../../src/features/feature.ts';
-import { seenBy } from '../../../src/features/vision/index.ts';
+import { withRunReport } from '../../../src/features/vision/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { dataUrl, eyes, png } from './support.ts';
@@ -196,7 +196,7 @@ test('a look is told to the exchange that waited for it, with tokens in the log'
     async () => ({ text: 'a cat', usage: { input: 11, output: 7 } }),
   );
   const runs: ToolRun[] = [];
-  const told = seenBy(feature, (run) => runs.push(run));
+  const told = withRunReport(feature, (run) => runs.push(run));
   const gateway = scriptedGateway('openai-chat', [reply], [told], BLIND);
   expect((await gateway.ask('openai-chat', HISTORIES['openai-chat'](1))).status).toBe(200);
   expect(runs).toMatchObject([{ name: 'vision', result: 'a cat' }]);

@@ -3,7 +3,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { stem } from '../../../../src/features/memory/ranking/stem.ts';
-import { isLone, queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
+import {
+  isSingleCharacter,
+  queryTerms,
+  termsOf,
+} from '../../../../src/features/memory/ranking/terms.ts';
 
 const terms = (text: string) => [...termsOf(text).counts.keys()];
 
@@ -95,11 +99,11 @@ describe('terms of a question', () => {
   });
 
   test('a single character is told from a pair', () => {
-    expect([isLone('猫'), isLone('猫粮'), isLone('a'), isLone('𠮷')]).toEqual([
-      true,
-      false,
-      false,
-      true,
-    ]);
+    expect([
+      isSingleCharacter('猫'),
+      isSingleCharacter('猫粮'),
+      isSingleCharacter('a'),
+      isSingleCharacter('𠮷'),
+    ]).toEqual([true, false, false, true]);
   });
 });

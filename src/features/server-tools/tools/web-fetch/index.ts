@@ -9,17 +9,17 @@ import {
 import { FetchFailed, publicFetch, type Resolve } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
 import {
-  type Inject,
+  type InjectMode,
   type ServerTool,
   type ToolContext,
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import { acceptType, pageText } from './markdown.ts';
-import { type FetchedPage, webFetchBlock, webFetchResult } from './shown.ts';
+import { type FetchedPage, webFetchBlock, webFetchResult } from './messages-result.ts';
+import { acceptType, pageText } from './page-text.ts';
 
 export interface WebFetchOptions {
-  readonly inject: Inject;
+  readonly inject: InjectMode;
   /** Milliseconds for one page, redirects included. */
   readonly timeoutMs: number;
   /** Bytes read of one page. */
@@ -57,7 +57,7 @@ const SCHEMA: JsonObject = {
 
 /** Characters of an address in the text; who declared the tool gets all of it. */
 const MAX_ADDRESS = 1000;
-const cutTo = (text: string, length: number) =>
+const truncated = (text: string, length: number) =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
 /** Tokens are about four characters long; the client's limit is in tokens. */
@@ -102,14 +102,14 @@ async function run(
   const tail = page.truncated
     ? `\n\n[The page goes on; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
     : '';
-  const title = page.title || cutTo(page.url, MAX_ADDRESS);
+  const title = page.title || truncated(page.url, MAX_ADDRESS);
   const remark =
     page.remark === undefined ? '' : `${page.text === '' ? '' : '\n\n'}[${page.remark}]`;
-  const said = `${title}\nURL: ${cutTo(page.url, MAX_ADDRESS)}\n\n${page.text}${remark}${tail}`;
+  const said = `${title}\nURL: ${truncated(page.url, MAX_ADDRESS)}\n\n${page.text}${remark}${tail}`;
   return {
     ok: true,
     payload: { url: page.url, title: page.title, text: page.text, truncated: page.truncated },
-    text: context.cites === true ? (n) => `[${n}] ${said}` : said,
+    text: context.wantsCitations === true ? (n) => `[${n}] ${said}` : said,
     sources: [{ url: page.url, title, text: page.text.slice(0, 500) }],
     shown: [webFetchBlock(content, page)],
     log: { url: page.url, characters: page.text.length, truncated: page.truncated },
@@ -144,7 +144,7 @@ async function fetchPage(
     const said = title.slice(0, options.maxText).toWellFormed();
     return { url: fetched.url, title: said, text: shown, truncated: more, remark };
   } catch (thrown) {
-    throw inWords(thrown);
+    throw asToolError(thrown);
   }
 }
 
@@ -180,7 +180,7 @@ function checkDomain({ url, host }: Place, options: JsonObject): void {
   }
 }
 
-function inWords(thrown: unknown): unknown {
+function asToolError(thrown: unknown): unknown {
   if (thrown instanceof RefusedAddress) {
     return new ToolError(`Not fetched: ${thrown.message}.`, { code: 'url_not_allowed' });
   }

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.
 import type { ServerTool, ToolContext } from '../../tool.ts';
 
 /** At most so many queries of one request are run. */
-const QUERIES = 8;
+const MAX_QUERIES = 8;
 
 /** What `POST /v1/alpha/search` asks. */
 export interface CodexSearch {
@@ -19,8 +19,8 @@ export interface CodexSearch {
  */
 export function readCodexSearch(body: Json): CodexSearch | undefined {
   const commands = isObject(body) && isObject(body.commands) ? body.commands : {};
-  const asked = Array.isArray(commands.search_query) ? commands.search_query : [];
-  const queries = asked.flatMap((entry: Json) => {
+  const entries = Array.isArray(commands.search_query) ? commands.search_query : [];
+  const queries = entries.flatMap((entry: Json) => {
     const q = isObject(entry) ? entry.q : entry;
     return typeof q === 'string' && q.trim() !== '' ? [q.trim()] : [];
   });
@@ -28,7 +28,7 @@ export function readCodexSearch(body: Json): CodexSearch | undefined {
   const tokens = isObject(body) ? body.max_output_tokens : undefined;
   // Four characters a token is what a text of words comes to.
   const limit = typeof tokens === 'number' && tokens > 0 ? Math.max(1000, tokens * 4) : 40_000;
-  return { queries: queries.slice(0, QUERIES), limit };
+  return { queries: queries.slice(0, MAX_QUERIES), limit };
 }
 
 /** Runs the queries and answers `{"output": text}`; a search that fails says so in the text. */
@@ -49,9 +49,9 @@ export async function answerCodexSearch(
     }),
   );
   const parts = outcomes.map(({ text, sources }) => {
-    const said = typeof text === 'string' ? text : text(first);
+    const rendered = typeof text === 'string' ? text : text(first);
     first += sources?.length ?? 0;
-    return said;
+    return rendered;
   });
   return { output: parts.join('\n\n').slice(0, limit) };
 }

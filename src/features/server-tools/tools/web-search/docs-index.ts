@@ -1,7 +1,7 @@
 /** Full-text search over pages that are at hand, such as the manual. */
 
 import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
-import type { Found, SearchQuery } from './engine.ts';
+import type { SearchQuery, SearchResults } from './engine.ts';
 
 export interface DocsPage {
   readonly url: string;
@@ -14,7 +14,7 @@ export interface DocsIndex {
   search(query: string, count: number): readonly DocsPage[];
 }
 
-export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): Found {
+export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): SearchResults {
   const words = searchWords(query);
   const hits = index.search(query, count).map(({ url, title, text }) => ({
     url,

@@ -18,15 +18,15 @@ export interface SearchQuery {
   readonly now: string;
 }
 
-export interface Hit {
+export interface SearchHit {
   readonly title: string;
   readonly url: string;
   readonly snippet: string;
   readonly published?: string;
 }
 
-export interface Found {
-  readonly hits: readonly Hit[];
+export interface SearchResults {
+  readonly hits: readonly SearchHit[];
   /** An answer of the engine's own. */
   readonly summary?: string;
 }
@@ -59,7 +59,7 @@ export interface HttpEngine {
    * @param body JSON, or text for an engine that answers with a page
    * @throws ToolError where the answer says in its body that the search failed
    */
-  read(body: Json, query: SearchQuery): Found;
+  read(body: Json, query: SearchQuery): SearchResults;
   /** The answer is a page, not JSON. */
   readonly html?: boolean;
   /** Statuses that look like success and are none (DuckDuckGo: 202). */
@@ -123,7 +123,7 @@ export function withSites({
 }
 
 /** Why an engine said no, by its status. */
-export function refusal(engine: string, status: number): ToolError {
+export function refusalError(engine: string, status: number): ToolError {
   if (status === 429 || status === 432 || status === 202) {
     return new ToolError(`${engine}: too many requests.`, {
       code: 'too_many_requests',

@@ -2,15 +2,15 @@
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
-import type { Hit } from './engine.ts';
+import type { SearchHit } from './engine.ts';
 
-export const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+export const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
-export const list = (value: Json | undefined): readonly JsonObject[] =>
+export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
 /** The first that is a string with something in it. */
-export function words(...values: readonly (Json | undefined)[]): string {
+export function firstText(...values: readonly (Json | undefined)[]): string {
   for (const value of values) {
     if (typeof value === 'string' && value.trim() !== '') return value.trim();
   }
@@ -18,11 +18,11 @@ export function words(...values: readonly (Json | undefined)[]): string {
 }
 
 /** Texts of a list that holds strings. */
-export const texts = (value: Json | undefined): readonly string[] =>
+export const textsOf = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
 
 /** Markup out, entities read, white space as single blanks. */
-export function plain(markup: string): string {
+export function plainText(markup: string): string {
   return readEntities(withoutTags(markup)).replace(/\s+/g, ' ').trim();
 }
 
@@ -40,13 +40,13 @@ function withoutTags(markup: string): string {
 }
 
 /** A hit, or none where no page is named. */
-export function hit(
+export function searchHit(
   url: Json | undefined,
   title: string,
   snippet: string,
   published = '',
-): readonly Hit[] {
-  const address = words(url);
+): readonly SearchHit[] {
+  const address = firstText(url);
   if (!/^https?:\/\//i.test(address)) return [];
   const found = { title: title === '' ? address : title, url: address, snippet };
   return [published === '' ? found : { ...found, published }];

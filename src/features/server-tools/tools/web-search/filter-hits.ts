@@ -1,7 +1,7 @@
 /** What of an engine's findings is handed on: allowed hosts, each page once, not too many. */
 
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
-import type { Hit, SearchQuery } from './engine.ts';
+import type { SearchHit, SearchQuery } from './engine.ts';
 
 /** Host (and perhaps path) rules as clients write them: `example.com`, `https://docs.example.com/api`. */
 export function readDomain(rule: string): { readonly host: string; readonly path: string } {
@@ -26,7 +26,7 @@ export function liesUnder(url: string, rule: string): boolean {
   return under && (path === '' || pathname === path || pathname.startsWith(`${path}/`));
 }
 
-export function filterHits(hits: readonly Hit[], query: SearchQuery): readonly Hit[] {
+export function filterHits(hits: readonly SearchHit[], query: SearchQuery): readonly SearchHit[] {
   const { allowedDomains = [], blockedDomains = [], count } = query;
   const seen = new Set<string>();
   return hits

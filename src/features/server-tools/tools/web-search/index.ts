@@ -4,19 +4,19 @@ import type { JsonObject } from '../../../../lib/json/json.ts';
 import { renderHits } from '../../citations/render-hits.ts';
 import {
   failedOutcome,
-  type Inject,
+  type InjectMode,
   type ServerTool,
   type ToolContext,
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import type { Found, Hit, Recency, SearchQuery } from './engine.ts';
+import type { Recency, SearchHit, SearchQuery, SearchResults } from './engine.ts';
 import { filterHits, readDomain } from './filter-hits.ts';
-import { type Engine, type EngineConfig, type EngineNeeds, makeEngine } from './run-engine.ts';
-import { wantsSearch } from './wanted.ts';
+import { type Engine, type EngineConfig, type EngineServices, makeEngine } from './run-engine.ts';
+import { wantsSearch } from './wants-search.ts';
 
 export interface WebSearchOptions {
-  readonly inject: Inject;
+  readonly inject: InjectMode;
   /** In fallback order; the first is the default. */
   readonly engines: readonly EngineConfig[];
   /** Results handed to the model. */
@@ -28,11 +28,11 @@ export interface WebSearchOptions {
 const RECENCIES: readonly Recency[] = ['day', 'week', 'month', 'year'];
 const QUERY_CHARACTERS = 1000;
 /** Nobody reads more. */
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 
 /** @throws Error when an engine's configuration cannot work */
-export function webSearch(options: WebSearchOptions, needs: EngineNeeds): ServerTool {
-  const engines = options.engines.map((config) => makeEngine(config, needs));
+export function webSearch(options: WebSearchOptions, services: EngineServices): ServerTool {
+  const engines = options.engines.map((config) => makeEngine(config, services));
   const names = engines.map(({ name }) => name);
   return {
     name: 'web_search',
@@ -45,7 +45,7 @@ export function webSearch(options: WebSearchOptions, needs: EngineNeeds): Server
       properties: {
         query: { type: 'string', description: 'What to search for.' },
         recency: { type: 'string', enum: RECENCIES, description: 'Only results of the last …' },
-        count: { type: 'integer', minimum: 1, maximum: MOST_RESULTS },
+        count: { type: 'integer', minimum: 1, maximum: MAX_RESULTS },
         ...(names.length > 1 ? { engine: { type: 'string', enum: names } } : {}),
       },
       required: ['query'],
@@ -55,16 +55,19 @@ export function webSearch(options: WebSearchOptions, needs: EngineNeeds): Server
     wanted: wantsSearch,
     async run(args, context) {
       const query = readQuery(args, context, options.maxResults);
-      const asked = typeof args.engine === 'string' ? args.engine : undefined;
-      return search(query, inOrder(engines, asked), context);
+      const requested = typeof args.engine === 'string' ? args.engine : undefined;
+      return search(query, fallbackOrder(engines, requested), context);
     },
   };
 }
 
 /** Asked for, default, the rest. */
-const inOrder = (engines: readonly Engine[], asked: string | undefined): readonly Engine[] => [
-  ...engines.filter(({ name }) => name === asked),
-  ...engines.filter(({ name }) => name !== asked),
+const fallbackOrder = (
+  engines: readonly Engine[],
+  requested: string | undefined,
+): readonly Engine[] => [
+  ...engines.filter(({ name }) => name === requested),
+  ...engines.filter(({ name }) => name !== requested),
 ];
 
 /** @throws ToolError in the words of Anthropic's error codes */
@@ -87,7 +90,7 @@ function readQuery(args: JsonObject, { options }: ToolContext, most: number): Se
   const country = countryOf(options);
   return {
     query,
-    count: Math.min(count, most, MOST_RESULTS),
+    count: Math.min(count, most, MAX_RESULTS),
     ...(recency ? { recency } : {}),
     ...(allowed ? { allowedDomains: allowed } : {}),
     ...(blocked ? { blockedDomains: blocked } : {}),
@@ -135,7 +138,7 @@ async function search(
   };
   for (const engine of engines) {
     const started = performance.now();
-    let found: Found | undefined;
+    let found: SearchResults | undefined;
     let thrown: ToolError | undefined;
     try {
       found = await engine.search(narrowed, context.signal);
@@ -169,16 +172,16 @@ async function search(
 }
 
 /** A model's words without a source count, unless only certain hosts were allowed. */
-const isAnswer = ({ summary }: Found, { allowedDomains }: SearchQuery): boolean =>
+const isAnswer = ({ summary }: SearchResults, { allowedDomains }: SearchQuery): boolean =>
   summary !== undefined && summary !== '' && allowedDomains === undefined;
 
 function outcome(
   { query }: SearchQuery,
   engine: string,
-  hits: readonly Hit[],
+  hits: readonly SearchHit[],
   summary: string | undefined,
   tried: readonly JsonObject[],
-  { cites }: ToolContext,
+  { wantsCitations }: ToolContext,
 ): ToolOutcome {
   const sources = hits.map(({ title, url, snippet, published }) => ({
     title,
@@ -194,7 +197,7 @@ function outcome(
         query,
         ...(summary ? { summary } : {}),
         sources: sources.map((source, at) => ({ ...source, n: first + at })),
-        cite: cites === true && sources.length > 0,
+        cite: wantsCitations === true && sources.length > 0,
       }),
     sources,
     log: { query, engine, hits: hits.length, engines: tried },

@@ -75,13 +75,13 @@ const open: { close(): Promise<void> }[] = [];
 afterAll(async () => {
   await Promise.all(open.map((one) => one.close()));
 });
-function start(server: Partial<McpToolsServer>, dial?: Dial, patienceMs?: number) {
+function start(server: Partial<McpToolsServer>, dial?: Dial, startWaitMs?: number) {
   const events: string[] = [];
   const tools = mcpTools({
     servers: [{ ...SERVER, ...server }],
     version: '9',
     dial,
-    patienceMs,
+    startWaitMs,
     log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
   });
   open.push(tools);

@@ -184,8 +184,10 @@ describe('pages', () => {
   });
 
   test('a number stands before it where the client reads citations, and only there', async () => {
-    expect((await get('/json', {}, { cites: true })).text).toBeFunction();
-    expect(textOf(await get('/json', {}, { cites: true }))).toStartWith(`[1] ${here}/json\n`);
+    expect((await get('/json', {}, { wantsCitations: true })).text).toBeFunction();
+    expect(textOf(await get('/json', {}, { wantsCitations: true }))).toStartWith(
+      `[1] ${here}/json\n`,
+    );
     expect((await get('/json')).text).toBe(`${here}/json\nURL: ${here}/json\n\n{"a":[1,2]}`);
   });
 

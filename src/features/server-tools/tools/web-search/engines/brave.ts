@@ -1,7 +1,7 @@
 /** Brave Search: an index of its own; descriptions hold markup. */
 
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { hit, list, object, plain, texts, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
 
 const FRESHNESS = { day: 'pd', week: 'pw', month: 'pm', year: 'py' } as const;
 
@@ -23,14 +23,14 @@ export const brave: HttpEngine = {
       options,
     ),
   read: (body) => ({
-    hits: list(object(object(body).web).results).flatMap((result) => {
-      const more = texts(result.extra_snippets);
-      const snippet = [words(result.description), ...more].map(plain).join(' ').trim();
-      return hit(
+    hits: objectsOf(objectOf(objectOf(body).web).results).flatMap((result) => {
+      const more = textsOf(result.extra_snippets);
+      const snippet = [firstText(result.description), ...more].map(plainText).join(' ').trim();
+      return searchHit(
         result.url,
-        plain(words(result.title)),
+        plainText(firstText(result.title)),
         snippet,
-        words(result.page_age, result.age),
+        firstText(result.page_age, result.age),
       );
     }),
   }),

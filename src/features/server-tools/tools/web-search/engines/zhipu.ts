@@ -2,7 +2,7 @@
 
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post } from '../engine.ts';
-import { hit, list, object, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
 
 const RECENCY = { day: 'oneDay', week: 'oneWeek', month: 'oneMonth', year: 'oneYear' } as const;
 
@@ -28,12 +28,12 @@ export const zhipu: HttpEngine = {
       options,
     ),
   read: (body) => {
-    const { search_result: results, error } = object(body);
-    const message = words(object(error).message);
+    const { search_result: results, error } = objectOf(body);
+    const message = firstText(objectOf(error).message);
     if (message !== '') throw new ToolError(`zhipu: ${message}`);
     return {
-      hits: list(results).flatMap(({ link, title, content, publish_date: date }) =>
-        hit(link, words(title), words(content), words(date)),
+      hits: objectsOf(results).flatMap(({ link, title, content, publish_date: date }) =>
+        searchHit(link, firstText(title), firstText(content), firstText(date)),
       ),
     };
   },
