@@ -237,7 +237,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       const eyes = chat?.space === undefined ? vision : visionIn(chat.space);
       const looks = recording === undefined ? undefined : (run: ToolRun) => recording.tool?.(run);
       features.push(withRunReport(eyes, looks), afterRefusal, pairing, results, fit);
-      if (chat !== undefined) features.push(...chat.behind);
+      if (chat !== undefined) features.push(...chat.after);
       const stray = strayHeaders(exchange.headers);
       if (stray !== undefined) features.push(stray);
       return { features, space: chat?.space };

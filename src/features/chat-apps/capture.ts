@@ -1,4 +1,4 @@
-/** Turns become events of a memory: what was said to the model, and what it answered, once that is over. */
+/** Captures a finished chat turn into the memory: the messages to the model and its reply. */
 
 import type { FinishReason, StreamEvent } from '../../conversation/events.ts';
 import type { Memory, NewMemoryEvent } from '../../conversation/memory.ts';
@@ -17,16 +17,16 @@ export interface CaptureOptions {
   readonly onFailed: (thrown: unknown) => void;
 }
 
-/** Endings behind which the model has had its say; calls for the client mean that it goes on. */
+/** Endings of a complete reply. After calls for the client the turn continues. */
 const COMPLETE: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'length']);
 
 /**
- * Watches the answer as the client gets it; stands behind everything that changes it. One exchange is
- * captured at most once, after its true end, and nobody waits for it.
+ * Reads the answer as the client gets it, so it comes after every feature that changes it. An exchange
+ * is captured at most once, after its true end, in the background.
  */
 export function capture(options: CaptureOptions): Feature {
   const began = instant();
-  /** Told by the hops before the running one. */
+  /** Texts of the earlier hops. */
   let earlierTexts: readonly string[] = [];
   return {
     name: 'memory-capture',
@@ -76,7 +76,7 @@ export function capture(options: CaptureOptions): Feature {
       .filter((part) => part !== '')
       .join('\n\n');
     if (reply === '') return;
-    // Behind the bytes of the answer that are being written now.
+    // After the bytes of the answer that are being written now.
     setTimeout(() => {
       const { memory, space } = options;
       memory
@@ -114,7 +114,7 @@ function eventsOf(
   ];
 }
 
-/** The user's name: in a chat of two the one that is not the model. */
+/** The user's name: in a chat of two, the member that is not the model. */
 function userOf(round: ChatRound | undefined): string {
   const others = round?.members.filter(({ id }) => id !== round.self?.id) ?? [];
   return round?.mode === 'single' && others.length === 1 ? others[0]!.name : 'user';

@@ -1,11 +1,11 @@
-/** Takes what is left of leaked calls out of a chat's reply, and tells of it. */
+/** Removes the markup of leaked calls from a chat's reply, as an interceptor. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Interceptor } from '../feature.ts';
 import { type MarkupRemover, markupRemover } from './leaked-markup.ts';
 
 /**
- * @param onFound told at most once per text that held some
+ * @param onFound called at most once for each text that contained markup
  * @param cleans whether reasoning is cleaned like the text
  */
 export function cleanReply(

@@ -1,4 +1,4 @@
-/** What a chat app says beside its request: the member `hopgate` of the body, checked field by field. */
+/** Reads a chat app's extension of a request: the member `hopgate` of the body, checked field by field. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import {
@@ -20,26 +20,26 @@ export interface ChatMember {
   readonly name: string;
 }
 
-/** The round of a chat, as the app sees it. */
+/** The current round of a chat: its members and the messages since the model last spoke. */
 export interface ChatRound {
   readonly mode: 'group' | 'single';
-  /** Who the model speaks as. */
+  /** The member that the model speaks for. */
   readonly self?: ChatMember;
   readonly members: readonly ChatMember[];
-  /** What the others have said this round, ready to read; '' for nothing. */
+  /** The others' messages of this round as one text; '' for none. */
   readonly others: string;
-  /** The app says apart what the others said, be it nothing. */
+  /** The app sent the others' messages separately, even if there are none. */
   readonly othersSeparate: boolean;
-  /** The messages themselves, where the app sent them apart. */
+  /** The others' messages, where the app sent a list. */
   readonly messages: readonly ChatMessage[];
-  /** Ids of who was mentioned. */
+  /** Ids of the mentioned members. */
   readonly mentions: readonly string[];
   readonly locale?: Locale;
   readonly texts?: Partial<Texts>;
 }
 
 export interface ChatMessage {
-  /** A name to read, '' where the app gave none. */
+  /** The sender's name, '' where the app gave none. */
   readonly from: string;
   readonly text: string;
 }
@@ -96,7 +96,10 @@ function readRound(field: Field): ChatRound {
   const mode = choiceField(under('mode'), ['group', 'single'] as const);
   const self = given('self') ? readMember(under('self')) : undefined;
   if (mode === 'group' && self === undefined) {
-    throw invalidField(`${at}.self`, 'is needed in a group: who the model speaks as, {id, name}.');
+    throw invalidField(
+      `${at}.self`,
+      'is required in a group: the member that the model speaks for, {id, name}.',
+    );
   }
   const members = given('members')
     ? listField(under('members')).map((value, i) =>
@@ -128,7 +131,7 @@ function readRound(field: Field): ChatRound {
   };
 }
 
-/** What a member is beside id and name is the app's own affair. */
+/** A member; fields other than id and name are ignored. */
 function readMember(field: Field): ChatMember {
   if (typeof field.value === 'string' || typeof field.value === 'number') {
     const own = idField(field);
@@ -167,7 +170,7 @@ function readTexts(field: Field): Partial<Texts> {
   );
 }
 
-/** Longest name of a space, as the memory takes it. */
+/** The length limit of the memory for a space's name. */
 const SPACE_LENGTH = 200;
 
 function readSpace(field: Field): string {

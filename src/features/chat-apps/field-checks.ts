@@ -1,28 +1,29 @@
-/** Checks of what an app says in the extension: every complaint names the field, `hopgate.memory.recall`. */
+/** Checks of the extension's fields. Every error names its field, such as `hopgate.memory.recall`. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
-/** A value with the path under which the app knows it. */
+/** A value with its path for error messages. */
 export interface Field {
   readonly at: string;
   readonly value: Json | undefined;
 }
 
-export const invalidField = (at: string, words: string) => invalid(`'${at}' ${words}`, at);
+/** @param problem the rest of the sentence, such as `must be a list.` */
+export const invalidField = (at: string, problem: string) => invalid(`'${at}' ${problem}`, at);
 
-/** An object with no other keys than these. @throws GatewayError invalid_request */
+/** An object with no keys but these. @throws GatewayError invalid_request */
 export function objectWith({ at, value }: Field, keys: readonly string[]): JsonObject {
   const object = anyObject({ at, value });
   for (const key of Object.keys(object)) {
     if (!keys.includes(key)) {
-      throw invalidField(`${at}.${key}`, `is not known. Known are: ${keys.join(', ')}.`);
+      throw invalidField(`${at}.${key}`, `is not known. Known fields: ${keys.join(', ')}.`);
     }
   }
   return object;
 }
 
-/** An object, whatever its keys. @throws GatewayError invalid_request */
+/** An object with any keys. @throws GatewayError invalid_request */
 export function anyObject({ at, value }: Field): JsonObject {
   if (!isObject(value)) throw invalidField(at, 'must be an object.');
   return value;
@@ -33,14 +34,14 @@ export function listField({ at, value }: Field): readonly Json[] {
   return value as readonly Json[];
 }
 
-/** Words that are not empty. */
+/** A string that is not blank. */
 export function textField({ at, value }: Field): string {
   if (typeof value !== 'string') throw invalidField(at, 'must be a string.');
   if (value.trim() === '') throw invalidField(at, 'must not be empty.');
   return value;
 }
 
-/** Ids are text or whole numbers (rows of a database); told apart by their text. */
+/** An id: text, or a whole number (a database row), which is compared as text. */
 export function idField(field: Field): string {
   const { value } = field;
   return typeof value === 'number' && Number.isSafeInteger(value)
@@ -60,8 +61,8 @@ export function integerField({ at, value }: Field, min: number, max: number): nu
   return value;
 }
 
-export function choiceField<T extends string>({ at, value }: Field, words: readonly T[]): T {
-  const found = words.find((word) => word === value);
-  if (found === undefined) throw invalidField(at, `must be one of ${words.join(', ')}.`);
+export function choiceField<T extends string>({ at, value }: Field, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value);
+  if (found === undefined) throw invalidField(at, `must be one of ${choices.join(', ')}.`);
   return found;
 }

@@ -1,4 +1,4 @@
-/** The extension in headers, for apps that cannot change the bodies they send. */
+/** Reads the extension from headers, for apps that cannot change their request bodies. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 
 const EXTENSION = 'x-hopgate-extension';
 
-/** Header → the field of the extension that it is, and how its text is read. */
+/** Each header with its field of the extension and the reader of its value. */
 const FIELDS: Readonly<
   Record<string, { readonly path: readonly [string, string?]; readonly read: Reader }>
 > = {
@@ -20,7 +20,7 @@ const NAMES = Object.keys(FIELDS);
 
 type Reader = (text: string, name: string) => Json;
 
-/** Spaces may hold any character: what a header cannot say is percent-encoded. */
+/** Names of spaces may contain any character, so the value is percent-encoded. */
 function text(text: string, name: string): Json {
   try {
     return decodeURIComponent(text);
@@ -43,8 +43,8 @@ function number(text: string, name: string): Json {
 const invalidHeader = (name: string, text: string) => invalid(`The header ${name} ${text}`, name);
 
 /**
- * The extension of a request: what `x-hopgate-extension` holds, under it the single headers, and the
- * body's own fields over both. Undefined where none of them is there.
+ * The extension of a request, merged from `x-hopgate-extension`, the single headers and the body. Of one
+ * field the body's value counts first, then the single header's. Undefined where there is none of them.
  * @throws GatewayError invalid_request that names the header
  */
 export function joinedExtension(
@@ -62,19 +62,19 @@ export function joinedExtension(
     const { path, read } = FIELDS[name]!;
     const value = read(headers.get(name) ?? '', name);
     const [key, inner] = path;
-    all = over(all, { [key]: inner === undefined ? value : { [inner]: value } });
+    all = merged(all, { [key]: inner === undefined ? value : { [inner]: value } });
   }
-  return body === undefined ? all : over(all, body);
+  return body === undefined ? all : merged(all, body);
 }
 
-/** One look for all of the names. */
+/** Does any header begin with `x-hopgate-`? One pass for all names. */
 function mentions(headers: ReadonlyHeaders): boolean {
   const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) if (list.name(i).startsWith('x-hopgate-')) return true;
   return false;
 }
 
-/** A name that is nearly one of these is one, misspelt; any other may be a proxy's. @throws GatewayError */
+/** Refuses a misspelt name of these headers; any other name may come from a proxy. @throws GatewayError */
 function refuseMisspelt(headers: ReadonlyHeaders): void {
   const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) {
@@ -87,12 +87,12 @@ function refuseMisspelt(headers: ReadonlyHeaders): void {
   }
 }
 
-// Of the names that mean nothing so many are told, and so much of each.
+// Bounds of the report of unknown headers: their number and the length of each name.
 const MAX_REPORTED = 8;
 const NAME_CHARS = 100;
 const NONE: readonly string[] = [];
 
-/** Headers that begin like the gateway's own and are none: who sent one may believe that it does something. */
+/** Unknown headers with the gateway's prefix: they have no effect, which their sender may not know. */
 export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   const list = FlatHeaders.from(headers);
   let names = NONE;
@@ -106,7 +106,7 @@ export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
 
 const MAX_TYPOS = 2;
 
-/** Are two letters at most wrong, missing or too many, or two of them swapped? */
+/** Is the edit distance of the names at most {@link MAX_TYPOS}? */
 function isNear(one: string, other: string): boolean {
   if (Math.abs(one.length - other.length) > MAX_TYPOS) return false;
   let last = Array.from({ length: other.length + 1 }, (_, i) => i);
@@ -127,8 +127,8 @@ function unpack(text: string): JsonObject {
   return value;
 }
 
-/** Two levels deep: the fields of `memory` and `conversation` are laid over one by one. */
-function over(below: JsonObject, above: JsonObject): JsonObject {
+/** Merges two levels deep: the fields of `memory` and `conversation` replace each other one by one. */
+function merged(below: JsonObject, above: JsonObject): JsonObject {
   const out: Record<string, Json | undefined> = { ...below };
   for (const [key, value] of Object.entries(above)) {
     const before = out[key];

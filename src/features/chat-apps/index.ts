@@ -1,4 +1,4 @@
-/** A chat app's conversation: what it asks for beside its request, as tools, forced calls and passes. */
+/** A chat app's extension of a request, as tools, forced calls and features of that exchange. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Memory } from '../../conversation/memory.ts';
@@ -8,11 +8,10 @@ import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
 import { capture } from './capture.ts';
-import { cleanReply } from './clean-reply.ts';
+import { chatFeature } from './chat-feature.ts';
 import { type Extension, type MemorySettings, readExtension } from './extension.ts';
 import { joinedExtension } from './headers.ts';
 import { conversationLanguage } from './language.ts';
-import { withInstruction } from './recall-limit.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
 import { turnQuery } from './turn-text.ts';
@@ -27,43 +26,43 @@ export interface ConversationOptions {
   readonly headers: ReadonlyHeaders;
   /** The gateway key's name, '' without auth. */
   readonly owner: string;
-  /** The request as the client made it; decoded only when somebody asks. */
+  /** The request as the client made it; decoded on the first call. */
   readonly request: () => Conversation;
   readonly memory: Memory | undefined;
   readonly mayUse: (owner: string, space: string) => boolean;
-  /** `auto`: that of the conversation. */
+  /** `auto`: the language of the conversation. */
   readonly locale: Locale | 'auto';
   readonly texts: Partial<Texts>;
   readonly onQuery: (query: string, events: number) => void;
-  /** Markup of a leaked call was left in a reply, and taken out. */
+  /** Called when the markup of a leaked call was removed from a reply. */
   readonly onMarkup: (target: Target) => void;
   readonly onCaptureFailed: (thrown: unknown) => void;
 }
 
 export interface ConversationParts {
   readonly tools: readonly ConversationTool[];
-  /** Calls that are made before the model is asked. */
+  /** Calls made before the model is asked. */
   readonly forced: readonly {
     readonly name: string;
     readonly input: (request: Conversation) => JsonObject | undefined;
   }[];
-  /** It is a chat, and not only a client that wants to see tools at work. */
+  /** It is a chat, not only a client that wants tool events. */
   readonly chat: boolean;
-  /** The client wants to see tools at work. */
+  /** The client wants tool events. */
   readonly toolEvents: boolean;
   /** The space that is recalled from or captured into. */
   readonly space: string | undefined;
-  /** A name for this conversation: what of it is kept for a while is given to no other one. */
+  /** Identifies the conversation, so that no other one gets what is stored for it. */
   readonly scope: string;
-  /** In front of the server tools. */
+  /** Features before the server tools. */
   readonly before: readonly Feature[];
-  /** Behind everything that changes the answer. */
-  readonly behind: readonly Feature[];
+  /** Features after everything that changes the answer. */
+  readonly after: readonly Feature[];
 }
 
 /**
- * Undefined for a request without any extension.
- * @throws GatewayError invalid_request that names the field, permission for another's space
+ * Undefined for a request without an extension.
+ * @throws GatewayError invalid_request that names the field, or permission for a space of others
  */
 export function conversationParts(options: ConversationOptions): ConversationParts | undefined {
   const value = joinedExtension(options.extension, options.headers);
@@ -79,6 +78,8 @@ export function conversationParts(options: ConversationOptions): ConversationPar
   );
   const { memory, onQuery } = options;
   const tools = conversationTools({ round, memorySettings, memory, texts, onQuery });
+  const max = memorySettings?.maxRecalls;
+  const recallLimit = max === undefined ? undefined : { max, sentence: limitText(texts, max) };
   return {
     tools,
     forced: forcedCalls(extension, tools),
@@ -91,8 +92,8 @@ export function conversationParts(options: ConversationOptions): ConversationPar
       round?.self ?? '',
       round?.members ?? [],
     ]),
-    before: chat ? [instructions(tools, memorySettings, texts, options.onMarkup)] : [],
-    behind:
+    before: chat ? [chatFeature({ tools, recallLimit, onMarkup: options.onMarkup })] : [],
+    after:
       memorySettings?.capture === true && memory !== undefined
         ? [
             capture({
@@ -120,7 +121,8 @@ function usedSpace(
       param: 'hopgate.memory.space',
     });
   }
-  if (memory === undefined) throw invalid('This gateway keeps no memory.', 'hopgate.memory');
+  if (memory === undefined)
+    throw invalid('The memory of this gateway is switched off.', 'hopgate.memory');
   return space;
 }
 
@@ -136,41 +138,4 @@ function forcedCalls(
     return query === '' ? undefined : { query };
   };
   return [...plain, ...(has(RECALL) ? [{ name: RECALL, input: recall }] : [])];
-}
-
-/** Says what the tools alone cannot, leaves the client its own tools, and keeps the reply clean. */
-function instructions(
-  tools: readonly ConversationTool[],
-  memorySettings: MemorySettings | undefined,
-  texts: Texts,
-  onMarkup: (target: Target) => void,
-): Feature {
-  const max = memorySettings?.maxRecalls;
-  return {
-    name: 'conversation-tools',
-    request(conversation, { notes }) {
-      const own = new Set(
-        conversation.tools.flatMap((tool) =>
-          tool.type === 'hosted' || tool.namespace !== undefined ? [] : [tool.name],
-        ),
-      );
-      for (const { name } of tools) {
-        if (own.has(name)) notes.add('conversation_tool_left_to_client', '/tools', name);
-      }
-      const recalls = tools.some(({ name }) => name === RECALL) && !own.has(RECALL);
-      if (max === undefined || !recalls) return conversation;
-      const changed = withInstruction(conversation, limitText(texts, max));
-      if (changed !== conversation) notes.add('recall_limit_told', '/system', `at most ${max}`);
-      return changed;
-    },
-    intercept: (_, { target, notes }) =>
-      cleanReply(
-        () => {
-          notes.add('leaked_markup_removed', undefined, 'dsml');
-          onMarkup(target);
-        },
-        // Signed thinking is given back word for word.
-        { reasoning: target.protocol !== 'anthropic-messages' },
-      ),
-  };
 }

@@ -1,30 +1,29 @@
-/** The last word on leaked calls: what is left of their markup in a chat's reply is taken out, wherever it stands. */
+/** Removes the markup of leaked calls from streamed text, wherever it stands. */
 
 /**
- * Where an ordinary client may quote markup (code, a sentence about it) and gets it as it is, a chat
- * app's reply holds none: a person reads it. Tags go alone; what stands inside a call or an argument
- * goes with them.
+ * Chat apps show replies to people, so their replies contain no such markup; other clients may quote it
+ * and get it unchanged. Tags are removed alone; calls and arguments with their content.
  */
 export interface MarkupRemover {
-  /** The text that may go on; '' while something waits for its end. */
+  /** The text that may be passed on; '' while a possible tag is incomplete. */
   push(text: string): string;
-  /** What was held when the text is over. */
+  /** The held text at the end. */
   end(): string;
-  /** Pieces of markup taken out so far. */
+  /** Pieces of markup removed so far. */
   readonly count: number;
 }
 
 const WRAPPER = 'function_calls';
-/** Tags within such a block; outside of it they are words like any other. */
+/** Tags within such a block; outside of it they are plain text. */
 const INNER = ['invoke', 'parameter'];
 const BARS = /^[|｜]{1,2}\s*/;
 const MARK = 'DSML';
-/** Characters that a tag is waited for. */
+/** Characters of a tag at most. */
 const LONGEST = 240;
 
 type Tag =
   | { readonly kind: 'none' }
-  /** It may become one. */
+  /** The start of a possible tag. */
   | { readonly kind: 'partial' }
   | {
       readonly kind: 'tag';
@@ -39,9 +38,9 @@ const PARTIAL: Tag = { kind: 'partial' };
 export function markupRemover(): MarkupRemover {
   let held = '';
   let count = 0;
-  /** A block has been opened: its inner tags need no mark. */
+  /** Inside a block, where inner tags need no mark. */
   let inBlock = false;
-  /** The call or argument whose content is dropped. */
+  /** The call or argument whose content is being dropped. */
   let inside: string | undefined;
 
   function run(text: string, final: boolean): string {
@@ -59,7 +58,7 @@ export function markupRemover(): MarkupRemover {
         return out;
       }
       if (tag.kind !== 'tag') {
-        // Behind the last word, the beginning of a marked tag is one that was cut off.
+        // At the end of the text, the start of a marked tag is a tag that was cut off.
         const rest = all.slice(next);
         if (tag.kind === 'partial' && (/^<\/?[|｜]/.test(rest) || rest.includes(MARK))) {
           count++;
@@ -94,7 +93,7 @@ export function markupRemover(): MarkupRemover {
   };
 }
 
-/** Where a tag might begin; the text's length when nowhere. */
+/** The next position where a tag may begin; the text's length where there is none. */
 function candidate(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -126,7 +125,7 @@ function tagAt(text: string, at: number, inBlock: boolean): Tag {
   return NONE;
 }
 
-/** A tag is over with its `>`; one that never gets there is no longer than its mark and its name. */
+/** A tag ends with its `>`; without one it is its mark and its name. */
 function ending(piece: string, open: string): Tag {
   const closed = piece.indexOf('>');
   const another = piece.indexOf('<', 1);

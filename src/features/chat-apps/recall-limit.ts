@@ -1,11 +1,11 @@
-/** The limit of recalls, said in the instructions: it is the prompt that governs how often a model recalls. */
+/** States the recall limit in the instructions, since the prompt decides how often a model recalls. */
 
 import { editNode, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
 /**
- * The conversation with a sentence behind the app's own instructions, so that what stands before it
- * stays word for word what it was. Says it once: the same reference when it has been said.
+ * The conversation with a sentence after the app's own instructions, whose text stays unchanged. The
+ * same reference where the sentence is already there.
  */
 export function withInstruction(conversation: Conversation, sentence: string): Conversation {
   const { system, turns } = conversation;
@@ -31,7 +31,7 @@ export function withInstruction(conversation: Conversation, sentence: string): C
 const endsWith = (block: Block, sentence: string): boolean =>
   block.type === 'text' && block.text.endsWith(sentence);
 
-/** A further paragraph of the last text: a system message of one string stays one. */
+/** Appends a paragraph to the last text, so that a system message of one string stays one. */
 function appended({ blocks }: Turn, sentence: string): readonly Block[] {
   const last = blocks.at(-1);
   if (last?.type !== 'text') return [...blocks, { type: 'text', text: sentence }];

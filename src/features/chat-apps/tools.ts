@@ -1,4 +1,4 @@
-/** The tools of a conversation: recalling, what the others said, and whether one was mentioned. */
+/** The tools of a chat: recall from the memory, read the others' messages, and see whether one is mentioned. */
 
 import { asGatewayError } from '../../conversation/errors.ts';
 import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
@@ -10,7 +10,7 @@ export const RECALL = 'recall_memory';
 export const MESSAGES = 'get_other_members_messages';
 export const MENTION = 'is_mentioned';
 
-/** A tool as the server-tool loop runs it. */
+/** A tool in the form that the server-tools feature runs. */
 export interface ConversationTool {
   readonly name: string;
   readonly description: string;
@@ -29,7 +29,7 @@ export interface ConversationToolOutcome {
   readonly payload: Json;
   readonly text: string;
   readonly code?: string;
-  /** Fields for the log line: lengths and counts, never words. */
+  /** Fields for the log line: lengths and counts, never content. */
   readonly log?: JsonObject;
 }
 
@@ -38,14 +38,14 @@ export interface ConversationToolsOptions {
   readonly memorySettings: MemorySettings | undefined;
   readonly memory: Memory | undefined;
   readonly texts: Texts;
-  /** Told what was asked for, word for word: for logs that are meant to hold content. */
+  /** Gets each query word for word, for logs that may contain content. */
   readonly onQuery: (query: string, events: number) => void;
 }
 
 const TIMEOUT_MS = 10_000;
 const NO_ARGUMENTS: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
 
-/** Those that this conversation has, in the order in which they are always declared. */
+/** The tools of this conversation, always in the same order. */
 export function conversationTools(options: ConversationToolsOptions): readonly ConversationTool[] {
   const { round, memorySettings, memory, texts } = options;
   const group = round?.mode === 'group';
@@ -125,15 +125,15 @@ function recallTool(
   };
 }
 
-/** A recall that failed: the model goes on with what it knows. */
+/** The outcome of a failed recall: the model continues with what it knows. */
 function recallFailed(message: string, code: string): ConversationToolOutcome {
   const payload = { ok: false, tool: RECALL, message, events: [] };
   return { ok: false, payload, text: JSON.stringify(payload), code };
 }
 
 /**
- * An event as models and apps read it. The score stays here: it changes with the clock, and a text
- * that changes for nothing costs the vendor's prompt cache.
+ * An event for models and apps. It has no score, which changes with the time: a changed text costs the
+ * vendor's prompt cache.
  */
 const eventJson = ({ id, time, text, source, tags }: RecalledEvent): JsonObject => ({
   id,

@@ -1,20 +1,20 @@
-/** The text of a turn: what was said to the model since it last spoke. */
+/** The texts of the current turn: the messages to the model since it last spoke. */
 
 import type { Block, Conversation, TextBlock, Turn } from '../../conversation/types.ts';
 
 import type { ChatRound } from './extension.ts';
 
-/** Characters of a recall's query: the end of a long text is what it comes to. */
+/** Characters of a recall's query; of a longer text the end is used. */
 const MAX_QUERY = 1000;
 
-/** What is recalled before the model speaks: the user's words of this turn, else the others'. */
+/** The query of a forced recall: the user's text of this turn, otherwise the others' messages. */
 export function turnQuery(
   { turns }: Pick<Conversation, 'turns'>,
   round: Pick<ChatRound, 'others' | 'othersSeparate'> | undefined,
 ): string {
   const own = turnTexts(turns, round).join('\n');
   const query = own.trim() === '' ? (round?.others ?? '') : own;
-  // Half a character at the cut is none.
+  // The cut may leave half of a surrogate pair.
   return query
     .trim()
     .slice(-MAX_QUERY)
@@ -23,8 +23,8 @@ export function turnQuery(
 }
 
 /**
- * The user's texts of the turn that is to be answered, in order: all since the model last spoke. Where
- * the app says apart what the others said, messages before the last one are theirs, of earlier rounds.
+ * The user's texts of the current turn, in order: all since the model last spoke. Where the app sends
+ * the others' messages separately, only the last user message belongs to the turn.
  */
 export function turnTexts(
   turns: readonly Turn[],

@@ -1,28 +1,28 @@
-/** Follows `previous` links back to the start of a conversation. */
+/** Follows the `previous` links of stored responses back to the start of a conversation. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { ChainLink } from './stored-response.ts';
 
-/** An item of a chain, and which provider knows it by its id. */
+/** An item of a chain, and the provider that knows it by its id. */
 export interface ChainItem {
   readonly item: JsonObject;
   readonly keeper: string | undefined;
 }
 
-/** All items oldest first, or the id of the link that is not there. */
+/** All items, oldest first, or the id of the missing link. */
 export type Chain =
   | {
       readonly items: readonly JsonObject[];
       readonly links: number;
-      /** Those that a provider keeps which is not this one, and that say nothing without it. */
+      /** The items for a provider: without the references that only another provider can resolve. */
       itemsFor(provider: string | undefined): readonly JsonObject[];
     }
   | { readonly missing: string };
 
 /**
- * Input and output items of every link up to and with `id`, oldest first. A link that comes twice (a
- * damaged file) counts as missing, so the walk always ends. Yields after every link, so that a long
- * chain can be walked in steps.
+ * The input and output items of every link up to and including `id`, oldest first. A link that comes
+ * twice (in a damaged file) counts as missing, so the walk always ends. Yields after every link, so that
+ * a long chain can be walked in steps.
  */
 export function* chainSteps(
   id: string,
@@ -54,7 +54,7 @@ export function* chainSteps(
   };
 }
 
-/** Walks it at one go. */
+/** Walks a chain in one go. */
 export function walkChain(id: string, read: (id: string) => ChainLink | undefined): Chain {
   const steps = chainSteps(id, read);
   for (;;) {
@@ -63,7 +63,7 @@ export function walkChain(id: string, read: (id: string) => ChainLink | undefine
   }
 }
 
-/** Does this item only name what the vendor that made it keeps? */
+/** Does the item only refer to content that its vendor stores? */
 export const isVendorReference = ({
   type,
   id,

@@ -1,4 +1,4 @@
-/** `GET /v1/responses/{id}/input_items`: a page of items, each with an id. */
+/** Pages of items for `GET /v1/responses/{id}/input_items`; each item gets an id. */
 
 import { createHash } from 'node:crypto';
 import { invalid } from '../../conversation/errors.ts';
@@ -10,7 +10,7 @@ export interface ItemPageQuery {
   readonly limit?: number | string;
   /** Default `desc`: newest first. */
   readonly order?: string;
-  /** The page begins behind the item of this id. */
+  /** The page begins after the item of this id. */
   readonly after?: string;
   /** The page ends before the item of this id. */
   readonly before?: string;
@@ -27,7 +27,7 @@ const PREFIX: Readonly<Record<string, string>> = {
   web_search_call: 'ws_',
 };
 
-/** The item with its type and an id; one that came without gets the same id every time. */
+/** The item with its type and an id; an item without one gets the same id every time. */
 function identified(item: JsonObject, seed: string, position: number): JsonObject {
   if (typeof item.id === 'string') return item;
   const type = typeof item.type === 'string' ? item.type : 'message';

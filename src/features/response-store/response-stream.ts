@@ -1,4 +1,4 @@
-/** A stored response as the stream that it could have been: `GET /v1/responses/{id}?stream=true`. */
+/** Turns a stored response into a stream, for `GET /v1/responses/{id}?stream=true`. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
-/** The fields in which the text of a call or of a part stands, by type, and the events that tell it. */
+/** The text field of a call or content part, by type, and the events that carry it. */
 const TEXT_FIELDS: Readonly<Record<string, { readonly field: string; readonly event: string }>> = {
   output_text: { field: 'text', event: 'response.output_text' },
   refusal: { field: 'refusal', event: 'response.refusal' },
@@ -15,9 +15,9 @@ const TEXT_FIELDS: Readonly<Record<string, { readonly field: string; readonly ev
 };
 
 /**
- * The events as SSE text, each text in one piece.
- * @param after events up to this sequence number are left out, as a client asks that has had them
- * @throws GatewayError invalid_request where that is not a number
+ * The events of the response as SSE text; each text is one delta.
+ * @param after the last sequence number that the client has; earlier events are left out
+ * @throws GatewayError invalid_request where `after` is not a number
  */
 export function responseStream(response: JsonObject, after: string | null): string {
   const first = after === null ? 0 : Number(after) + 1;

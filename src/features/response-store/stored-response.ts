@@ -1,11 +1,11 @@
-/** What is kept of one response, its bounds, and its form on disk. */
+/** A stored response: its fields, its limits, and its row in the database. */
 
 import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
 
-/** One link of a chain: what one request brought and what it was answered. */
+/** One exchange of a conversation: the input of one request and its response. */
 export interface StoredResponse {
   readonly id: string;
-  /** A hash of the gateway key that made it (`ownerOf`); '' where no key was needed. */
+  /** A hash of the gateway key that made it (`ownerOf`); '' without auth. */
   readonly owner: string;
   /** Seconds since 1970. */
   readonly created: number;
@@ -18,18 +18,18 @@ export interface StoredResponse {
   readonly output: readonly JsonObject[];
   /** The response object as the client got it. */
   readonly response: JsonObject;
-  /** A hash of the memory space that it was made with (`spaceMark`): it is erased with the space. */
+  /** The hash of its memory space (`nameHash`): it is erased with the space. */
   readonly space?: string;
-  /** The provider that made it and keeps it, too: it knows the response by its id. */
+  /** The provider that made it and also stores it under its id. */
   readonly keeper?: string;
-  /** When its request came, as of `instant`: where its space was erased since, it is not kept. Not on disk. */
+  /** When its request came, as of `instant`: it is not stored where its space was erased later. Not on disk. */
   readonly began?: number;
 }
 
-/** What a chain needs of a link. */
+/** The fields that a chain needs. */
 export type ChainLink = Pick<StoredResponse, 'previous' | 'input' | 'output' | 'keeper'>;
 
-/** A row as it is written: JSON columns as text. */
+/** A row of the database, its JSON columns as text. */
 export interface PackedRow {
   readonly id: string;
   readonly owner: string;
@@ -42,9 +42,9 @@ export interface PackedRow {
   readonly input: string;
   readonly output: string;
   readonly response: string;
-  /** UTF-16 units of the three texts: what the bound on bytes counts. */
+  /** UTF-16 units of the three texts, which the limit on bytes counts. */
   readonly bytes: number;
-  /** Ids of the output items: what a later request may refer to. */
+  /** Ids of the output items, which later requests may refer to. */
   readonly itemIds: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export interface ResponseLimits {
   readonly bytes: number;
   /** Milliseconds since the conversation was last continued. */
   readonly age: number;
-  /** Bounds of what waits in memory, or lives there when there is no usable file. */
+  /** Limits on the rows in memory: queued ones, or all rows without a usable file. */
   readonly memoryRows: number;
   readonly memoryBytes: number;
 }
@@ -65,10 +65,6 @@ export const DEFAULT_LIMITS: ResponseLimits = {
   memoryRows: 1_000,
   memoryBytes: 64 * 1024 * 1024,
 };
-
-/** How a memory space is named in a row: its own name may be a person's. */
-export const spaceMark = (space: string): string =>
-  new Bun.CryptoHasher('sha256').update(space).digest('hex');
 
 /** The row with its JSON as text. */
 export function pack(row: StoredResponse): PackedRow {
@@ -118,8 +114,8 @@ export function unpackItems(
 }
 
 /**
- * The items that a later request may refer to, by id. A stream that had to be changed halfway has told
- * its first items under the vendor's ids, and named all of them anew at its end: both are known.
+ * The items that a later request may refer to, by id. In a stream that had to be changed halfway, the
+ * first items had the vendor's ids, and the final response has new ones: both are known.
  */
 export function itemsById({
   output,

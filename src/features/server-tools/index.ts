@@ -4,4 +4,3 @@ export { type HopEntry, type HopLedger, memoryLedger, openHopLedger } from './ho
 export { liveRegistry } from './live-registry.ts';
 export { type ToolRegistry, toolRegistry } from './registry.ts';
 export { mayDeclareHosted, serverTools } from './server-tools.ts';
-export type { ServerToolOptions } from './session.ts';

@@ -1,34 +1,36 @@
-/** Has images described: each once, a few at a time, and a failure is no description. */
+/** Has a model describe images: each image once, a few at a time, and never with a made-up description. */
 
 import type { Conversation, MediaSource } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { parseExceptions } from '../../lib/http/public-address.ts';
 import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
+import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { unlessAborted } from '../../lib/loop/unless-aborted.ts';
 import type { ToolRun } from '../feature.ts';
 import type { DescriptionStore } from './description-store.ts';
 import { type ImageInContext, imageKey } from './images.ts';
 import { readDescription, sniffImage, visionRequest } from './prompt.ts';
 
-/** What a model said, and the tokens that it took where the vendor told. */
+/** A model's answer, with its tokens where the vendor reported them. */
 export interface VisionAnswer {
   readonly text: string;
   readonly usage?: Pick<Usage, 'input' | 'output'> | undefined;
 }
 
-/** Asks a model (`provider/model`) and gives back its answer, or the text of it alone. May reject. */
+/** Asks a model (`provider/model`); returns its answer, or only the text. May reject. */
 export type AskVisionModel = (
   target: string,
   conversation: Conversation,
   signal: AbortSignal,
 ) => Promise<string | VisionAnswer>;
 
-/** Told of a look at an image that an exchange waited for. */
+/** Called for each description that an exchange waited for. */
 export type OnDescribed = (run: ToolRun) => void;
 
 export interface VisionSettings {
-  /** The `provider/model` that looks at images. */
+  /** The `provider/model` that describes images. */
   readonly target: string;
-  /** What it is asked; a thorough description when left out. */
+  /** The prompt; asks for a thorough description when left out. */
   readonly prompt?: string;
   /** Milliseconds for one image. */
   readonly timeoutMs: number;
@@ -38,15 +40,15 @@ export interface DescriberOptions {
   readonly store: Pick<DescriptionStore, 'get' | 'put'>;
   readonly askModel: AskVisionModel;
   readonly log: (event: string, fields: Readonly<Record<string, string | number>>) => void;
-  /** Hosts and blocks from which images are fetched although they are not public. */
+  /** Hosts and address blocks from which images are fetched although they are not public. */
   readonly allow: readonly string[];
-  /** Images looked at at the same time, over all requests; 4 when left out. */
+  /** Images described at the same time, over all requests; 4 when left out. */
   readonly parallel?: number;
   /** For tests. */
   readonly resolve?: Resolve;
 }
 
-/** An image that failed is left alone this long: neither the next try nor the next hop waits again. */
+/** Milliseconds before a failed image is tried again, so that the next try and hop do not wait for it. */
 const RETRY_AFTER = 60_000;
 const MAX_BYTES = 20_000_000;
 const FETCH_TIMEOUT = 20_000;
@@ -65,7 +67,7 @@ export function describer(options: DescriberOptions): Describer {
   const { store, log } = options;
   const running = new Map<string, Promise<ToolRun>>();
   const failedAt = new Map<string, number>();
-  const turn = slots(options.parallel ?? 4);
+  const limited = limitParallel(options.parallel ?? 4);
 
   const describeOne = async (
     key: string,
@@ -86,7 +88,7 @@ export function describer(options: DescriberOptions): Describer {
       );
       const { text: answerText, usage } = typeof answer === 'string' ? { text: answer } : answer;
       const text = readDescription(answerText);
-      if (text === undefined) throw new Error('the vision model said nothing');
+      if (text === undefined) throw new Error('the vision model gave no description');
       store.put(key, text);
       const tokens: Record<string, number> =
         usage === undefined ? {} : { input: usage.input, output: usage.output };
@@ -103,8 +105,8 @@ export function describer(options: DescriberOptions): Describer {
   const once = (key: string, image: ImageInContext, settings: VisionSettings): Promise<ToolRun> => {
     let work = running.get(key);
     if (work === undefined) {
-      // Not bound to who asked first: when that client leaves, others (or its next try) get the result.
-      work = turn(() => describeOne(key, image, settings)).finally(() => running.delete(key));
+      // Not tied to the first request: when its client leaves, others (or its next try) get the result.
+      work = limited(() => describeOne(key, image, settings)).finally(() => running.delete(key));
       running.set(key, work);
     }
     return work;
@@ -128,14 +130,14 @@ export function describer(options: DescriberOptions): Describer {
   };
 }
 
-/** The image itself: fetched here where it has an address, from the public internet alone. */
+/** The image as bytes. An address is fetched here, from the public internet only. */
 async function bytesOf(
   source: MediaSource,
   options: DescriberOptions,
   signal: AbortSignal,
 ): Promise<MediaSource> {
   if (source.type === 'base64') {
-    // Enough for the longest signature, whatever the padding.
+    // Enough for the longest signature.
     const type = sniffImage(Buffer.from(source.data.slice(0, 24), 'base64'));
     return type === undefined ? source : { ...source, mediaType: type };
   }
@@ -151,32 +153,6 @@ async function bytesOf(
   });
   const mediaType = sniffImage(bytes) ?? contentType;
   if (truncated) throw new Error(`the image is larger than ${MAX_BYTES} bytes`);
-  if (!mediaType.startsWith('image/')) throw new Error(`${contentType || 'this'} is no image`);
+  if (!mediaType.startsWith('image/')) throw new Error(`${contentType || 'this'} is not an image`);
   return { type: 'base64', mediaType, data: Buffer.from(bytes).toString('base64') };
-}
-
-/** Runs at most `count` at the same time, the others in order. */
-function slots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let free = count;
-  return async (work) => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free++;
-      else next();
-    }
-  };
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

@@ -1,33 +1,34 @@
-/** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
+/** The bounded store of image descriptions by image hash, on disk: each image is described once. */
 
 import type { Database } from 'bun:sqlite';
 import { instant } from '../../lib/loop/instant.ts';
+import { ERASURES_KEPT_MS, nameHash, RecentErasures } from '../../lib/store/erasures.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {
   get(key: string): string | undefined;
   /**
-   * Keeps a description. Where another process was faster, its text stays and is returned: what once
-   * stood in a history must not change.
+   * Stores a description and returns the stored text. Where another process was faster, that is its
+   * text: a history must not change.
    */
   put(key: string, text: string): string;
-  /** The descriptions of one memory space: its own, so that they can be erased with it. */
+  /** The descriptions of one memory space, which are erased with it. */
   of(space: string): Pick<DescriptionStore, 'get' | 'put'>;
-  /** Removes those of a space; what is being described for it now is not kept either. */
+  /** Removes the descriptions of a space; those in progress are not stored either. */
   eraseSpace(space: string): void;
   close(): void;
-  /** Whether a file stands behind it (false: memory only). */
+  /** True with a file, false in memory only. */
   readonly persistent: boolean;
 }
 
 export interface DescriptionStoreOptions {
   /** The database file; left out: memory only. */
   readonly path?: string;
-  /** Descriptions kept in the file; the least recently used leave first. */
+  /** Descriptions in the file; the least recently used are removed first. */
   readonly rows?: number;
-  /** Descriptions kept in memory. */
+  /** Descriptions in memory. */
   readonly memoryRows?: number;
-  /** Told once per trouble. */
+  /** Called once per problem. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -35,24 +36,19 @@ export interface DescriptionStoreOptions {
 
 const ROWS = 20_000;
 const MEMORY_ROWS = 500;
-/** A use is written down when the last one was written this long ago. */
+/** Milliseconds after which another use is written to the file. */
 const TOUCH_AFTER = 24 * 3_600_000;
 const SCHEMA = `
 CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX descriptions_used ON descriptions (used);
 `;
-// Of late, so that what another process has described meanwhile is not kept.
+// Recent erasures, so that descriptions in progress in another process are not stored.
 const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID';
-/** How long they are remembered, in milliseconds: longer than a description takes. */
-const ERASURES_KEPT = 3_600_000;
-/** Images of spaces that are being described, at most. */
+
+/** Images of spaces that are being described at most. */
 const MAX_REQUESTED = 1000;
 
-/** How a space is named in keys: its own name may be a person's. */
-const markOf = (space: string): string =>
-  new Bun.CryptoHasher('sha256').update(space).digest('hex');
-
-/** Opens the store. Never throws: with an unusable file it keeps (fewer) descriptions in memory. */
+/** Opens the store. Never throws: without a usable file it keeps fewer descriptions, in memory. */
 export function openDescriptionStore(options: DescriptionStoreOptions = {}): DescriptionStore {
   const now = options.now ?? Date.now;
   const memory = new Map<string, string>();
@@ -64,11 +60,11 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     try {
       db?.close();
     } catch {
-      // It is given up anyway.
+      // The file is not used any more.
     }
     db = undefined;
   };
-  /** Asks the file; one that is only busy is asked again next time. */
+  /** Uses the file; undefined without one or where it fails. A busy file is tried again next time. */
   const withFile = <T>(what: string, question: (db: Database) => T): T | undefined => {
     if (db === undefined) return undefined;
     try {
@@ -95,14 +91,14 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     }
   }
 
-  const erased = new Map<string, number>();
-  /** When the images of spaces were first asked for that have no description yet. */
+  const erasures = new RecentErasures();
+  /** Times of the first request for images of spaces that have no description yet. */
   const requestedAt = new Map<string, number>();
   const limit = options.rows ?? ROWS;
 
-  /** Not kept in memory where there is a file: another process may erase the space. */
+  /** With a file, nothing is cached in memory: another process may erase the space. */
   function ofSpace(space: string): Pick<DescriptionStore, 'get' | 'put'> {
-    const mark = markOf(space);
+    const mark = nameHash(space);
     const keyOf = (key: string) => `${mark}:${key}`;
     return {
       get(key) {
@@ -120,7 +116,7 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
         const own = keyOf(key);
         const began = requestedAt.get(own) ?? instant();
         requestedAt.delete(own);
-        if ((erased.get(mark) ?? 0) >= began) return text;
+        if (erasures.hasSince(mark, began)) return text;
         if (db === undefined) return remember(own, memory.get(own) ?? text);
         const stored = withFile('cannot write', (file) =>
           erasedAt(file, mark) >= began ? text : write(file, own, text, now(), limit),
@@ -133,10 +129,9 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
   return {
     of: ofSpace,
     eraseSpace(space) {
-      const mark = markOf(space);
+      const mark = nameHash(space);
       const at = instant();
-      for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
-      erased.set(mark, at);
+      erasures.add(mark, at);
       for (const key of memory.keys()) if (key.startsWith(`${mark}:`)) memory.delete(key);
       withFile('cannot erase', (file) => erase(file, mark, at));
     },
@@ -154,7 +149,7 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
       try {
         db?.close();
       } catch {
-        // What was committed is safe.
+        // Everything committed is safe.
       }
       db = undefined;
     },
@@ -180,20 +175,20 @@ function read(db: Database, key: string, now: number): string | undefined {
 const erasedAt = (db: Database, mark: string): number =>
   db.query<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?').get(mark)?.at ?? 0;
 
-/** The space's rows, their pages blanked, out of the file and out of its log. */
+/** Removes the space's rows from the file and its log, and overwrites their pages. */
 function erase(db: Database, mark: string, at: number): void {
   db.run('PRAGMA secure_delete = ON');
   db.transaction(() => {
-    db.query('DELETE FROM erasures WHERE at < ?').run(at - ERASURES_KEPT);
+    db.query('DELETE FROM erasures WHERE at < ?').run(at - ERASURES_KEPT_MS);
     db.query('INSERT OR REPLACE INTO erasures VALUES (?, ?)').run(mark, at);
-    // Keys of a space begin with its mark and a colon; a semicolon is the character behind that.
+    // Keys of a space begin with its hash and a colon; the semicolon is the next character.
     db.query('DELETE FROM descriptions WHERE key > ? AND key < ?').run(`${mark}:`, `${mark};`);
   }).immediate();
   db.run('PRAGMA secure_delete = OFF');
   db.run('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** The text that the file holds afterwards. */
+/** Inserts a description and returns the text that the file then contains. */
 function write(db: Database, key: string, text: string, now: number, rows: number): string {
   return db
     .transaction(() => {

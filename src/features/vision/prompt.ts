@@ -1,4 +1,4 @@
-/** What the vision model is asked about one image, and how its answer is read. Pure. */
+/** Builds the request to the vision model for one image and reads its answer. Pure. */
 
 import type { Conversation, MediaBlock, MediaSource } from '../../conversation/types.ts';
 
@@ -11,7 +11,7 @@ const PROMPT =
 const MAX_TOKENS = 4096;
 const MAX_TEXT = 12_000;
 
-/** A conversation of one turn: the prompt, the user's words, the image. */
+/** A conversation of one turn: the prompt, the user's text and the image. */
 export function visionRequest(
   source: MediaSource,
   question: string,
@@ -28,14 +28,14 @@ export function visionRequest(
   };
 }
 
-/** The description as it is kept; undefined when there is nothing in the answer. */
+/** The description to store; undefined for an empty answer. */
 export function readDescription(answer: string): string | undefined {
   const text = answer.toWellFormed().trim();
   if (text === '') return undefined;
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT).toWellFormed()} …` : text;
 }
 
-/** The type that the bytes say they are; clients often name another. Undefined: none of the usual. */
+/** The image type by its first bytes, since clients often name another; undefined for unknown types. */
 export function sniffImage(bytes: Uint8Array): string | undefined {
   const starts = (at: number, ...values: number[]) => values.every((v, i) => bytes[at + i] === v);
   if (starts(0, 0x89, 0x50, 0x4e, 0x47)) return 'image/png';

@@ -149,7 +149,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     pairing,
     toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
     vendorFit(),
-    ...parts.behind,
+    ...parts.after,
   ];
   const gateway = scriptedGateway(upstream, script, features);
   const answered = await gateway.ask(client, body);

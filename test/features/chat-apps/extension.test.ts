@@ -233,7 +233,7 @@ describe('headers say it, too', () => {
     expect(parts.toolEvents).toBe(true);
     expect(parts.forced.map(({ name }) => name)).toEqual(['recall_memory']);
     expect(parts.tools[0]!.description).toContain('2 次');
-    expect(parts.behind).toHaveLength(1);
+    expect(parts.after).toHaveLength(1);
   });
 
   test('what x-hopgate-extension holds is overlaid by single headers, those by the body', () => {

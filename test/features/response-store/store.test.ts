@@ -11,8 +11,8 @@ import {
   openResponseStore,
   type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
-import { spaceMark } from '../../../src/features/response-store/stored-response.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { nameHash } from '../../../src/lib/store/erasures.ts';
 
 const dirs: string[] = [];
 const open: ResponseStore[] = [];
@@ -446,11 +446,11 @@ describe('erasing a memory space', () => {
   test('takes what was made with it, written or waiting, and leaves everything else', () => {
     const file = newPath();
     const kept = store({ path: file });
-    kept.put(row('a1', undefined, { space: spaceMark('alice'), input: [say('the zebra')] }));
-    kept.put(row('b1', undefined, { space: spaceMark('bob') }));
+    kept.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
+    kept.put(row('b1', undefined, { space: nameHash('bob') }));
     kept.put(row('c1'));
     kept.flush();
-    kept.put(row('a2', 'a1', { space: spaceMark('alice') }));
+    kept.put(row('a2', 'a1', { space: nameHash('alice') }));
     expect(holds(file, 'the zebra')).toBe(true);
     kept.eraseSpace('alice');
     kept.flush();
@@ -467,7 +467,7 @@ describe('erasing a memory space', () => {
   test('what another process had not written yet goes a moment later', async () => {
     const file = newPath();
     const [one, other] = [store({ path: file }), store({ path: file, flushAfter: 300 })];
-    other.put(row('a1', undefined, { space: spaceMark('alice') }));
+    other.put(row('a1', undefined, { space: nameHash('alice') }));
     one.eraseSpace('alice');
     await Bun.sleep(2_500);
     expect([one.get('a1', ''), other.get('a1', '')]).toEqual([undefined, undefined]);
@@ -486,7 +486,7 @@ test('a file from before rows knew their space is brought up to date, and loses 
   db.run('PRAGMA user_version = 1');
   db.close();
   const after = store({ path: file });
-  after.put(row('new', 'old', { space: spaceMark('alice') }));
+  after.put(row('new', 'old', { space: nameHash('alice') }));
   after.flush();
   expect(after.get('old', '')).toEqual(row('old'));
   expect(itemsOf(after, 'new')).toHaveLength(4);

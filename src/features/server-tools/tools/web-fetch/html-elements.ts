@@ -1,9 +1,9 @@
-/** Elements of HTML by what they mean for the text of a page. */
+/** HTML elements by their meaning for the text of a page. */
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
 import type { Attributes } from './html-tokens.ts';
 
-/** What is never content, or is the site's furniture around it. */
+/** Elements without content of the page: hidden ones and the site's boilerplate. */
 export const BOILERPLATE = new Set([
   ...['noscript', 'template', 'svg', 'canvas', 'object', 'nav', 'footer', 'aside', 'dialog'],
   ...['button', 'select', 'math'],
@@ -30,7 +30,7 @@ export const BLOCKS = new Set([
   ...['header', 'hgroup', 'html', 'legend', 'li', 'main', 'menu', 'ol', 'option', 'p', 'pre'],
   ...['section', 'summary', 'table', 'tbody', 'td', 'tfoot', 'th', 'thead', 'tr', 'ul', 'footer'],
 ]);
-/** A start tag of the name ends an open element of these, up to the nearest of those. */
+/** By the name of a start tag: the open elements that it ends, and the elements that stop the search for them. */
 export const IMPLIED_ENDS: Readonly<
   Record<string, readonly [readonly string[], readonly string[]]>
 > = {
@@ -50,7 +50,7 @@ export const IMPLIED_ENDS: Readonly<
   thead: [['tbody', 'thead', 'tfoot'], ['table']],
   tfoot: [['tbody', 'thead', 'tfoot'], ['table']],
 };
-/** No end tag of an element within these ends one outside. */
+/** An end tag inside one of these ends no element outside of it. */
 export const SCOPE_LIMITS = new Set(['td', 'th', 'li', 'dd', 'table']);
 export const OPTIONAL_END = new Set([
   'p',
@@ -64,7 +64,7 @@ export const OPTIONAL_END = new Set([
   'thead',
   'option',
 ]);
-/** Their end tags end whatever is open in them. */
+/** The end tags of these end every element that is open inside. */
 export const CONTAINERS = new Set([
   'table',
   'tr',
@@ -87,7 +87,7 @@ export const CONTAINERS = new Set([
 
 const MAX_ADDRESS = 4096;
 
-/** Neither seen nor read aloud, or furniture by its role. */
+/** Is the element hidden from readers, or boilerplate by its role? */
 export function isHidden(attributes: Attributes): boolean {
   if (attributes.size === 0) return false;
   return (
@@ -97,7 +97,7 @@ export function isHidden(attributes: Attributes): boolean {
   );
 }
 
-/** The address in full; undefined where it names none that can be fetched. */
+/** The absolute URL; undefined for an address that cannot be fetched. */
 export function absoluteUrl(value: string | undefined, base: string): string | undefined {
   if (value === undefined || value.length > MAX_ADDRESS) return undefined;
   const url = readEntities(value).trim();

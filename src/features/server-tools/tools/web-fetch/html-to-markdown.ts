@@ -1,4 +1,4 @@
-/** A page of HTML as Markdown: what is worth reading of it, in linear time and in steps that let others run. */
+/** Converts the content of an HTML page to Markdown, in linear time and in steps that let other work run. */
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
 import {
@@ -18,26 +18,26 @@ import { type InlineMark, MarkdownWriter } from './markdown-writer.ts';
 export interface MarkdownPage {
   readonly title: string;
   readonly text: string;
-  /** All of it was read. */
+  /** The whole page was read. */
   readonly whole: boolean;
-  /** It has scripts, which may be what fills it. */
+  /** The page has scripts, which may produce its content. */
   readonly scripts: boolean;
 }
 
-/** Deeper than any real page; elements below are read for their text alone. */
+/** Deeper than any real page; of deeper elements only the text is read. */
 const MAX_DEPTH = 100;
 const MAX_TITLE = 300;
-/** Characters of a table that wait for its end, which tells whether it only lays the page out. */
+/** Characters of a table that are held until its end shows whether it is only used for layout. */
 const MAX_TABLE = 32_768;
-/** Below this a `<main>` or `<article>` is a shell that scripts would have filled. */
+/** With less text, a `<main>` or `<article>` is an empty shell for scripts. */
 const MIN_CONTENT = 200;
-/** Milliseconds of work before others get their turn. */
+/** Milliseconds of work before other work gets its turn. */
 const SLICE = 8;
 
 /**
- * Reads a page: without scripts, navigation and the like, only the inside of `<main>` (or of the only
- * `<article>`) where there is one with text in it, links absolute.
- * @param enough characters at which reading may stop
+ * Converts a page without scripts, navigation and the like, with absolute links. Where there is a
+ * `<main>` (or a single `<article>`) with text in it, only its inside.
+ * @param enough characters after which reading may stop
  */
 export async function htmlToMarkdown(
   html: string,
@@ -79,18 +79,18 @@ async function readOnce(
 
 interface OpenElement {
   readonly name: string;
-  /** What is to be done behind it. */
+  /** Called at the end of the element. */
   readonly close?: (() => void) | undefined;
 }
 
 interface OpenTable {
-  /** Where it goes in the end. */
+  /** The writer that gets the table. */
   readonly writer: MarkdownWriter;
   rows: string[][];
   size: number;
-  /** Its first row has been written. */
+  /** The first row has been written. */
   begun: boolean;
-  /** It lays the page out: its cells are blocks of their own. */
+  /** It is used for layout: its cells are blocks of their own. */
   layout: boolean;
 }
 
@@ -110,20 +110,20 @@ const MARKS: Readonly<Record<string, InlineMark>> = {
 class MarkdownBuilder {
   title = '';
   scripts = false;
-  readonly #core: string | undefined;
+  readonly #contentElement: string | undefined;
   readonly #url: string;
   #base: string;
   #main = new MarkdownWriter();
   #writer = this.#main;
   #titled = false;
-  #inCore = 0;
+  #contentDepth = 0;
   #stack: OpenElement[] = [];
   readonly #open = new Map<string, number>();
-  /** Elements that were too deep to be kept. */
+  /** Open elements that were too deep for the stack. */
   readonly #beyond = new Map<string, number>();
-  /** Furniture that is passed over, and how deep we are in elements of its name, and in any. */
+  /** The skipped element, with the depth in elements of its name and in any elements. */
   #skipped: { readonly name: string; same: number; depth: number } | undefined;
-  /** Text of the `<pre>` we are in. */
+  /** Text of the current `<pre>`. */
   #pre: string[] | undefined;
   #preLength = 0;
   #tables: OpenTable[] = [];
@@ -132,10 +132,10 @@ class MarkdownBuilder {
   constructor(url: string, contentElement: string | undefined) {
     this.#url = url;
     this.#base = url;
-    this.#core = contentElement;
+    this.#contentElement = contentElement;
   }
 
-  /** Characters so far; what still waits counts. */
+  /** Characters so far, including held text. */
   get length(): number {
     const waiting = this.#tables.reduce((sum, { size }) => sum + size, this.#preLength);
     return this.#main.length + waiting + (this.#writer === this.#main ? 0 : this.#writer.length);
@@ -163,15 +163,15 @@ class MarkdownBuilder {
     }
   }
 
-  get #told(): boolean {
-    return this.#core === undefined || this.#inCore > 0;
+  get #inScope(): boolean {
+    return this.#contentElement === undefined || this.#contentDepth > 0;
   }
 
   #raw(name: string, text: string): void {
     if (name === 'script') this.scripts = true;
     if (name === 'xmp') this.#text(text);
     if (name !== 'title' || this.#titled) return;
-    // Pictures have titles of their own.
+    // Only the first title counts: SVG images have titles too.
     this.#titled = true;
     const words = readEntities(text.slice(0, 4 * MAX_TITLE))
       .replace(/\s+/g, ' ')
@@ -181,7 +181,7 @@ class MarkdownBuilder {
   }
 
   #text(raw: string): void {
-    if (!this.#told) return;
+    if (!this.#inScope) return;
     const text = readEntities(raw);
     if (this.#pre === undefined) this.#writer.text(text);
     else {
@@ -190,7 +190,7 @@ class MarkdownBuilder {
     }
   }
 
-  /** True: the token belongs to furniture. */
+  /** True: the token belongs to the skipped element. */
   #skip(token: HtmlToken): boolean {
     const skipped = this.#skipped!;
     if (token.type === 'raw') {
@@ -219,7 +219,7 @@ class MarkdownBuilder {
     if (OPTIONAL_END.has(name)) return true;
     if (skipped.depth > 0) skipped.depth--;
     else if (OPTIONAL_END.has(skipped.name)) {
-      // The end of what it stands in.
+      // The end tag of an element around it.
       this.#skipped = undefined;
       return false;
     }
@@ -263,7 +263,7 @@ class MarkdownBuilder {
         while (this.#stack.length > at) this.#pop();
         return;
       }
-      // A wrong end tag tears nothing down around it.
+      // A stray end tag does not close the elements around it.
       if (inline ? BLOCKS.has(one.name) : SCOPE_LIMITS.has(one.name) && !CONTAINERS.has(name))
         return;
     }
@@ -292,7 +292,7 @@ class MarkdownBuilder {
       const found = absoluteUrl(attributes.get('href'), this.#url);
       if (found !== undefined) this.#base = found;
     }
-    if (!this.#told) return;
+    if (!this.#inScope) return;
     if (name === 'br') {
       if (this.#pre === undefined) this.#writer.newline();
       else this.#pre.push('\n');
@@ -306,25 +306,25 @@ class MarkdownBuilder {
       .trim();
     const src = attributes.get('src');
     const url = src === undefined ? undefined : absoluteUrl(src, this.#base);
-    // Images without an address (data: URLs are none) say nothing beyond their words.
+    // Without a URL that can be fetched, only the alternative text is left.
     if (url === undefined) this.#writer.verbatim(alt);
     else if (alt !== '') this.#writer.verbatim(`![${alt}](${url})`);
   }
 
-  /** Writes what an element begins with; what comes back is for its end. */
+  /** Writes the start of an element; returns what to do at its end. */
   #opened(name: string, attributes: Attributes): (() => void) | undefined {
-    if (name === this.#core) {
-      this.#inCore++;
+    if (name === this.#contentElement) {
+      this.#contentDepth++;
       return () => {
         this.#writer.break(2);
-        this.#inCore--;
+        this.#contentDepth--;
       };
     }
-    if (!this.#told || this.#pre !== undefined) return undefined;
+    if (!this.#inScope || this.#pre !== undefined) return undefined;
     const writer = this.#writer;
     const mark = MARKS[name];
     if (mark !== undefined) {
-      // The same mark twice says nothing more, or something else (`****`).
+      // The same mark twice adds nothing, or means something else (`****`).
       if (this.#marked(mark)) return undefined;
       this.#marksOpen.push(mark);
       writer.begin(mark);
@@ -386,7 +386,7 @@ class MarkdownBuilder {
   #link(attributes: Attributes): (() => void) | undefined {
     const url = absoluteUrl(attributes.get('href'), this.#base);
     if (url === undefined) return undefined;
-    // A link within a link ends the one around it.
+    // A link inside a link ends the outer one.
     this.#endUpTo(['a'], ['td', 'th', 'table']);
     const mark: InlineMark = { open: '[', close: `](${url})` };
     const writer = this.#writer;
@@ -439,7 +439,7 @@ class MarkdownBuilder {
 
   #table(): () => void {
     const outer = this.#tables.at(-1);
-    // A table that holds another one is there for the looks of the page.
+    // A table that contains another one is used for layout.
     if (outer !== undefined && !outer.layout) this.#layOut(outer);
     const table: OpenTable = {
       writer: this.#writer,
@@ -476,7 +476,7 @@ class MarkdownBuilder {
     const cell = new MarkdownWriter();
     this.#writer = cell;
     return () => {
-      // It may have become a part of the page meanwhile.
+      // The table may have turned out to be layout meanwhile.
       if (this.#writer !== cell) return;
       this.#writer = table.writer;
       const text = cell.toString();
@@ -486,7 +486,7 @@ class MarkdownBuilder {
     };
   }
 
-  /** Writes what the table holds so far as blocks, and whatever comes of it. */
+  /** Treats the table as layout: writes its cells so far, and all later ones, as blocks. */
   #layOut(table: OpenTable): void {
     table.layout = true;
     const cells = table.rows.flat();

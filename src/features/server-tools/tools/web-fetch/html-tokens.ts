@@ -1,16 +1,16 @@
-/** HTML as a run of tags and text, each character looked at a fixed number of times. */
+/** Splits HTML into tags and text, in linear time. */
 
 export type Attributes = ReadonlyMap<string, string>;
 
 export type HtmlToken =
-  /** Character references are not read yet. */
+  /** Text with its character references unresolved. */
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'open'; readonly name: string; readonly attributes: Attributes }
-  /** An element with its text, which holds no tags. */
+  /** An element whose content is text without tags. */
   | { readonly type: 'raw'; readonly name: string; readonly text: string }
   | { readonly type: 'close'; readonly name: string };
 
-/** Elements whose content is text up to their end tag, whatever stands in it. */
+/** Elements whose content is plain text up to their end tag. */
 const RAW = new Set([
   'script',
   'style',
@@ -21,12 +21,12 @@ const RAW = new Set([
   'noembed',
   'noframes',
 ]);
-/** Text is handed out in pieces of this length, so that no single step takes long. */
+/** Text comes in pieces of this length, so that no single step takes long. */
 const PIECE = 16_384;
-/** No page has more of use. */
+/** Attributes of an element that are read, and characters of a name. */
 const MOST_ATTRIBUTES = 64;
 const MOST_NAME = 64;
-/** A tag that is longer is none that anybody wrote: it is passed over up to the next ">". */
+/** A longer tag is not a real one: it is skipped up to the next ">". */
 const MOST_TAG = 65_536;
 
 const TAG = /<[a-zA-Z/!?]/g;
@@ -35,8 +35,8 @@ const SPACE = /[\s/]/;
 const ATTRIBUTE_END = /[\s/>=]/g;
 
 /**
- * Reads a page from its beginning. What breaks the rules of HTML is read as browsers do, as far as text and
- * tags go.
+ * Reads a page from its beginning. Invalid HTML is read as browsers read it, as far as text and tags are
+ * concerned.
  * @see https://html.spec.whatwg.org/multipage/parsing.html#tokenization
  */
 export class HtmlTokens {
@@ -47,12 +47,12 @@ export class HtmlTokens {
     this.#html = html;
   }
 
-  /** Characters that were read. */
+  /** Characters read so far. */
   get at(): number {
     return this.#at;
   }
 
-  /** The next one; undefined at the end. */
+  /** The next token; undefined at the end. */
   next(): HtmlToken | undefined {
     while (this.#at < this.#html.length) {
       TAG.lastIndex = this.#at;
@@ -65,7 +65,7 @@ export class HtmlTokens {
 
   #text(): HtmlToken {
     const from = this.#at;
-    // No further than a piece: looking for the same far tag again and again would take long.
+    // Searches only within one piece: repeated searches for the same far tag would not be linear.
     const window = this.#html.slice(from, from + PIECE + 1);
     TAG.lastIndex = 0;
     const tag = TAG.exec(window);
@@ -81,16 +81,16 @@ export class HtmlTokens {
     if (second !== '/') return this.#open();
     if (!/[a-zA-Z]/.test(html[this.#at + 2] ?? '')) return this.#skip();
     const name = this.#name(this.#at + 2);
-    this.#pass('>');
+    this.#skipPast('>');
     return { type: 'close', name };
   }
 
-  /** Comments, doctypes, instructions. */
+  /** Skips comments, doctypes and instructions. */
   #skip(): undefined {
-    this.#pass(this.#html.startsWith('<!--', this.#at) ? '-->' : '>');
+    this.#skipPast(this.#html.startsWith('<!--', this.#at) ? '-->' : '>');
   }
 
-  #pass(mark: string): void {
+  #skipPast(mark: string): void {
     const end = this.#html.indexOf(mark, this.#at);
     this.#at = end < 0 ? this.#html.length : end + mark.length;
   }
@@ -111,7 +111,7 @@ export class HtmlTokens {
     close.lastIndex = from;
     const end = close.exec(this.#html)?.index ?? this.#html.length;
     this.#at = end;
-    if (end < this.#html.length) this.#pass('>');
+    if (end < this.#html.length) this.#skipPast('>');
     return { type: 'raw', name, text: this.#html.slice(from, Math.min(end, from + PIECE)) };
   }
 
@@ -120,7 +120,7 @@ export class HtmlTokens {
     const found = new Map<string, string>();
     for (const most = this.#at + MOST_TAG; ; ) {
       if (this.#at > most) {
-        this.#pass('>');
+        this.#skipPast('>');
         return found;
       }
       while (this.#at <= most && this.#at < html.length && SPACE.test(html[this.#at]!)) this.#at++;
@@ -140,7 +140,7 @@ export class HtmlTokens {
     }
   }
 
-  /** What stands behind "=", which may have blanks around it. */
+  /** The value after "=", which may have blanks around it. */
   #value(): string {
     const html = this.#html;
     const most = Math.min(html.length, this.#at + MOST_TAG);

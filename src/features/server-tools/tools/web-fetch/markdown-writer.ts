@@ -1,33 +1,33 @@
-/** Writes Markdown piece by piece: blocks, lists and quotations by the line, marks around words. */
+/** Writes Markdown piece by piece: blocks, lists, quotations, and marks such as `**` around text. */
 
-/** What a line begins with: once as `first`, then as `rest`. */
+/** The prefix of lines in a list item or quotation: `first` on the first line, then `rest`. */
 interface LinePrefix {
   readonly first: string;
   readonly rest: string;
   used: boolean;
 }
 
-/** A pair of marks around words, such as `**`; told only where there are words. */
+/** A pair of marks around text, such as `**`; written only where there is text. */
 export interface InlineMark {
   readonly open: string;
   readonly close: string;
 }
 
-/** Deeper ones are written without a sign of it: lines would be nothing but their beginnings. */
+/** Deeper levels get no prefix, so that lines do not consist of prefixes. */
 const MAX_INDENT = 12;
 
 export class MarkdownWriter {
   readonly #parts: string[] = [];
   #length = 0;
-  /** Line breaks before the next word. */
+  /** Line breaks before the next text. */
   #breaks = 0;
   #space = false;
-  /** The line has words on it. */
+  /** The current line has text. */
   #begun = false;
   readonly #levels: LinePrefix[] = [];
-  /** Marks of elements that are open, and how many of them stand in the text. */
+  /** Marks of open elements, and how many of them have been written. */
   #marks: InlineMark[] = [];
-  #told = 0;
+  #writtenMarks = 0;
 
   /** Characters so far. */
   get length(): number {
@@ -38,7 +38,7 @@ export class MarkdownWriter {
     return this.#parts.join('').trim();
   }
 
-  /** Running text: white space is folded. */
+  /** Text in which white space is collapsed. */
   text(text: string): void {
     const folded = text.replace(/[ \t\n\f\r]+/g, ' ');
     if (folded === ' ' || folded === '') {
@@ -46,13 +46,13 @@ export class MarkdownWriter {
       return;
     }
     if (folded.startsWith(' ')) this.#space = true;
-    this.#words(folded.trim());
+    this.#write(folded.trim());
     this.#space = folded.endsWith(' ');
   }
 
-  /** The next words stand on a line of their own (1), behind an empty one (2). */
+  /** Starts a new line (1), or a new line after an empty one (2). */
   break(lines: 1 | 2): void {
-    this.#tellCloses(0);
+    this.#closeMarks(0);
     this.#breaks = Math.max(this.#breaks, lines);
     this.#space = false;
   }
@@ -65,9 +65,9 @@ export class MarkdownWriter {
     this.#space = false;
   }
 
-  /** Words as they are, marks and all. */
+  /** Text as it is, with its Markdown. */
   verbatim(text: string): void {
-    if (text !== '') this.#words(text);
+    if (text !== '') this.#write(text);
   }
 
   /** Lines as they are. */
@@ -77,7 +77,7 @@ export class MarkdownWriter {
     this.break(2);
   }
 
-  /** A line as it is, on which no mark of words around it is told. */
+  /** A line as it is, without the marks of open elements. */
   line(text: string): void {
     this.break(1);
     this.#startLine();
@@ -90,16 +90,16 @@ export class MarkdownWriter {
     this.#marks.push(mark);
   }
 
-  /** The words of a mark are over. Marks that were begun behind it end with it. */
+  /** Ends a mark, and with it the marks that began after it. */
   end(mark: InlineMark): void {
     const at = this.#marks.lastIndexOf(mark);
     if (at < 0) return;
-    this.#tellCloses(at);
+    this.#closeMarks(at);
     this.#marks = this.#marks.filter((one) => one !== mark);
-    this.#told = Math.min(this.#told, at);
+    this.#writtenMarks = Math.min(this.#writtenMarks, at);
   }
 
-  /** Lines of a list item or a quotation begin with this from now on. */
+  /** Starts a list item or quotation, whose lines get these prefixes. */
   indent(first: string, rest: string): void {
     const deep = this.#levels.length >= MAX_INDENT;
     this.#levels.push({ first: deep ? '' : first, rest: deep ? '' : rest, used: false });
@@ -109,19 +109,21 @@ export class MarkdownWriter {
     this.#levels.pop();
   }
 
-  #words(text: string): void {
+  #write(text: string): void {
     const fresh = this.#breaks > 0 || !this.#begun;
     this.#startLine();
     if (this.#space && !fresh) this.#put(' ');
     this.#space = false;
-    for (; this.#told < this.#marks.length; this.#told++) this.#put(this.#marks[this.#told]!.open);
+    for (; this.#writtenMarks < this.#marks.length; this.#writtenMarks++)
+      this.#put(this.#marks[this.#writtenMarks]!.open);
     this.#put(text);
     this.#begun = true;
   }
 
-  /** Closes marks that stand in the text from this one on; they begin anew with the next words. */
-  #tellCloses(from: number): void {
-    for (; this.#told > from; this.#told--) this.#put(this.#marks[this.#told - 1]!.close);
+  /** Closes the written marks from this one on; the next text opens them again. */
+  #closeMarks(from: number): void {
+    for (; this.#writtenMarks > from; this.#writtenMarks--)
+      this.#put(this.#marks[this.#writtenMarks - 1]!.close);
   }
 
   #startLine(): void {

@@ -1,4 +1,4 @@
-/** A fetched page in the words of the Messages protocol's own fetch tool. */
+/** A fetched page as the result of the Messages protocol's `web_fetch` tool. */
 
 import type { OpaqueBlock } from '../../../../conversation/types.ts';
 import type { JsonObject } from '../../../../lib/json/json.ts';
@@ -8,7 +8,7 @@ export interface FetchedPage {
   readonly title: string;
   readonly text: string;
   readonly truncated: boolean;
-  /** What should be known about it besides. */
+  /** A remark about a page with little text. */
   readonly remark?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export function webFetchResult(page: FetchedPage, at: string, citations = false)
   };
 }
 
-/** The block that such a content decodes to, for {@link ToolOutcome.shown}. */
+/** The block to which that content decodes, for {@link ToolOutcome.shown}. */
 export function webFetchBlock(content: JsonObject, page: FetchedPage): OpaqueBlock {
   return {
     type: 'opaque',

@@ -1,4 +1,4 @@
-/** A fetched body as text for a model: HTML as Markdown, plain formats as they are. */
+/** Converts a fetched body to text for a model: HTML to Markdown, plain formats unchanged. */
 
 import { ToolError } from '../../tool.ts';
 import { htmlToMarkdown } from './html-to-markdown.ts';
@@ -6,9 +6,9 @@ import { htmlToMarkdown } from './html-to-markdown.ts';
 export interface PageText {
   readonly title: string;
   readonly text: string;
-  /** There is more than `enough` characters, or more than was read. */
+  /** The page has more than `enough` characters, or more than was read. */
   readonly truncated: boolean;
-  /** What should be known about a page of which there is little to read. */
+  /** A remark about a page with little text. */
   readonly remark?: string | undefined;
 }
 
@@ -24,13 +24,13 @@ const HTML = new Set(['text/html', 'application/xhtml+xml']);
 const PLAIN =
   /^(?:text\/.*|application\/(?:.*\+)?(?:json|xml|yaml|x-yaml|javascript|ecmascript|x-ndjson|jsonl|toml|x-sh|sql|graphql))$/;
 
-/** Servers that know no better call everything so; the bytes tell. */
+/** Types of servers that do not know better; the bytes decide. */
 const UNKNOWN = new Set(['', 'application/octet-stream', 'binary/octet-stream']);
-/** Shorter pages that have scripts are said to be filled by them. */
+/** Characters: a shorter page with scripts gets a remark. */
 const SHORT_PAGE = 200;
 
 /**
- * Refuses what is not text by its content type, before the body is read. No type at all passes.
+ * Refuses content types that are not text, before the body is read. A missing type is accepted.
  * @throws ToolError unsupported_content_type
  */
 export function acceptType(contentType: string): void {
@@ -48,7 +48,7 @@ function unsupported(what: string): ToolError {
 
 /**
  * The text of a page, converted no further than `enough` characters.
- * @throws ToolError unsupported_content_type for bytes that are no text
+ * @throws ToolError unsupported_content_type for bytes that are not text
  */
 export async function pageText(page: PageBytes, enough: number): Promise<PageText> {
   const head = page.bytes.subarray(0, 1024);
@@ -62,9 +62,9 @@ export async function pageText(page: PageBytes, enough: number): Promise<PageTex
   const { title, text, whole, scripts } = await htmlToMarkdown(source, page.url, enough);
   const filled = scripts && text.length < SHORT_PAGE && whole && !page.truncated;
   const remark = filled
-    ? 'The page is filled by scripts, which are not run here: what it shows in a browser may be missing.'
+    ? 'Scripts produce the content of this page. They are not run here, so content may be missing.'
     : text === ''
-      ? 'The page holds no text.'
+      ? 'The page has no text.'
       : undefined;
   return { title, text, truncated: page.truncated || !whole, remark };
 }
@@ -83,7 +83,7 @@ function bomOf([a, b, c]: Uint8Array): string | undefined {
 
 /**
  * https://html.spec.whatwg.org/#determining-the-character-encoding, as far as pages in use need it.
- * @throws ToolError for bytes that nobody called text and that are none
+ * @throws ToolError for binary data without a text type
  */
 function decode({ bytes, charset, contentType, truncated }: PageBytes): string {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2048));
@@ -96,13 +96,13 @@ function decode({ bytes, charset, contentType, truncated }: PageBytes): string {
     try {
       return new TextDecoder(label as Bun.Encoding).decode(bytes);
     } catch {
-      // A label nobody knows: the next guess.
+      // An unknown label: try the next one.
     }
   }
   const text = new TextDecoder().decode(bytes);
-  // A cut may have torn the last character.
-  const torn = truncated ? text.slice(0, -4) : text;
-  if (contentType.endsWith('octet-stream') && torn.includes('\ufffd')) {
+  // The cut may have split the last character.
+  const whole = truncated ? text.slice(0, -4) : text;
+  if (contentType.endsWith('octet-stream') && whole.includes('\ufffd')) {
     throw unsupported('a binary file');
   }
   return text;

@@ -1,4 +1,4 @@
-/** Fields of engines' answers, read without trust in their shape. */
+/** Readers for fields of engines' answers, whose shape is not trusted. */
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
@@ -9,7 +9,7 @@ export const objectOf = (value: Json | undefined): JsonObject => (isObject(value
 export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
-/** The first that is a string with something in it. */
+/** The first value that is a string and not blank, trimmed; '' without one. */
 export function firstText(...values: readonly (Json | undefined)[]): string {
   for (const value of values) {
     if (typeof value === 'string' && value.trim() !== '') return value.trim();
@@ -17,16 +17,16 @@ export function firstText(...values: readonly (Json | undefined)[]): string {
   return '';
 }
 
-/** Texts of a list that holds strings. */
+/** The strings of a list. */
 export const textsOf = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
 
-/** Markup out, entities read, white space as single blanks. */
+/** Text without markup: tags removed, entities resolved, white space collapsed. */
 export function plainText(markup: string): string {
   return readEntities(withoutTags(markup)).replace(/\s+/g, ' ').trim();
 }
 
-/** An angle bracket without its partner is text. */
+/** Removes tags; an angle bracket without its counterpart stays. */
 function withoutTags(markup: string): string {
   const kept: string[] = [];
   let from = 0;
@@ -39,7 +39,7 @@ function withoutTags(markup: string): string {
   return from === 0 ? markup : kept.join('') + markup.slice(from);
 }
 
-/** A hit, or none where no page is named. */
+/** A list of one hit; empty without a web address. */
 export function searchHit(
   url: Json | undefined,
   title: string,

@@ -1,4 +1,4 @@
-/** The web_search tool: engines in order, the first that finds something answers. */
+/** The server tool `web_search`: tries engines in order until one finds something. */
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
 import { renderHits } from '../../citations/render-hits.ts';
@@ -19,7 +19,7 @@ export interface WebSearchOptions {
   readonly inject: InjectMode;
   /** In fallback order; the first is the default. */
   readonly engines: readonly EngineConfig[];
-  /** Results handed to the model. */
+  /** Results that the model gets. */
   readonly maxResults: number;
   /** Milliseconds for one search, all engines together. */
   readonly timeoutMs: number;
@@ -27,7 +27,7 @@ export interface WebSearchOptions {
 
 const RECENCIES: readonly Recency[] = ['day', 'week', 'month', 'year'];
 const QUERY_CHARACTERS = 1000;
-/** Nobody reads more. */
+/** Results of one search at most. */
 const MAX_RESULTS = 20;
 
 /** @throws Error when an engine's configuration cannot work */
@@ -61,7 +61,7 @@ export function webSearch(options: WebSearchOptions, services: EngineServices): 
   };
 }
 
-/** Asked for, default, the rest. */
+/** The requested engine, then the others in their configured order. */
 const fallbackOrder = (
   engines: readonly Engine[],
   requested: string | undefined,
@@ -70,7 +70,7 @@ const fallbackOrder = (
   ...engines.filter(({ name }) => name !== requested),
 ];
 
-/** @throws ToolError in the words of Anthropic's error codes */
+/** @throws ToolError with an error code of the Messages protocol */
 function readQuery(args: JsonObject, { options }: ToolContext, most: number): SearchQuery {
   const first = Array.isArray(args.queries) ? args.queries[0] : undefined;
   const said = [args.query, args.q, first].find((value) => typeof value === 'string');
@@ -111,7 +111,7 @@ function domains(value: unknown): readonly string[] | undefined {
   return rules.length === 0 ? undefined : rules.map((rule) => rule.trim());
 }
 
-/** `user_location` of Messages and Responses, and of Chat, which nests it. */
+/** The country of `user_location`, which Chat nests in `approximate`. */
 function countryOf({ user_location: place }: JsonObject): string | undefined {
   if (!isObject(place)) return undefined;
   const { country } = isObject(place.approximate) ? place.approximate : place;
@@ -128,12 +128,12 @@ async function search(
   const tried: JsonObject[] = [];
   let failure: ToolError | undefined;
   let answered: string | undefined;
-  // Engines filter by host; paths are looked at here.
+  // Engines filter by host; paths are checked here.
   const hosts = (rules?: readonly string[]) => rules?.map((rule) => readDomain(rule).host);
   const narrowed = {
     ...query,
     allowedDomains: hosts(query.allowedDomains),
-    // Blocking a whole host for one path of it would hide what is allowed.
+    // A rule with a path must not block its whole host.
     blockedDomains: hosts(query.blockedDomains?.filter((rule) => readDomain(rule).path === '')),
   };
   for (const engine of engines) {
@@ -161,7 +161,7 @@ async function search(
     }
     return outcome(query, engine.name, hits, found.summary, tried, context);
   }
-  // Nothing found is an answer, too; only when nobody gave one has the search failed.
+  // Finding nothing is an answer; the search fails only where no engine answered.
   if (answered !== undefined) return outcome(query, answered, [], undefined, tried, context);
   const message = failure?.message ?? 'No search engine is configured.';
   return failedOutcome('web_search', message, {
@@ -171,7 +171,7 @@ async function search(
   });
 }
 
-/** A model's words without a source count, unless only certain hosts were allowed. */
+/** A summary without hits is an answer, unless only certain domains are allowed. */
 const isAnswer = ({ summary }: SearchResults, { allowedDomains }: SearchQuery): boolean =>
   summary !== undefined && summary !== '' && allowedDomains === undefined;
 

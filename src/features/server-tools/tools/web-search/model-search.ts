@@ -1,11 +1,11 @@
-/** A model that can search as an engine: it is asked, and what it cites are the hits. */
+/** A model with its own search tool as a search engine: the pages that it cites are the hits. */
 
 import type { Reply } from '../../../../conversation/events.ts';
 import type { Conversation } from '../../../../conversation/types.ts';
 import { isObject, type Json } from '../../../../lib/json/json.ts';
 import type { SearchHit, SearchQuery, SearchResults } from './engine.ts';
 
-/** What such a model said. */
+/** The model's answer and the pages that it cites. */
 export interface ModelAnswer {
   readonly text: string;
   readonly citations: readonly {
@@ -15,12 +15,12 @@ export interface ModelAnswer {
   }[];
 }
 
-/** Asks a provider with its own search tool declared; rejects with a readable error. */
+/** Sends the prompt to a model with its own search tool declared; rejects with a readable error. */
 export type AskSearchModel = (prompt: string, signal: AbortSignal) => Promise<ModelAnswer>;
 
 const RANGE = { day: 'day', week: 'week', month: 'month', year: 'year' } as const;
 
-/** What the model is asked. */
+/** The prompt for a search. */
 export function searchPrompt({
   query,
   recency,
@@ -40,7 +40,7 @@ export function searchPrompt({
   ].join('\n');
 }
 
-/** The request to such a model: the prompt, and its own search tool in canonical form. */
+/** The request to the model: the prompt, with the hosted search tool declared. */
 export function searchConversation(prompt: string, model: string): Conversation {
   return {
     model,
@@ -51,7 +51,7 @@ export function searchConversation(prompt: string, model: string): Conversation 
   };
 }
 
-/** What its reply says and cites; results of its search that it did not cite stand behind. */
+/** The text and citations of a reply, followed by the search results that it did not cite. */
 export function modelAnswer(reply: Reply): ModelAnswer {
   const text: string[] = [];
   const citations: ModelAnswer['citations'][number][] = [];
@@ -72,10 +72,10 @@ function citedPage(value: Json | undefined) {
   return [{ url: value.url, ...(typeof value.title === 'string' ? { title: value.title } : {}) }];
 }
 
-/** Links in the text of a model that cites in Markdown. */
+/** Links in the text, for models that cite in Markdown. */
 const LINK = /\[([^\]]{1,200})\]\((https?:\/\/[^\s)[]{1,2000})\)/g;
 
-/** Its citations as hits, one per page; where it gave none, the links of its text. */
+/** The citations as hits, one per page; without citations, the links of the text. */
 export function modelResults({ text, citations }: ModelAnswer): SearchResults {
   const hits = new Map<string, SearchHit>();
   for (const { url, title, citedText } of citations) {

@@ -1,4 +1,4 @@
-/** One engine made ready to search: HTTP, a model, or pages at hand. */
+/** Makes a configured search engine ready to use: HTTP, a model, or local pages. */
 
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
@@ -14,27 +14,27 @@ export interface Engine {
   search(query: SearchQuery, signal: AbortSignal): Promise<SearchResults>;
 }
 
-/** An engine as the configuration has it; secrets already in the clear. */
+/** The configuration of an engine, with secrets in the clear. */
 export interface EngineConfig {
   readonly name: string;
   readonly type: string;
   readonly baseUrl?: string;
-  /** `type: model`: the `provider/model` that is asked. */
+  /** For `type: model`: the `provider/model` that searches. */
   readonly target?: string;
-  /** Used in turn. */
+  /** Used one after another. */
   readonly keys: readonly string[];
   readonly options: JsonObject;
 }
 
 export interface EngineServices {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** `type: model`: how to ask the target that this engine names. */
+  /** For `type: model`: a function that asks the engine's target. */
   readonly askModel?: (engine: EngineConfig) => AskSearchModel | undefined;
-  /** `type: docs`. */
+  /** For `type: docs`. */
   readonly docs?: DocsIndex;
 }
 
-/** An answer larger than this is none that an engine gives. */
+/** No engine's answer is larger. */
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 
 /** @throws Error when the configuration lacks what the engine needs */
@@ -88,7 +88,7 @@ async function searchHttp(
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof ToolError) throw thrown;
-    // The error's own words may hold the address with its key.
+    // The error's message may contain the address with the key.
     throw new ToolError(`${engine.type}: cannot be reached.`, { retryable: true, cause: thrown });
   }
   if (!response.ok || engine.refusals?.includes(response.status)) {

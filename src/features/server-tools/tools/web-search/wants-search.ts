@@ -1,9 +1,9 @@
-/** `inject: selective`: does the user's text ask for something that only the web knows? */
+/** Decides for `inject: selective` whether the user's text calls for a web search. */
 
 /**
- * Small on purpose, and documented so that nobody need guess: an order to search, a word of time that
- * models cannot know, or a subject that changes by the day, in English or Chinese. Code and quoted
- * material are left out first.
+ * Small on purpose, as the manual documents it: an order to search, a time that models cannot know
+ * about, or a subject that changes by the day, in English or Chinese. Code and quoted material are
+ * removed first.
  */
 const SIGNS: readonly RegExp[] = [
   /\b(?:search|google|look(?:ing)?\s+up)\b.{0,40}\b(?:web|internet|online|net)\b/i,
@@ -21,7 +21,7 @@ const SIGNS: readonly RegExp[] = [
   /(?:天气预报|股价|汇率|新闻|行情).{0,10}(?:怎么样|如何|多少|是什么|有哪些)/,
 ];
 
-/** Of a long text only the ends say what is wanted: the middle is material. */
+/** Characters: of a longer text only both ends are read, since the middle is usually material. */
 const LONG = 4000;
 const END = 1500;
 
@@ -35,7 +35,7 @@ export function wantsSearch(text: string): boolean {
   return SIGNS.some((sign) => sign.test(read));
 }
 
-/** The text without what stands between two marks; an open end is left out with them where `torn` says so. */
+/** The text without the sections between two marks; `dropOpenEnd` also removes a section without an end. */
 function withoutSections(text: string, open: string, close: string, dropOpenEnd: boolean): string {
   const parts: string[] = [];
   let from = 0;

@@ -289,9 +289,9 @@ describe('what is odd about a page', () => {
 
   test('a page that scripts fill says so', async () => {
     put('<body><div id="root"></div><script src="app.js"></script></body>', HTML_TYPE);
-    expect(textOf(await get('/odd'))).toContain('filled by scripts');
+    expect(textOf(await get('/odd'))).toContain('Scripts produce the content');
     put('<body><div></div></body>', HTML_TYPE);
-    expect(textOf(await get('/odd'))).toContain('holds no text');
+    expect(textOf(await get('/odd'))).toContain('has no text');
     put(`<script></script><p>${'Words. '.repeat(60)}</p>`, HTML_TYPE);
     expect(textOf(await get('/odd'))).not.toContain('scripts');
   });

@@ -1,4 +1,4 @@
-/** Brave Search: an index of its own; descriptions hold markup. */
+/** Brave Search, whose descriptions contain markup. */
 
 import { get, type HttpEngine, withSites } from '../engine.ts';
 import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
@@ -14,7 +14,7 @@ export const brave: HttpEngine = {
       `${baseUrl}/res/v1/web/search`,
       { 'x-subscription-token': key },
       {
-        // At most 400 characters and 50 words, or 422.
+        // Longer than 400 characters or 50 words is refused with 422.
         q: withSites(query).split(/\s+/).slice(0, 50).join(' ').slice(0, 400),
         count: Math.min(query.count, 20),
         freshness: query.recency === undefined ? undefined : FRESHNESS[query.recency],

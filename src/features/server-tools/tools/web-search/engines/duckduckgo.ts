@@ -1,4 +1,4 @@
-/** DuckDuckGo's page without scripts: no key, no promise; throttling answers 202. */
+/** DuckDuckGo's HTML page: needs no key, guarantees nothing, answers 202 when it throttles. */
 
 import { HtmlTokens } from '../../web-fetch/html-tokens.ts';
 import { get, type HttpEngine, withSites } from '../engine.ts';
@@ -36,12 +36,12 @@ interface Result {
   readonly snippet: string[];
 }
 
-/** The results of a page, advertisements left out: each a division with a link and a snippet. */
+/** The results of a page without advertisements: each is a `div` with a link and a snippet. */
 function resultsOf(page: string): readonly Result[] {
   const results: Result[] = [];
   const tokens = new HtmlTokens(page);
   let result: Result | undefined;
-  /** What the text belongs to, and which end tag ends it. */
+  /** The field that gets the text, and the name of the end tag that ends it. */
   let into: string[] | undefined;
   let until = '';
   for (let token = tokens.next(); token !== undefined; token = tokens.next()) {

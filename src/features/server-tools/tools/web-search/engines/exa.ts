@@ -1,4 +1,4 @@
-/** Exa: search by meaning; asked for highlights, which are short and to the point. */
+/** Exa: search by meaning. Requests highlights, which are short. */
 
 import { type HttpEngine, post, since } from '../engine.ts';
 import { firstText, objectOf, objectsOf, searchHit, textsOf } from '../fields.ts';

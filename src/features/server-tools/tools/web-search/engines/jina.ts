@@ -1,4 +1,4 @@
-/** Jina search: asked for snippets only, not for whole pages. */
+/** Jina search: requests snippets, not whole pages. */
 
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post, withSites } from '../engine.ts';

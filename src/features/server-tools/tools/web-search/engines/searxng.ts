@@ -1,4 +1,4 @@
-/** SearXNG: the operator's own metasearch; its settings must allow `format=json`. */
+/** SearXNG, the operator's own metasearch engine; its settings must allow `format=json`. */
 
 import { get, type HttpEngine, withSites } from '../engine.ts';
 import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
@@ -7,7 +7,7 @@ export const searxng: HttpEngine = {
   type: 'searxng',
   needsKey: false,
   request: (query, { baseUrl, key, options }) => {
-    // It knows no time range of a week; a month holds one.
+    // It has no time range of a week; a month contains one.
     const range = query.recency === 'week' ? 'month' : query.recency;
     return get(
       `${baseUrl}/search`,
@@ -18,11 +18,11 @@ export const searxng: HttpEngine = {
   },
   read: (body) => {
     const { results, answers } = objectOf(body);
-    const said = [
+    const answerTexts = [
       ...textsOf(answers),
       ...objectsOf(answers).map((answer) => firstText(answer.answer)),
     ];
-    const summary = said.filter((text) => text !== '').join('\n');
+    const summary = answerTexts.filter((text) => text !== '').join('\n');
     const hits = objectsOf(results).flatMap(({ url, title, content, publishedDate }) =>
       searchHit(
         url,

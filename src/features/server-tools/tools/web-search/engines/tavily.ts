@@ -1,4 +1,4 @@
-/** Tavily: search made for models, with an answer of its own where asked. */
+/** Tavily: a search made for models, with its own answer on request. */
 
 import { type HttpEngine, post } from '../engine.ts';
 import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';

@@ -1,4 +1,4 @@
-/** Zhipu (and Z.AI, by another base URL): web search of the GLM platform. */
+/** Zhipu, and Z.AI under another base URL: the web search of the GLM platform. */
 
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post } from '../engine.ts';
@@ -21,7 +21,7 @@ export const zhipu: HttpEngine = {
         search_intent: false,
         count: Math.min(query.count, 50),
         search_recency_filter: query.recency && RECENCY[query.recency],
-        // One domain is all that the filter takes.
+        // The filter takes a single domain.
         search_domain_filter:
           query.allowedDomains?.length === 1 ? query.allowedDomains[0] : undefined,
       },
