@@ -8,7 +8,7 @@ const EXTENSION = 'x-hopgate-extension';
 
 /** Each header with its field of the extension and the reader of its value. */
 const FIELDS: Readonly<
-  Record<string, { readonly path: readonly [string, string?]; readonly read: Reader }>
+  Record<string, { readonly path: readonly [string, string?]; readonly read: ValueReader }>
 > = {
   'x-hopgate-memory-space': { path: ['memory', 'space'], read: text },
   'x-hopgate-recall': { path: ['memory', 'recall'], read: text },
@@ -18,7 +18,7 @@ const FIELDS: Readonly<
 };
 const NAMES = Object.keys(FIELDS);
 
-type Reader = (text: string, name: string) => Json;
+type ValueReader = (text: string, name: string) => Json;
 
 /** Names of spaces may contain any character, so the value is percent-encoded. */
 function text(text: string, name: string): Json {

@@ -137,7 +137,7 @@ async function runOne(call: ServerCall, options: RunCallsOptions): Promise<ToolO
       const { message, retryable, code } = thrown;
       return failedOutcome(tool.name, message, { retryable, code });
     }
-    if (options.signal.aborted) return failedOutcome(tool.name, 'The request was given up.');
+    if (options.signal.aborted) return failedOutcome(tool.name, 'The request was cancelled.');
     // The message of an unexpected error may hold secrets; the model gets only the error's type.
     const kind = thrown instanceof Error ? thrown.name : typeof thrown;
     options.log('servertool.threw', { tool: tool.name, error: String(thrown) });

@@ -42,7 +42,7 @@ export interface ToolContext {
 }
 
 /** A page that an answer may cite. */
-export interface Source {
+export interface CitableSource {
   readonly url: string;
   readonly title: string;
   /** The part of it that the model saw and that may be quoted. */
@@ -63,7 +63,7 @@ export interface ToolOutcome {
   /** Media for the model, such as images of a page. */
   readonly media?: readonly MediaBlock[];
   /** The pages that may be cited as `[n]`, in the order of their numbers. */
-  readonly sources?: readonly Source[];
+  readonly sources?: readonly CitableSource[];
   /**
    * The content of the result for a client that declared the hosted tool: blocks as the Messages codec
    * decodes them (opaque, with `wire`). Left out: made from `sources` for `web_search`, one text block

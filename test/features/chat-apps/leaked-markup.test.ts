@@ -23,7 +23,7 @@ describe('markup', () => {
   for (const [what, text, left] of [
     ['a block in a code fence', `看\n\`\`\`\n${BLOCK}\n\`\`\`\n完`, '看\n```\n\n\n\n```\n完'],
     ['a tag in a sentence', '标签 <｜DSML｜function_calls> 是什么', '标签  是什么'],
-    ['a tag nobody knows', '嗯<｜DSML｜oops>好', '嗯好'],
+    ['an unknown tag', '嗯<｜DSML｜oops>好', '嗯好'],
     ['bars of ASCII, doubled', 'a</||DSML||parameter>b', 'ab'],
     ['a tag that lost its bracket', '好｜DSML｜function_calls>吗', '好吗'],
     [
@@ -41,7 +41,7 @@ describe('markup', () => {
     });
   }
 
-  test('anything around any block, cut anywhere: none of it is left', () => {
+  test('any text around any block, cut anywhere: no markup is left', () => {
     // No halves of tags: with what stood between them gone they would make a whole one.
     const word = fc.constantFrom(
       '好',
@@ -73,7 +73,7 @@ describe('markup', () => {
   });
 });
 
-test('text without any of it passes as it came: tables, HTML, arrows, quotes', () => {
+test('text without markup passes unchanged: tables, HTML, arrows, quotes', () => {
   const texts = [
     '| a | b |\n|---|---|\n| DS | <b>x</b> |',
     'if (a < b || c > d) return <Foo/>;',
@@ -85,7 +85,7 @@ test('text without any of it passes as it came: tables, HTML, arrows, quotes', (
   }
 });
 
-test('events that hold none of it stay the very events', () => {
+test('events without markup stay the same objects', () => {
   const told: number[] = [];
   const interceptor = cleanReply(() => told.push(1), { reasoning: false });
   const start = { type: 'block-start', index: 0, head: { type: 'text' } } as const;

@@ -53,7 +53,7 @@ function turn(memory: Memory, said: string, reply: string): () => Promise<void> 
 }
 
 describe('the embedded memory', () => {
-  test('keeps neither what was said nor the reply; the next turn is kept whole', async () => {
+  test('stores neither message nor reply; the next turn is stored completely', async () => {
     const path = files.path();
     const [one, other] = [files.open({ path }), files.open({ path })];
     const end = turn(one.memory, 'I live in Oslo', 'Oslo is cold.');
@@ -70,8 +70,8 @@ describe('the embedded memory', () => {
   });
 });
 
-describe('a store elsewhere', () => {
-  test('is not told of it', async () => {
+describe('an external service', () => {
+  test('does not get the turn', async () => {
     const calls: string[] = [];
     const memory = externalMemory({
       url: 'http://memo.test/recall',

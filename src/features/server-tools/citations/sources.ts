@@ -1,10 +1,10 @@
 /** Numbered sources: what `[n]` in an answer means, over all searches of a conversation. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { Source } from '../tool.ts';
+import type { CitableSource } from '../tool.ts';
 
 /** A source with its number for the model. */
-export interface NumberedSource extends Source {
+export interface NumberedSource extends CitableSource {
   readonly n: number;
 }
 
@@ -75,7 +75,7 @@ export class Sources {
   }
 
   /** Numbers new sources in order. */
-  add(sources: readonly Source[]): readonly NumberedSource[] {
+  add(sources: readonly CitableSource[]): readonly NumberedSource[] {
     return sources.map((source) => {
       const numbered = { ...source, n: this.#next++ };
       this.#byNumber.set(numbered.n, numbered);

@@ -53,7 +53,7 @@ describe('an import with a wrong line', () => {
     ['an unknown field', '{"text":"x","wrong":1}', 3],
     ['beyond a limit', line('x'.repeat(8001)), 3],
     ['far behind', 'no JSON', 1203],
-  ])('%s: what stands before it is in, and the answer says so', async (name, wrong, at) => {
+  ])('%s: the lines before it are stored, and the error says so', async (name, wrong, at) => {
     const space = encodeURIComponent(`import ${name}`);
     const before = Array.from({ length: at - 1 }, (_, i) => line(`event ${i}`));
     const body = [...before, wrong, line('behind')].join('\n');
@@ -66,7 +66,7 @@ describe('an import with a wrong line', () => {
 });
 
 describe('changing an event', () => {
-  test('PATCH changes what is given, and recall finds the new words alone', async () => {
+  test('PATCH changes the given fields, and recall finds only the new text', async () => {
     const { body: made } = await ask('POST', '/p/events', {
       text: 'the boat is red',
       source: 'Ann',
@@ -91,7 +91,7 @@ describe('changing an event', () => {
     expect(await countOf('p')).toBe(1);
   });
 
-  test('what cannot be changed is refused in words', async () => {
+  test('an invalid change is refused with a readable error', async () => {
     const { body: made } = await ask('POST', '/q/events', { text: 'one' });
     expect(await ask('PATCH', '/q/events/mem_none', { text: 'x' })).toMatchObject({ status: 404 });
     expect(await ask('PATCH', `/q/events/${made.id}`, {})).toMatchObject({ status: 400 });
@@ -109,7 +109,7 @@ describe('changing an event', () => {
 });
 
 describe('the list of spaces', () => {
-  test('has those that the key may use, a page at a time', async () => {
+  test('contains the spaces that the key may use, in pages', async () => {
     const as = (key: string) => ({
       gateway: keyed,
       headers: { authorization: `Bearer key-of-${key}` },
@@ -163,7 +163,7 @@ describe('names in paths', () => {
   });
 });
 
-test('errors are in plain words, whatever is wrong', async () => {
+test('every error has a readable message', async () => {
   const wrong: [string, unknown, string][] = [
     ['recall', { query: '' }, "'query' must not be empty."],
     ['recall', {}, "'query' is missing. A question or any text."],
@@ -192,7 +192,7 @@ test('errors are in plain words, whatever is wrong', async () => {
   expect(long.message.length).toBeLessThan(500);
 });
 
-test('a misspelt header is named, one of somebody else’s is let through', async () => {
+test('a misspelt header is refused by name, a foreign one is ignored', async () => {
   const chat = (headers: Record<string, string>) =>
     fetch(`${open.url}/v1/chat/completions`, {
       method: 'POST',

@@ -60,8 +60,8 @@ function store(
   return { memory, asked, watch };
 }
 
-describe('an external store', () => {
-  test('is asked {space, query, limit} with its key, and its events are given in its order', async () => {
+describe('an external memory', () => {
+  test('gets {space, query, limit} with its key, and its events are returned in its order', async () => {
     const { memory, asked, watch } = store(
       () =>
         Response.json({
@@ -95,7 +95,7 @@ describe('an external store', () => {
     expect(await memory.recall('s', { query: 'x', limit: 1 })).toHaveLength(1);
   });
 
-  test('is told of captures behind the answers, a call for each space', async () => {
+  test('gets captured events in the background, one call for each space', async () => {
     const { memory, asked, watch } = store(() => new Response(null, { status: 204 }));
     await memory.capture('a', [{ text: 'one', source: 'Ann', time: 7 }, { text: ' ' }]);
     await memory.capture('b', [{ text: 'two', time: 8 }]);
@@ -116,7 +116,7 @@ describe('an external store', () => {
     expect(watch.outcomes).toEqual({ stored: 3 });
   });
 
-  test('that fails is told again, each event once, and given up at last', async () => {
+  test('that fails gets each event again until the tries are used up', async () => {
     let fails = 1;
     const { memory, asked, watch } = store(({ body }) => {
       const bad = (body as { space: string }).space === 'b' && fails-- > 0;
@@ -156,14 +156,14 @@ describe('an external store', () => {
     expect(watch.kinds).toEqual(['failed']);
   });
 
-  test('that is not there is an error that names no address', async () => {
+  test('that cannot be reached gives an error without its address', async () => {
     const { memory } = store(() => new Response(), { url: 'http://127.0.0.1:1/?key=topsecret' });
     const failure = await memory.recall('s', { query: 'x' }).catch((thrown) => thrown as Error);
     expect(failure).toMatchObject({ status: 502 });
     expect(String(failure)).not.toContain('topsecret');
   });
 
-  test('is told to erase; what waits for it goes too', async () => {
+  test('is asked to erase, and queued events are removed', async () => {
     const { memory, asked } = store(() => new Response());
     await memory.capture('s', [{ text: 'waits' }]);
     await memory.capture('t', [{ text: 'stays' }]);
@@ -176,7 +176,7 @@ describe('an external store', () => {
   });
 });
 
-describe('events in other words', () => {
+describe('events in other forms', () => {
   const read = (answer: Json) => readExternalEvents(answer, DEFAULT_LIMITS, NOW);
 
   test.each<[string, Json]>([
@@ -188,7 +188,7 @@ describe('events in other words', () => {
     expect(read(answer)).toMatchObject([{ text: 'x' }]);
   });
 
-  test('times in seconds, milliseconds and ISO; speakers; what is no event is passed over', () => {
+  test('times in seconds, milliseconds and ISO; speakers; entries that are not events are skipped', () => {
     const events = read({
       events: [
         { text: 'a', timestamp: 1_790_000_000 },
@@ -210,7 +210,10 @@ describe('events in other words', () => {
     expect([events[2]!.importance, events[3]!.score]).toEqual([1, 0.25]);
   });
 
-  test.each<Json>([{}, 'x', 5, { events: 'x' }, { error: 'no' }])('%j is no answer', (answer) => {
-    expect(() => read(answer)).toThrow(/without/);
-  });
+  test.each<Json>([{}, 'x', 5, { events: 'x' }, { error: 'no' }])(
+    '%j is not an answer',
+    (answer) => {
+      expect(() => read(answer)).toThrow(/without/);
+    },
+  );
 });

@@ -53,7 +53,7 @@ describe('marks', () => {
     expect(read(['a ` tick\nand [1]'])).toBe('a ` tick\nand«1»');
   });
 
-  test('every split says the same', () => {
+  test('every split of the text gives the same result', () => {
     const bit = fc.constantFrom(
       '[1]',
       '[2, 3]',

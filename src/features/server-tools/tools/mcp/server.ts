@@ -13,7 +13,7 @@ const STABLE_AFTER_MS = 30_000;
 /** Milliseconds: a call waits for the end of a pause this short. */
 const SHORT_PAUSE = 1500;
 
-type State =
+type ServerState =
   | { readonly kind: 'idle' }
   | { readonly kind: 'starting'; readonly session: Promise<McpSession> }
   | { readonly kind: 'up'; readonly session: McpSession; readonly since: number }
@@ -49,7 +49,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
   const { name } = options;
   const now = context.now ?? (() => performance.now());
   const ending = new AbortController();
-  let state: State = { kind: 'idle' };
+  let state: ServerState = { kind: 'idle' };
   let tools: readonly McpTool[] = [];
   let failures = 0;
   let attempted = false;

@@ -173,10 +173,10 @@ class MarkdownBuilder {
     if (name !== 'title' || this.#titled) return;
     // Only the first title counts: SVG images have titles too.
     this.#titled = true;
-    const words = readEntities(text.slice(0, 4 * MAX_TITLE))
+    const title = readEntities(text.slice(0, 4 * MAX_TITLE))
       .replace(/\s+/g, ' ')
       .trim();
-    const short = words.length > MAX_TITLE ? `${words.slice(0, MAX_TITLE - 1).trim()}…` : words;
+    const short = title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1).trim()}…` : title;
     this.title = short.toWellFormed();
   }
 

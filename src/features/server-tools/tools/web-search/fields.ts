@@ -28,15 +28,15 @@ export function plainText(markup: string): string {
 
 /** Removes tags; an angle bracket without its counterpart stays. */
 function withoutTags(markup: string): string {
-  const kept: string[] = [];
+  const parts: string[] = [];
   let from = 0;
   for (let at = markup.indexOf('<'); at >= 0; at = markup.indexOf('<', from)) {
     const end = markup.indexOf('>', at);
     if (end < 0) break;
-    kept.push(markup.slice(from, at));
+    parts.push(markup.slice(from, at));
     from = end + 1;
   }
-  return from === 0 ? markup : kept.join('') + markup.slice(from);
+  return from === 0 ? markup : parts.join('') + markup.slice(from);
 }
 
 /** A list of one hit; empty without a web address. */

@@ -73,8 +73,8 @@ const fallbackOrder = (
 /** @throws ToolError with an error code of the Messages protocol */
 function readQuery(args: JsonObject, { options }: ToolContext, most: number): SearchQuery {
   const first = Array.isArray(args.queries) ? args.queries[0] : undefined;
-  const said = [args.query, args.q, first].find((value) => typeof value === 'string');
-  const query = typeof said === 'string' ? said.trim() : '';
+  const candidate = [args.query, args.q, first].find((value) => typeof value === 'string');
+  const query = typeof candidate === 'string' ? candidate.trim() : '';
   if (query === '') {
     throw new ToolError('`query` is missing.', { code: 'invalid_tool_input', retryable: true });
   }

@@ -41,11 +41,11 @@ const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 export function makeEngine(config: EngineConfig, services: EngineServices): Engine {
   const { name, type } = config;
   if (type === 'model') {
-    const ask = services.askModel?.(config);
-    if (ask === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
+    const askModel = services.askModel?.(config);
+    if (askModel === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
     return {
       name,
-      search: async (query, signal) => modelResults(await ask(searchPrompt(query), signal)),
+      search: async (query, signal) => modelResults(await askModel(searchPrompt(query), signal)),
     };
   }
   if (type === 'docs') {

@@ -30,17 +30,17 @@ export const duckduckgo: HttpEngine = {
   }),
 };
 
-interface Result {
+interface ResultEntry {
   link: string;
   readonly title: string[];
   readonly snippet: string[];
 }
 
 /** The results of a page without advertisements: each is a `div` with a link and a snippet. */
-function resultsOf(page: string): readonly Result[] {
-  const results: Result[] = [];
+function resultsOf(page: string): readonly ResultEntry[] {
+  const results: ResultEntry[] = [];
   const tokens = new HtmlTokens(page);
-  let result: Result | undefined;
+  let result: ResultEntry | undefined;
   /** The field that gets the text, and the name of the end tag that ends it. */
   let into: string[] | undefined;
   let until = '';
