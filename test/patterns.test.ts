@@ -32,12 +32,15 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
     'src/features/leaked-calls/block/read-names.ts',
     'a header, which is given up beyond 128 characters',
   ],
-  ['src/features/server-tools/tools/web-fetch/markdown.ts', 'the first 2048 bytes'],
+  ['src/features/server-tools/tools/web-fetch/page-text.ts', 'the first 2048 bytes'],
   [
-    'src/features/server-tools/tools/web-search/ask-model.ts',
+    'src/features/server-tools/tools/web-search/model-search.ts',
     'at most 2200 characters behind each bracket',
   ],
-  ['src/features/server-tools/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
+  [
+    'src/features/server-tools/tools/web-search/wants-search.ts',
+    'the first and last 1500 characters',
+  ],
   ['src/lib/text/linear-pattern.ts', 'a quantifier, read where it stands'],
   ['src/codecs/anthropic-messages/reply/context-overflow.ts', 'the first 2000 characters'],
   ['src/ui/page/kit/format.ts', 'the digits of a number'],
@@ -65,7 +68,7 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ['src/features/memory/ranking/stop-words.ts', 1, 'words side by side, without repetition'],
   ['src/features/memory/ranking/terms.ts', 2, 'sets of characters that exclude each other'],
   [
-    'src/features/server-tools/tools/web-fetch/tokens.ts',
+    'src/features/server-tools/tools/web-fetch/html-tokens.ts',
     1,
     'the name of an element, without repetition',
   ],

@@ -11,7 +11,7 @@ import {
   type ResponseStore,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
-import { replay } from '../../src/features/response-store/replay.ts';
+import { responseStream } from '../../src/features/response-store/response-stream.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { expectLinear } from '../support/growth.ts';
 
@@ -116,7 +116,7 @@ describe('chains and items', () => {
     await expectLinear({
       name: 'replay',
       input: (size) => ({ id: 'resp_1', output: made(size) }),
-      run: (response) => replay(response, null),
+      run: (response) => responseStream(response, null),
     });
   }, 60_000);
 

@@ -122,7 +122,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     extension: hopgate,
     headers: new Headers(),
     owner: '',
-    asked: () => PROTOCOLS[client].decodeRequest(body),
+    request: () => PROTOCOLS[client].decodeRequest(body),
     memory,
     mayUse: () => true,
     locale: 'zh',
@@ -149,7 +149,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     pairing,
     toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
     vendorFit(),
-    ...parts.behind,
+    ...parts.after,
   ];
   const gateway = scriptedGateway(upstream, script, features);
   const answered = await gateway.ask(client, body);
