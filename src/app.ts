@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { askThrough } from './app/ask-model.ts';
+import { CODECS } from './app/codecs.ts';
 import { Ended, refusedRecord } from './app/exchange-log.ts';
 import { composeFeatures, type FeaturesOfExchange } from './app/features.ts';
 import { workbenchTools } from './app/in-process.ts';
@@ -22,7 +23,6 @@ import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import { GatewayError, invalid } from './conversation/errors.ts';
 import { targetName } from './conversation/target.ts';
-import type { ProtocolName } from './conversation/types.ts';
 import { openResponseStore } from './features/response-store/index.ts';
 import { repair, repairBody } from './features/tool-pairing/index.ts';
 import { fitTurnShapes } from './features/vendor-fit/index.ts';
@@ -31,13 +31,14 @@ import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
 import { createGateway, type Services } from './gateway/gateway.ts';
 import type { FailedOutcome } from './gateway/outcome.ts';
+import { isLoopback } from './lib/http/local-address.ts';
 import { tryParse } from './lib/json/json.ts';
 import { memberOf } from './lib/json/json-members.ts';
 import { atTickEnd } from './lib/loop/tick-end.ts';
 import { lazy } from './lib/store/lazy.ts';
 import { requestId } from './lib/text/ids.ts';
 import { modelsWith, openProviders, routingTable, takerOf } from './routing/index.ts';
-import { type Access, createAccess, isLoopback } from './server/auth.ts';
+import { type Access, createAccess } from './server/auth.ts';
 import { type ConnectionLimits, Connections } from './server/connections.ts';
 import { healthRoutes } from './server/health.ts';
 import type { AppOptions, HopgateApp } from './server/process/run.ts';
@@ -55,12 +56,6 @@ import { askForModels, ModelLists } from './upstream/model-list.ts';
 import { UpstreamPool } from './upstream/pool.ts';
 import { refusedKeys } from './upstream/refused-keys.ts';
 import type { UpstreamRequest } from './upstream/transport.ts';
-
-export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
-  'anthropic-messages': anthropicMessages,
-  'openai-chat': openaiChat,
-  'openai-responses': openaiResponses,
-};
 
 /** For the command line, which names no feature. */
 export const PAIRING = { mend: repairBody, repair, fitTurns: fitTurnShapes };
@@ -151,7 +146,7 @@ export function createApp(options: AppOptions): HopgateApp {
     logExchange(log, record);
   };
   const common = {
-    protocols: PROTOCOLS,
+    protocols: CODECS,
     snapshot: () => settings.snapshot,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
@@ -204,7 +199,7 @@ export function createApp(options: AppOptions): HopgateApp {
       ),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
-  const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot: () => settings.snapshot });
+  const counter = createTokenCounter({ protocols: CODECS, snapshot: () => settings.snapshot });
 
   const access = () => settings.access;
   const exchanges = {
@@ -238,7 +233,7 @@ export function createApp(options: AppOptions): HopgateApp {
   const refused = (words: string) => receive(exchanges, () => Promise.reject(notServed(words)));
 
   const ui = createUi({
-    ...workbenchTools(createApp, PROTOCOLS, environment, options.version),
+    ...workbenchTools(createApp, CODECS, environment, options.version),
     version: options.version,
     access,
     config: () => settings.snapshot.table.config,

@@ -1,8 +1,9 @@
 /** The command line, given what only the entry knows: how the program was started and with what environment. */
 
+import { CODECS } from './app/codecs.ts';
 import { workbenchTools } from './app/in-process.ts';
 import { LINT } from './app/linters.ts';
-import { createApp, PAIRING, PROTOCOLS } from './app.ts';
+import { createApp, PAIRING } from './app.ts';
 import { processIo, run, version } from './cli/index.ts';
 import { processEnvironment } from './config/environment.ts';
 import { serve } from './server/process/run.ts';
@@ -15,7 +16,7 @@ export function start(
 ): Promise<number> {
   const environment = processEnvironment();
   return run(args, processIo(environment), {
-    ...workbenchTools(createApp, PROTOCOLS, environment, version.version),
+    ...workbenchTools(createApp, CODECS, environment, version.version),
     pairing: PAIRING,
     program,
     lint: LINT,

@@ -1,7 +1,9 @@
 /** The memory of a configuration: the embedded one or another service's, its API, and what a reload changes of it. */
 
 import type { Codec, Serve } from '../codecs/codec.ts';
-import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { MemoryConfig } from '../config/sections/memory.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';

@@ -2,15 +2,14 @@
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config, ConfigSource } from './config.ts';
+import { type Config, type ConfigSource, resolveConfig } from './config.ts';
 import { type Environment, expandHome } from './environment.ts';
 import { check, type Schema } from './file/check.ts';
-import { type Path, pathText, readYaml, type YamlDocument } from './file/document.ts';
+import { readYaml, type YamlDocument } from './file/document.ts';
 import type { ConfigMigration, Form } from './file/migrations.ts';
-import { MOST_TOLD, type Problem } from './file/problem.ts';
-import { type Issue, type Referenced, resolveReferences } from './file/references.ts';
+import { type Issue, MAX_PROBLEMS, type Path, type Problem, pathText } from './file/problem.ts';
+import { type Referenced, resolveReferences } from './file/references.ts';
 import { MOST_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
-import { resolveConfig } from './resolve.ts';
 import { type FileConfig, fileSchema } from './sections/index.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './vendors/discover.ts';
 
@@ -187,11 +186,11 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   } as ConfigSource;
   if (found.length > 0) {
     const more = furtherProblems(checked.value as FileConfig, source, environment, found);
-    return fail(inOrder([...found, ...more].slice(0, MOST_TOLD).map(place)), warnings);
+    return fail(inOrder([...found, ...more].slice(0, MAX_PROBLEMS).map(place)), warnings);
   }
   const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
   return findings.problems.length > 0
-    ? fail(inOrder(findings.problems.slice(0, MOST_TOLD).map(place)), findings.warnings)
+    ? fail(inOrder(findings.problems.slice(0, MAX_PROBLEMS).map(place)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
 }
 
@@ -205,7 +204,7 @@ function furtherProblems(
   environment: Environment,
   found: readonly Issue[],
 ): readonly Issue[] {
-  if (found.length >= MOST_TOLD) return [];
+  if (found.length >= MAX_PROBLEMS) return [];
   // Without their providers all routes would be to blame.
   const unnamed = ({ path, suggestion }: Issue) =>
     path.length === 1 && (path[0] === 'providers' || suggestion === 'providers');

@@ -1,8 +1,9 @@
 /** The conversation: what a request says, whatever protocol it came in. Immutable throughout. */
 
 import type { Json, JsonObject } from '../lib/json/json.ts';
+import type { ProtocolName } from './protocol-names.ts';
 
-export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
+export type { ProtocolName } from './protocol-names.ts';
 
 /**
  * The exact JSON a node was decoded from. `wire` on a node means "untouched": an encoder of the same

@@ -1,6 +1,6 @@
 /** The built-in classifier: one word for what kind of request this is. */
 
-import type { Category, CategorySettings } from '../config/config.ts';
+import type { Category, CategorySettings } from '../config/sections/categories.ts';
 import { anyGlob } from '../lib/text/glob.ts';
 import type { Fact, RouteRequest } from './request.ts';
 

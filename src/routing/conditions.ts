@@ -1,7 +1,12 @@
 /** The conditions of a rule, compiled: each says which facts it reads, whether it holds, and why. */
 
-import type { Category, NumberRange, TimeWindow, WhenConfig } from '../config/config.ts';
-import { compileRegex } from '../config/sections/resolve-routes.ts';
+import type { Category } from '../config/sections/categories.ts';
+import {
+  compileRegex,
+  type NumberRange,
+  type TimeWindow,
+  type WhenConfig,
+} from '../config/sections/conditions.ts';
 import { anyGlob, globTest } from '../lib/text/glob.ts';
 import { CATEGORY_FACTS } from './category.ts';
 import type { Fact, RouteRequest } from './request.ts';

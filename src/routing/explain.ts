@@ -1,6 +1,7 @@
 /** Why a request goes where it goes, rule by rule. */
 
-import type { Category, RouteTo } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { RouteTo } from '../config/sections/routes.ts';
 import { targetName } from '../conversation/target.ts';
 import type { RouteDecision, RouteRequest } from './request.ts';
 import { followAliases, type RoutingTable, route, withModel } from './table.ts';

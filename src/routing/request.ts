@@ -1,6 +1,7 @@
 /** What the router asks about a request, and what it answers. */
 
-import type { Category, ProviderConfig } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';

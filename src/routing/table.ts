@@ -1,8 +1,10 @@
 /** The routing table: a configuration compiled once, asked on every request. */
 
-import type { Category, Config, RouteConfig } from '../config/config.ts';
-import { suggest } from '../config/file/suggest.ts';
+import type { Config } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { RouteConfig } from '../config/sections/routes.ts';
 import { GatewayError } from '../conversation/errors.ts';
+import { suggest } from '../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../lib/text/glob.ts';
 import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';

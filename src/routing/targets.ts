@@ -1,6 +1,7 @@
 /** From the names in a rule to places to send to: `provider/model`, wildcards, weights, profiles by model. */
 
-import type { ProviderConfig, RouteTo } from '../config/config.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { RouteTo } from '../config/sections/routes.ts';
 import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
 import { globTest } from '../lib/text/glob.ts';

@@ -1,7 +1,8 @@
 /** What `GET /v1/models` shows beside the names of the configuration: those that vendors list, where a wildcard takes them. */
 
-import type { Config, ProviderConfig } from '../config/config.ts';
-import { PROTOCOL_NAMES } from '../config/sections/providers.ts';
+import type { Config } from '../config/config.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
+import { PROTOCOL_NAMES } from '../conversation/protocol-names.ts';
 import { globTest, isGlob } from '../lib/text/glob.ts';
 import { type ModelItem, models } from './models.ts';
 import { plainRequest } from './request.ts';

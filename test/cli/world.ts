@@ -4,9 +4,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { CODECS } from '../../src/app/codecs.ts';
 import { workbenchTools } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
-import { createApp, PROTOCOLS } from '../../src/app.ts';
+import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
 import { repair, repairBody } from '../../src/features/tool-pairing/index.ts';
@@ -82,7 +83,7 @@ export function createWorld(): World {
         program: world.program,
         platform: world.platform,
         lint: LINT,
-        ...workbenchTools(createApp, PROTOCOLS, io.environment, 'test'),
+        ...workbenchTools(createApp, CODECS, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };
     },

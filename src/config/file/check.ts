@@ -1,10 +1,9 @@
 /** Holds a value against the schema: fills defaults, and says in a user's words what does not fit. */
 
 import { put } from '../../lib/json/json-members.ts';
-import type { Path } from './document.ts';
-import { MOST_TOLD } from './problem.ts';
-import { DROPPED, type Issue } from './references.ts';
-import { suggest } from './suggest.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
+import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
+import { DROPPED } from './references.ts';
 
 /** The parts of JSON Schema that our own schema is made of. */
 export interface Schema {
@@ -94,7 +93,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     for (const key of Object.keys(given)) {
       if (Object.hasOwn(properties, key)) continue;
       // Only so many are told.
-      const told = problems.length < MOST_TOLD;
+      const told = problems.length < MAX_PROBLEMS;
       const suggestion = told ? suggest(key, Object.keys(properties)) : undefined;
       say([...path, key], 'unknown key', { key: true, suggestion });
     }

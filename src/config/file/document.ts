@@ -12,10 +12,8 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { bringForwards, CONFIG_MIGRATIONS, type ConfigMigration, type Form } from './migrations.ts';
-import { MOST_TOLD, type Problem } from './problem.ts';
+import { MAX_PROBLEMS, type Path, type Problem } from './problem.ts';
 import { type Fault, faultOfText, faultsOfDocument } from './yaml-bounds.ts';
-
-export type Path = readonly (string | number)[];
 
 export interface Place {
   readonly line: number;
@@ -61,7 +59,7 @@ export function readYaml(
   const faults: readonly Fault[] =
     tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
   const problems = whatMatters(faults.toSorted((a, b) => a.offset - b.offset))
-    .slice(0, MOST_TOLD)
+    .slice(0, MAX_PROBLEMS)
     .map((fault): Problem => {
       const place = placeOf(fault.offset);
       const hint = referenceInFlow(rows[place.line - 1] ?? '') ? FLOW_HINT : '';
@@ -166,13 +164,3 @@ const sentence = (message: string) =>
     .split('\n')[0]!
     .replace(/ at line \d+, column \d+:?$/, '')
     .replace(/[.:]$/, '');
-
-/** `routes[0].when.model` */
-export function pathText(path: Path): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else text += text === '' ? step : `.${step}`;
-  }
-  return text;
-}

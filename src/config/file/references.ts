@@ -3,18 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { type Environment, expandHome } from '../environment.ts';
-import type { Path } from './document.ts';
+import type { Issue, Path } from './problem.ts';
 
 /** Stands for a key that was dropped; keeps the places of its neighbours in a list. */
 export const DROPPED: unique symbol = Symbol('dropped');
-
-export interface Issue {
-  readonly path: Path;
-  readonly message: string;
-  readonly suggestion?: string;
-  /** The problem is with the key and not with its value. */
-  readonly key?: boolean;
-}
 
 export interface Referenced {
   readonly value: unknown;

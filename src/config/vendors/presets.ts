@@ -1,6 +1,10 @@
 /** The usual vendors: where they are, what they speak, and in which variables their keys stand. */
 
-import type { AuthStyle, ProtocolName } from '../config.ts';
+import type { ProtocolName } from '../../conversation/protocol-names.ts';
+
+/** How a provider wants its key: which header carries it. */
+export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'none'] as const;
+export type AuthStyle = (typeof AUTH_STYLES)[number];
 
 export interface Endpoint {
   readonly baseUrl: string;

@@ -1,7 +1,7 @@
 /** The facts of a vendor profile as one may write them in the file; the same keys as `Profile`, checked by a test. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { choice, closed, named } from '../file/schema-words.ts';
+import { choice, closed, named } from '../file/schema-types.ts';
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 const oneOf = <const T extends readonly string[]>(values: T, description: string) =>

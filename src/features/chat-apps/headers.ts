@@ -3,6 +3,7 @@
 import { invalid } from '../../conversation/errors.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { editDistance } from '../../lib/text/did-you-mean.ts';
 
 const EXTENSION = 'x-hopgate-extension';
 
@@ -80,7 +81,9 @@ function refuseMisspelt(headers: ReadonlyHeaders): void {
   for (let i = 0; i < list.size; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
-    const meant = [EXTENSION, ...NAMES].find((known) => isNear(name, known));
+    const meant = [EXTENSION, ...NAMES].find(
+      (known) => editDistance(name, known, MOST_SLIPS) <= MOST_SLIPS,
+    );
     if (meant !== undefined) {
       throw invalid(`There is no header ${name.slice(0, 100)}. Do you mean ${meant}?`, meant);
     }
@@ -104,22 +107,8 @@ export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   return names;
 }
 
+/** Edits between a misspelt header name and the one that is meant. */
 const MOST_SLIPS = 2;
-
-/** Are two letters at most wrong, missing or too many, or two of them swapped? */
-function isNear(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > MOST_SLIPS) return false;
-  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= one.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const slip = one[i - 1] === other[j - 1] ? 0 : 1;
-      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + slip));
-    }
-    last = row;
-  }
-  return last[other.length]! <= MOST_SLIPS;
-}
 
 function unpack(text: string): JsonObject {
   const value = tryParse(Buffer.from(text, 'base64url').toString());

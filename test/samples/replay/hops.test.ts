@@ -1,7 +1,7 @@
 /** Edges of a sample as hops and tries, whatever of the exchange is there. */
 
 import { describe, expect, test } from 'bun:test';
-import { PROTOCOLS } from '../../../src/app.ts';
+import { CODECS } from '../../../src/app/codecs.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import { costOfExchange, hopsOf, triesOf } from '../../../src/samples/replay/hops.ts';
 import type { SampleEdge, SampleMeta } from '../../../src/samples/sample.ts';
@@ -25,7 +25,7 @@ const meta = (edges: readonly SampleEdge[], more: Partial<SampleMeta> = {}): Sam
 });
 
 const NONE = pricesOf({ providers: {} });
-const parts = { protocols: PROTOCOLS };
+const parts = { protocols: CODECS };
 const nothing = { read: () => undefined };
 
 describe('tries', () => {

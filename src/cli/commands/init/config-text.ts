@@ -1,8 +1,9 @@
 /** A configuration as a person would write it, with comments, from a few answers. */
 
-import type { Category, ProtocolName } from '../../../config/config.ts';
 import { CONFIG_VERSION } from '../../../config/file/migrations.ts';
+import type { Category } from '../../../config/sections/categories.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
+import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 
 export interface ProviderAnswer {
   readonly name: string;
