@@ -201,7 +201,7 @@ describe('a server that comes later', () => {
     const told: ReloadResult[] = [];
     const seen: string[] = [];
     live.subscribe((next) => seen.push(...names(next)));
-    live.seek((result) => told.push(result), { first: 5, most: 20 });
+    live.seek((result) => told.push(result), { first: 5, longest: 20 });
     try {
       await Bun.sleep(60);
       expect(live.current.source.kind).toBe('demo');
@@ -230,7 +230,7 @@ describe('a server that comes later', () => {
     const options = { environment: env({ HOME: '/nonexistent', GROQ_API_KEY: 'k' }), fetch };
     const live = liveConfig(config(await loadConfig(options)), options);
     const before = looks;
-    live.seek(() => undefined, { first: 5, most: 5 });
+    live.seek(() => undefined, { first: 5, longest: 5 });
     await Bun.sleep(40);
     live.close();
     expect(looks).toBe(before);
