@@ -37,7 +37,7 @@ import { memberOf } from './lib/json/json-members.ts';
 import { atTickEnd } from './lib/loop/tick-end.ts';
 import { lazy } from './lib/store/lazy.ts';
 import { requestId } from './lib/text/ids.ts';
-import { modelsWith, openProviders, routingTable, takerOf } from './routing/index.ts';
+import { modelsWith, openProviders, providerFor, routingTable } from './routing/index.ts';
 import { type Access, createAccess } from './server/auth.ts';
 import { type ConnectionLimits, Connections } from './server/connections.ts';
 import { healthRoutes } from './server/health.ts';
@@ -298,7 +298,7 @@ export function createApp(options: AppOptions): HopgateApp {
           return modelsWith(config, said).map(({ id, provider }) => entry(id, provider));
         },
         model(id) {
-          const provider = takerOf(settings.snapshot.table, id);
+          const provider = providerFor(settings.snapshot.table, id);
           return provider === undefined ? undefined : entry(id, provider);
         },
       }),

@@ -1,4 +1,4 @@
-/** Steps between forms of the configuration that some future might bring, for tests of the way along them. */
+/** Invented migrations between versions of the configuration, for tests of how they are applied. */
 
 import { isMap, isScalar } from 'yaml';
 import type { ConfigMigration } from '../../src/config/file/migrations.ts';

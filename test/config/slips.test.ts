@@ -1,4 +1,4 @@
-/** Slips of the pen in a configuration: told at their place, in words that say what to write instead. */
+/** Common mistakes in a configuration: reported at their position, with what to write instead. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 
@@ -33,7 +33,7 @@ describe('globs without quotes', () => {
   });
 });
 
-describe('what YAML itself refuses is told once, where it is', () => {
+describe('a YAML error is reported once, at its position', () => {
   test.each([
     ['a quote that never ends', `${PROVIDER}listen: "127.0.0.1:1\nworkers: 2\n`, 'f:3:9: '],
     [
@@ -55,7 +55,7 @@ describe('what YAML itself refuses is told once, where it is', () => {
   });
 });
 
-describe('variables that are not filled in', () => {
+describe('variables without braces', () => {
   test.each([
     ['keys: ["$ZHIPU_API_KEY"]'],
     ['keys: $ZHIPU_API_KEY'],
@@ -72,13 +72,13 @@ describe('variables that are not filled in', () => {
     expect(words).not.toContain('a-secret-value');
   });
 
-  test('a dollar sign elsewhere is one, and "$${" is "${"', () => {
+  test('a dollar sign elsewhere is a dollar sign, and "$${" is "${"', () => {
     expect(good(`${PROVIDER}auth: { keys: ["pa$$word-of-length"] }\n`).auth.keys).toHaveLength(1);
     expect(good(`${PROVIDER}auth: { keys: ["$\${not a reference}"] }\n`).auth.keys).toHaveLength(1);
   });
 });
 
-describe('targets that are legal and hardly meant', () => {
+describe('targets that are legal but unlikely', () => {
   test.each([
     ['glm/glm4.7', 'glm does not list the model "glm4.7" (did you mean "glm/glm-4.7"?)'],
     ['glm/claude-*', 'becomes "claude-claude-x" (did you mean "glm/*"?)'],
@@ -90,14 +90,14 @@ describe('targets that are legal and hardly meant', () => {
     ]);
   });
 
-  test('another version, a name of its own, a glob that fits, a path before the star: no word', () => {
+  test('another version, an unrelated name, a matching glob, a path before the star: no warning', () => {
     for (const to of ['glm/glm-4.6', 'glm/quite-another', 'glm/glm-5.1', 'glm/*', 'glm/zai/*']) {
       expect(told(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
     }
   });
 });
 
-describe('words that say what to write', () => {
+describe('messages that say what to write', () => {
   test.each([
     [
       'open.bigmodel.cn/api',
@@ -118,7 +118,7 @@ describe('words that say what to write', () => {
     expect(describeProblem(problems[0]!)).not.toContain('pass@');
   });
 
-  test('a password in a URL of a reference is refused and never told', () => {
+  test('a password in a URL from a reference is refused and never shown', () => {
     const text = 'providers:\n  p: { protocol: openai-chat, base_url: "${U}" }\n';
     for (const U of ['http://user:s3cret@host/v1', 'user:s3cret@host/v1']) {
       const words = JSON.stringify(bad(text, { U }));
@@ -127,7 +127,7 @@ describe('words that say what to write', () => {
     }
   });
 
-  test('other addresses hold no password either', () => {
+  test('other addresses may hold no password either', () => {
     for (const more of [
       'server_tools: { mcp: { m: { url: "http://u:p@host/mcp" } } }',
       'memory: { url: "http://u:p@host/recall" }',
@@ -143,7 +143,7 @@ describe('words that say what to write', () => {
     expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
   });
 
-  test('a gateway key that anybody guesses is warned of, and not repeated', () => {
+  test('a short gateway key gets a warning that does not repeat it', () => {
     for (const keys of ['[abc]', '[{ name: ann, key: abc }]']) {
       const [only, ...others] = told(`${PROVIDER}auth: { keys: ${keys} }\n`);
       expect(only).toContain('is short');
@@ -153,8 +153,8 @@ describe('words that say what to write', () => {
   });
 });
 
-describe('all that is wrong is told in one round', () => {
-  test('what the schema refuses and what does not fit together', () => {
+describe('all problems are reported at once', () => {
+  test('problems of the schema and of the sections', () => {
     const lines = told(
       `${GLM}wrokers: 2\nroutes:\n  - to: [gml/x]\n  - { to: [glm/x], whn: {} }\naliases: { a: b, b: a }\n`,
     );
@@ -164,7 +164,7 @@ describe('all that is wrong is told in one round', () => {
     expect(lines.join('\n')).toMatch(/goes round in a circle/);
   });
 
-  test('what follows from a slip is not told beside it', () => {
+  test('problems that only follow from another one are not reported', () => {
     expect(bad(`${PROVIDER.replace('protocol', 'protocl')}routes:\n  - to: [p/x]\n`)).toHaveLength(
       1,
     );
@@ -185,6 +185,10 @@ describe('what serve refuses', () => {
     ['127.0.0.1:1', false],
     ['"[::1]:1"', false],
     ['localhost:1', false],
+    ['app.localhost:1', false],
+    // Names that only begin like an address of this machine.
+    ['127.example.com:1', true],
+    ['localhost.example.com:1', true],
     ['5520', false],
   ])('listen: %s', (listen, refused) => {
     const config = good(`${PROVIDER}listen: ${listen}\n`);

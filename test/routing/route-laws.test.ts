@@ -1,4 +1,4 @@
-/** What holds for every table and every request. */
+/** Properties of routing that hold for every table and every request. */
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
@@ -74,7 +74,7 @@ describe('laws', () => {
         .join('')}`,
     );
 
-  test('any request gets an answer, always the same one, and no target twice', () => {
+  test('any request gets a decision, always the same one, and no target twice', () => {
     fc.assert(
       fc.property(rules, anyRequest, (some, asked) => {
         const of = compiled(some);
@@ -89,7 +89,7 @@ describe('laws', () => {
     );
   });
 
-  test('what other requests asked before changes nothing', () => {
+  test('earlier requests change nothing', () => {
     fc.assert(
       fc.property(rules, fc.array(anyRequest, { minLength: 2, maxLength: 8 }), (some, all) => {
         const used = compiled(some);
@@ -103,7 +103,7 @@ describe('laws', () => {
     );
   });
 
-  test('rules behind the one that decided change nothing', () => {
+  test('rules after the one that decided change nothing', () => {
     fc.assert(
       fc.property(rules, rules, anyRequest, (some, more, asked) => {
         const decision = route(asked, compiled(some));
@@ -114,7 +114,7 @@ describe('laws', () => {
     );
   });
 
-  test('the first rule decides, for each rule that would have taken the request alone', () => {
+  test('of all rules that match, the first one decides', () => {
     fc.assert(
       fc.property(rules, anyRequest, (some, asked) => {
         const decision = route(asked, compiled(some));

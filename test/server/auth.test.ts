@@ -53,7 +53,9 @@ describe('who may ask', () => {
     const from = (origin: string) => new Headers({ host: '127.0.0.1', origin });
     expect(status(() => open(from('https://evil.example')))).toBe(403);
     expect(status(() => open(from('null')))).toBe(403);
+    expect(status(() => open(from('https://localhost.evil.example')))).toBe(403);
     expect(status(() => open(from('http://localhost:3000')))).toBe(200);
+    expect(status(() => open(from('http://app.localhost:3000')))).toBe(200);
   });
 
   test('an empty key is none, whatever digest a configuration holds', () => {

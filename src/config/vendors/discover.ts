@@ -23,7 +23,7 @@ export interface DiscoveredProvider {
 }
 
 /** Vendors whose key alone is enough; the first one found takes the names that no other takes. */
-const BY_KEY = [
+const KEYED_VENDORS = [
   'anthropic',
   'openai',
   'glm',
@@ -61,7 +61,7 @@ export async function discover(environment: Environment, fetch?: Fetch): Promise
 export const discoverKeys = (environment: Environment): Discovery => describe(keyed(environment));
 
 function keyed(environment: Environment): readonly DiscoveredProvider[] {
-  return BY_KEY.flatMap((name): DiscoveredProvider[] => {
+  return KEYED_VENDORS.flatMap((name): DiscoveredProvider[] => {
     const preset = PRESETS[name]!;
     const has = preset.variables.some((variable) => environment.variable(variable) !== undefined);
     return has ? [{ name, entry: { preset: name }, models: preset.models }] : [];

@@ -1,4 +1,4 @@
-/** What is found when nothing is configured. */
+/** Providers that are discovered when nothing is configured. */
 
 import { describe, expect, test } from 'bun:test';
 import {
@@ -59,7 +59,7 @@ describe('keys in the environment', () => {
     expect(of.routes.at(-1)).toMatchObject({ to: [{ target: `${name}/*` }] });
   });
 
-  test('both protocols of OpenAI are there, so that a chat client needs no conversion', async () => {
+  test('both protocols of OpenAI are available, so that a Chat client needs no conversion', async () => {
     const of = await found({ OPENAI_API_KEY: 'k' });
     expect(of.providers['openai-chat']).toMatchObject({ protocol: 'openai-chat' });
     expect(of.providers.openai).toMatchObject({ protocol: 'openai-responses' });
@@ -76,7 +76,7 @@ describe('keys in the environment', () => {
 });
 
 describe('servers on this machine', () => {
-  test('all four are found at their ports with the models that they have', async () => {
+  test('all four are found at their ports, with their models', async () => {
     const of = await found(
       {},
       servers({
@@ -116,7 +116,7 @@ describe('servers on this machine', () => {
     expect(names(await found({}, servers({ 8080: answer })))).toEqual(['demo']);
   });
 
-  test('one that never answers, or never ends, holds the start up for a moment only', async () => {
+  test('a server that never answers or never ends delays the start only briefly', async () => {
     const stuck: Fetch = (url) => {
       asked.push(url);
       if (url.includes(':8080')) return new Promise(() => {});
@@ -136,7 +136,7 @@ describe('servers on this machine', () => {
     ]);
   });
 
-  test('none is asked when the file has providers', async () => {
+  test('no server is asked when the file has providers', async () => {
     let count = 0;
     const counting: Fetch = async () => {
       count++;
@@ -153,7 +153,7 @@ describe('servers on this machine', () => {
   });
 });
 
-describe('nothing at all', () => {
+describe('nothing found', () => {
   test('the demo serves its model and any other name', async () => {
     const of = await found({}, servers({}));
     expect(of.source.kind).toBe('demo');
@@ -167,7 +167,7 @@ describe('nothing at all', () => {
 });
 
 describe('presets', () => {
-  test('every one has a profile that exists, for each protocol', () => {
+  test('each has an existing profile for each protocol', () => {
     for (const name of presetNames()) {
       const preset = presetOf(name)!;
       const profiles = Object.values(preset.endpoints).map((endpoint) => endpoint.profile);
@@ -176,7 +176,7 @@ describe('presets', () => {
     }
   });
 
-  test('every one is enough for a provider, but for the vendor without an address', () => {
+  test('each is enough for a provider, except for the vendor without an address', () => {
     for (const name of presetNames()) {
       const result = parse(`providers: { x: { preset: ${name} } }`);
       expect([name, result.ok]).toEqual([name, name !== 'azure']);
@@ -188,7 +188,7 @@ describe('presets', () => {
   });
 });
 
-describe('a server that comes later', () => {
+describe('a server that starts later', () => {
   test.each([
     ['that refused at first', () => Promise.reject(new TypeError('connection refused'))],
     ['that was loading', () => Promise.resolve(new Response('Loading model', { status: 503 }))],
@@ -221,7 +221,7 @@ describe('a server that comes later', () => {
     }
   });
 
-  test('nothing is asked where a provider is there, or after the end', async () => {
+  test('no server is asked when there is a provider, or after the end', async () => {
     let looks = 0;
     const fetch: Fetch = () => {
       looks++;
