@@ -121,7 +121,8 @@ describe('--yes', () => {
     ['127.example.com:5520', true],
     ['localhost.example.com:5520', true],
   ])('listening on %s makes up a key for clients: %p', async (listen, keyed) => {
-    const { out } = await world.run(['init', '--yes', '--listen', listen]);
+    const { code, out } = await world.run(['init', '--yes', '--listen', listen]);
+    expect(code).toBe(0);
     expect(out.includes('Clients send this key')).toBe(keyed);
   });
 
