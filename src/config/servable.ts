@@ -21,7 +21,7 @@ export function warnOfExposure(exposure: Exposure, { warnings }: Findings): void
   warnings.push({
     path: ['listen'],
     message:
-      'everybody who reaches this address can spend your keys: set auth.keys, or listen on 127.0.0.1',
+      'anyone who reaches this address can use your providers: set auth.keys, or listen on 127.0.0.1',
   });
 }
 

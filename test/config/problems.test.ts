@@ -179,7 +179,7 @@ describe('a file with a mistake', () => {
   });
 
   test('any text gives a result, and nothing is thrown', () => {
-    const words = fc.constantFrom(
+    const tokens = fc.constantFrom(
       ...'providers routes : - { } [ ] , "glm" & * ! \n \t # ${X} | > null 1 to when a/b'.split(
         ' ',
       ),
@@ -190,7 +190,7 @@ describe('a file with a mistake', () => {
       fc.property(
         fc.oneof(
           fc.string(),
-          fc.array(words).map((a) => a.join(' ')),
+          fc.array(tokens).map((a) => a.join(' ')),
         ),
         (text) => {
           const result = parse(text);

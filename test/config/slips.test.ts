@@ -10,7 +10,7 @@ import { bad, good, PROVIDER, parse } from './support.ts';
 const GLM =
   'providers:\n  glm: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", models: [glm-4.7, "glm-5*"] }\n';
 
-const told = (text: string, variables: Record<string, string> = {}) => {
+const reports = (text: string, variables: Record<string, string> = {}) => {
   const result = parse(text, variables);
   const problems = result.ok ? [] : result.problems;
   return [...problems, ...result.warnings].map((one) => describeProblem(one, 'f'));
@@ -26,7 +26,7 @@ describe('globs without quotes', () => {
     ['{ model: * }', 'f:5:16: a * alone', 'did you mean "*"?'],
     ['model: ["a", *b]', 'f:5:20: *b stands for', 'did you mean "*b"?'],
   ])('%s', (line, begins, ends) => {
-    const [first] = told(`${PROVIDER}routes:\n  - when:\n      ${line}\n    to: [p/x]\n`);
+    const [first] = reports(`${PROVIDER}routes:\n  - when:\n      ${line}\n    to: [p/x]\n`);
     expect(first).toStartWith(begins);
     expect(first).toContain('in quotes');
     expect(first).toContain(ends);
@@ -49,7 +49,7 @@ describe('a YAML error is reported once, at its position', () => {
       'f:4:1: the key "listen" is there already, in line 3',
     ],
   ])('%s', (_, text, begins) => {
-    const lines = told(text);
+    const lines = reports(text);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toStartWith(begins);
   });
@@ -67,9 +67,9 @@ describe('variables without braces', () => {
     const problems = bad(text, { ZHIPU_API_KEY: 'a-secret-value', TEAM: 'x' });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({ line: 5 });
-    const words = describeProblem(problems[0]!);
-    if (!line.includes('${')) expect(words).toContain('did you mean "${ZHIPU_API_KEY}"');
-    expect(words).not.toContain('a-secret-value');
+    const message = describeProblem(problems[0]!);
+    if (!line.includes('${')) expect(message).toContain('did you mean "${ZHIPU_API_KEY}"');
+    expect(message).not.toContain('a-secret-value');
   });
 
   test('a dollar sign elsewhere is a dollar sign, and "$${" is "${"', () => {
@@ -82,17 +82,17 @@ describe('targets that are legal but unlikely', () => {
   test.each([
     ['glm/glm4.7', 'glm does not list the model "glm4.7" (did you mean "glm/glm-4.7"?)'],
     ['glm/claude-*', 'becomes "claude-claude-x" (did you mean "glm/*"?)'],
-  ])('%s', (to, words) => {
+  ])('%s', (to, message) => {
     const result = parse(`${GLM}routes:\n  - to: ["${to}"]\n`);
     expect(result.ok).toBe(true);
     expect(result.warnings.map((one) => describeProblem(one))).toEqual([
-      expect.stringContaining(words),
+      expect.stringContaining(message),
     ]);
   });
 
   test('another version, an unrelated name, a matching glob, a path before the star: no warning', () => {
     for (const to of ['glm/glm-4.6', 'glm/quite-another', 'glm/glm-5.1', 'glm/*', 'glm/zai/*']) {
-      expect(told(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
+      expect(reports(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
     }
   });
 });
@@ -110,20 +110,20 @@ describe('messages that say what to write', () => {
     ['https://host/v1?key=abc', 'must have no ?query'],
     ['https://host/v1#x', 'must have no #fragment'],
     ['https://ho st/v1', 'is not a URL'],
-  ])('base_url: %s', (url, words) => {
+  ])('base_url: %s', (url, message) => {
     const text = `providers:\n  p: { protocol: openai-chat, base_url: ${JSON.stringify(url)} }\n`;
     const problems = bad(text);
     expect(problems).toHaveLength(1);
-    expect(describeProblem(problems[0]!)).toContain(words);
+    expect(describeProblem(problems[0]!)).toContain(message);
     expect(describeProblem(problems[0]!)).not.toContain('pass@');
   });
 
   test('a password in a URL from a reference is refused and never shown', () => {
     const text = 'providers:\n  p: { protocol: openai-chat, base_url: "${U}" }\n';
     for (const U of ['http://user:s3cret@host/v1', 'user:s3cret@host/v1']) {
-      const words = JSON.stringify(bad(text, { U }));
-      expect(words).toContain('base_url');
-      expect(words).not.toContain('s3cret');
+      const message = JSON.stringify(bad(text, { U }));
+      expect(message).toContain('base_url');
+      expect(message).not.toContain('s3cret');
     }
   });
 
@@ -139,13 +139,13 @@ describe('messages that say what to write', () => {
   });
 
   test('to: glm', () => {
-    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('must be provider/model');
-    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
+    expect(reports(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('must be provider/model');
+    expect(reports(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
   });
 
   test('a short gateway key gets a warning that does not repeat it', () => {
     for (const keys of ['[abc]', '[{ name: ann, key: abc }]']) {
-      const [only, ...others] = told(`${PROVIDER}auth: { keys: ${keys} }\n`);
+      const [only, ...others] = reports(`${PROVIDER}auth: { keys: ${keys} }\n`);
       expect(only).toContain('is short');
       expect(only).not.toContain('abc');
       expect(others).toEqual([]);
@@ -155,7 +155,7 @@ describe('messages that say what to write', () => {
 
 describe('all problems are reported at once', () => {
   test('problems of the schema and of the sections', () => {
-    const lines = told(
+    const lines = reports(
       `${GLM}wrokers: 2\nroutes:\n  - to: [gml/x]\n  - { to: [glm/x], whn: {} }\naliases: { a: b, b: a }\n`,
     );
     expect(lines.join('\n')).toMatch(/wrokers: unknown key/);

@@ -61,9 +61,9 @@ then      claude/claude-opus (anthropic-messages, profile anthropic)`,
     const secret = table(
       `${PROVIDERS}routes: [{ when: { headers: { x-key: "s*" } }, to: [glm/a] }]`,
     );
-    const asked = request({ headers: new Headers({ 'x-key': 'sk-live' }) });
-    expect(explainText(explain(asked, secret))).not.toContain('sk-live');
-    expect(JSON.stringify(route(asked, secret).reason)).not.toContain('sk-live');
+    const keyed = request({ headers: new Headers({ 'x-key': 'sk-live' }) });
+    expect(explainText(explain(keyed, secret))).not.toContain('sk-live');
+    expect(JSON.stringify(route(keyed, secret).reason)).not.toContain('sk-live');
   });
 
   test('a name that no provider takes is explained too', () => {

@@ -76,10 +76,10 @@ describe('laws', () => {
 
   test('any request gets a decision, always the same one, and no target twice', () => {
     fc.assert(
-      fc.property(rules, anyRequest, (some, asked) => {
+      fc.property(rules, anyRequest, (some, incoming) => {
         const of = compiled(some);
-        const decision = route(asked, of);
-        expect(route(asked, of)).toEqual(decision);
+        const decision = route(incoming, of);
+        expect(route(incoming, of)).toEqual(decision);
         if (!decision.ok) return;
         const ids = decision.targets.map(({ target }) => `${target.provider}/${target.model}`);
         expect(ids.length).toBeGreaterThan(0);
@@ -93,9 +93,9 @@ describe('laws', () => {
     fc.assert(
       fc.property(rules, fc.array(anyRequest, { minLength: 2, maxLength: 8 }), (some, all) => {
         const used = compiled(some);
-        for (const asked of [...all, ...all]) {
-          const { reason, ...decision } = route(asked, used);
-          const { reason: wanted, ...fresh } = route(asked, compiled(some));
+        for (const incoming of [...all, ...all]) {
+          const { reason, ...decision } = route(incoming, used);
+          const { reason: wanted, ...fresh } = route(incoming, compiled(some));
           expect({ ...decision, reason }).toEqual({ ...fresh, reason: wanted });
         }
       }),
@@ -105,10 +105,10 @@ describe('laws', () => {
 
   test('rules after the one that decided change nothing', () => {
     fc.assert(
-      fc.property(rules, rules, anyRequest, (some, more, asked) => {
-        const decision = route(asked, compiled(some));
+      fc.property(rules, rules, anyRequest, (some, more, incoming) => {
+        const decision = route(incoming, compiled(some));
         fc.pre(decision.reason.kind === 'rule');
-        expect(route(asked, compiled([...some, ...more]))).toEqual(decision);
+        expect(route(incoming, compiled([...some, ...more]))).toEqual(decision);
       }),
       { numRuns: 100 },
     );
@@ -116,11 +116,11 @@ describe('laws', () => {
 
   test('of all rules that match, the first one decides', () => {
     fc.assert(
-      fc.property(rules, anyRequest, (some, asked) => {
-        const decision = route(asked, compiled(some));
+      fc.property(rules, anyRequest, (some, incoming) => {
+        const decision = route(incoming, compiled(some));
         if (decision.reason.kind === 'direct') return;
         const alone = some.findIndex(
-          (rule) => route(asked, compiled([rule])).reason.kind === 'rule',
+          (rule) => route(incoming, compiled([rule])).reason.kind === 'rule',
         );
         expect(decision.reason.index ?? -1).toBe(alone);
       }),

@@ -108,24 +108,24 @@ describe('the exchange line', () => {
   });
 
   test('any text of clients and vendors gives one line of JSON', () => {
-    const words = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
+    const texts = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
     const tokens = fc.oneof(fc.nat(), fc.constantFrom(0.5, Number.POSITIVE_INFINITY));
     const some = { requiredKeys: ['input', 'output'] as ['input', 'output'] };
     const counts = { input: tokens, output: tokens, cacheRead: tokens, reasoning: tokens };
-    const told = fc.record({ kind: words, message: words }, { requiredKeys: ['kind'] });
+    const failure = fc.record({ kind: texts, message: texts }, { requiredKeys: ['kind'] });
     const records = fc.record(
       {
-        id: words,
-        protocol: words,
-        userAgent: words,
-        target: words,
+        id: texts,
+        protocol: texts,
+        userAgent: texts,
+        target: texts,
         status: fc.integer({ min: 200, max: 599 }),
         stream: fc.boolean(),
         timings: fc.record({ queue: fc.nat(), total: fc.nat() }, { requiredKeys: ['total'] }),
         usage: fc.record(counts, some),
-        notes: words,
+        notes: texts,
         hops: fc.nat(),
-        error: told,
+        error: failure,
         aborted: fc.boolean(),
       },
       { requiredKeys: ['id', 'protocol', 'status', 'stream', 'timings'] },
@@ -335,9 +335,9 @@ describe('lines are on stderr, and stdout stays empty', () => {
 
   test('the number of lost lines is logged once lines can be written again', () => {
     const stderr = new EventEmitter();
-    const told: string[] = [];
+    const written: string[] = [];
     const destination = Object.assign(stderr, {
-      write: (text: string) => told.push(text),
+      write: (text: string) => written.push(text),
     });
     const lost: number[] = [];
     const lines = batched(
@@ -353,7 +353,7 @@ describe('lines are on stderr, and stdout stays empty', () => {
     expect(lost).toEqual([]);
     stderr.emit('drain');
     stderr.emit('drain');
-    expect([told, lost]).toEqual([['a\n'], [3]]);
+    expect([written, lost]).toEqual([['a\n'], [3]]);
   });
 
   test('all of them, in order, when the process ends or calls exit', () => {

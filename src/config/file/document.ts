@@ -22,7 +22,7 @@ export interface SourcePosition {
 }
 
 export interface YamlDocument {
-  /** What the text says; `{}` for an empty file. */
+  /** The value of the text; `{}` for an empty file. */
   readonly value: unknown;
   /** Syntax errors, duplicate keys and the like; if there is one, `value` is `{}`. */
   readonly problems: readonly Problem[];

@@ -82,7 +82,7 @@ export function resolveAuth({ keys }: Static<typeof auth>, findings: Findings): 
 // What `printf %s "$UNSET" | sha256sum` gives.
 const EMPTY_DIGEST = `sha256:${new Bun.CryptoHasher('sha256').update('').digest('hex')}`;
 
-/** Characters. A shorter key is found by trying, and the masks of the logs take it for a word. */
+/** Characters. A shorter key can be guessed, and masks in logs cannot distinguish it from a word. */
 const SHORT_KEY = 8;
 
 /** Reports a key that every client or no client could send, and one that can be guessed. Never repeats it. */

@@ -50,8 +50,8 @@ describe('the published schema', () => {
       for (const [key, child] of Object.entries(properties ?? {})) {
         const place = `${path}/${key}`;
         expect([place, typeof child.description]).toEqual([place, 'string']);
-        const said = required?.includes(key) || 'default' in child || 'x-default' in child;
-        expect([place, said]).toEqual([place, true]);
+        const documented = required?.includes(key) || 'default' in child || 'x-default' in child;
+        expect([place, documented]).toEqual([place, true]);
       }
     }
   });

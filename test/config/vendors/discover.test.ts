@@ -31,7 +31,7 @@ async function found(variables: Record<string, string>, fetch?: Fetch): Promise<
   return config(await loadConfig({ environment: env(home), fetch }));
 }
 
-const asked: string[] = [];
+const requests: string[] = [];
 const names = (of: Config) => Object.keys(of.providers);
 
 describe('keys in the environment', () => {
@@ -118,7 +118,7 @@ describe('servers on this machine', () => {
 
   test('a server that never answers or never ends delays the start only briefly', async () => {
     const stuck: Fetch = (url) => {
-      asked.push(url);
+      requests.push(url);
       if (url.includes(':8080')) return new Promise(() => {});
       return Promise.resolve(
         new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
@@ -127,7 +127,7 @@ describe('servers on this machine', () => {
     const start = performance.now();
     expect(names(await found({}, stuck))).toEqual(['demo']);
     expect(performance.now() - start).toBeLessThan(2000);
-    expect(asked.toSorted()).toEqual([
+    expect(requests.toSorted()).toEqual([
       'http://127.0.0.1:11434/v1/models',
       'http://127.0.0.1:1234/v1/models',
       'http://127.0.0.1:8000/v1/models',
@@ -198,10 +198,10 @@ describe('a server that starts later', () => {
       up ? servers({ 9931: () => list('qwen3-8b') })(url, init) : before();
     const options = { environment: env({ HOME: '/nonexistent' }), fetch };
     const live = liveConfig(config(await loadConfig(options)), options);
-    const told: ReloadResult[] = [];
+    const results: ReloadResult[] = [];
     const seen: string[] = [];
     live.subscribe((next) => seen.push(...names(next)));
-    live.seek((result) => told.push(result), { first: 5, longest: 20 });
+    live.seek((result) => results.push(result), { first: 5, longest: 20 });
     try {
       await Bun.sleep(60);
       expect(live.current.source.kind).toBe('demo');
@@ -214,8 +214,8 @@ describe('a server that starts later', () => {
         models: ['qwen3-8b'],
       });
       await Bun.sleep(60);
-      expect(told).toHaveLength(1);
-      expect(told[0]).toMatchObject({ ok: true });
+      expect(results).toHaveLength(1);
+      expect(results[0]).toMatchObject({ ok: true });
     } finally {
       live.close();
     }

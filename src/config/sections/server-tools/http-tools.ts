@@ -23,7 +23,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 const httpTool = closed(
   {
-    description: text('What the model is told the tool does.'),
+    description: text('The description that the model gets: what the tool does.'),
     url: Type.String({
       pattern: '^https?://.+$',
       description: 'Its address; {name} after the host is replaced by that argument.',

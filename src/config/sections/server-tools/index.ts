@@ -13,7 +13,7 @@ import { resolveWebSearch, type WebSearchConfig, webSearch } from './web-search.
 const vision = closed(
   {
     target: text('The provider/model that describes images for a text model.'),
-    prompt: optional(text('What it is asked.'), 'a description of the image'),
+    prompt: optional(text('The instruction for it.'), 'asks for a description of the image'),
     timeout: byDefault(seconds('Seconds for one image.'), 60),
   },
   'Descriptions of images for models that read text only.',
