@@ -9,7 +9,7 @@ import type { TurnEnd } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 
 /** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
-export class Ended implements TurnEnd {
+export class EndedExchange implements TurnEnd {
   readonly #about: Summary | ExchangeRecord;
   readonly #tell: (record: ExchangeRecord) => void;
 

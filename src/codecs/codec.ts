@@ -175,23 +175,3 @@ export interface Codec {
   /** `GET /v1/models` in this protocol's dialect. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }
-
-/** A request to a path with named parts: `/v1/responses/:id`. */
-export interface RoutedRequest extends Request {
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** What answers, by path and method. Handlers never reject. */
-export type Routes = Readonly<
-  Record<
-    string,
-    Readonly<
-      Partial<
-        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Response | Promise<Response>>
-      >
-    >
-  >
->;
-
-/** Hands a request to the gateway; never rejects. What routes are made of. */
-export type Serve = (request: Request, protocol: Codec) => Promise<Response>;

@@ -12,7 +12,7 @@ import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt, gone } from './attempt.ts';
-import { ClientRequest, type RepairBody } from './client-request.ts';
+import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
@@ -72,16 +72,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const tally = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
     try {
-      const ask = new ClientRequest(exchange.protocol, exchange.body, options.mend);
+      const decoding = clientRequest(exchange.protocol, exchange.body, options.mend);
+      const ask = decoding instanceof Promise ? await decoding : decoding;
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange);
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
-      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally });
       const { config } = snapshot.table;
       const { keepAliveMs } = config;
       const secrets = secretsOf(config);
+      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally, secrets });
 
       const running = runHop({ number: 1 });
       const first = ask.stream ? await inTime(running, keepAliveMs) : await running;
@@ -118,6 +119,7 @@ interface Running {
   readonly ask: ClientRequest;
   readonly extras: ExchangeFeatures | undefined;
   readonly tally: ExchangeSummaryBuilder;
+  readonly secrets: readonly string[];
 }
 
 function hopRunner(running: Running): RunHop {
@@ -169,7 +171,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
   }
 
   attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { options, snapshot, exchange, ask, extras, tally } = this.#running;
+    const { options, snapshot, exchange, ask, extras, tally, secrets } = this.#running;
     return attempt({
       exchange,
       ask,
@@ -183,7 +185,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
       rule: this.#rule,
       recording: tally.recording,
       keepsAnswer: extras?.onAnswer !== undefined,
-      secrets: secretsOf(snapshot.table.config),
+      secrets,
       events: this,
     });
   }

@@ -5,12 +5,14 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
 import { Fold, unfold } from '../conversation/fold.ts';
 import type { Block } from '../conversation/types.ts';
-import type { Continuation, Interceptor } from '../features/feature.ts';
+import type { Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
 import { type Json, parseJson } from '../lib/json/json.ts';
+import { madeLarge } from '../lib/loop/large-garbage.ts';
 import { TargetError, tooMuch } from '../upstream/target-error.ts';
 import { asksForJob } from './client-request.ts';
+import { type Intercepted, intercept } from './intercept.ts';
 import type { Outcome, WholeOutcome } from './outcome.ts';
 import { AnswerProgress } from './stream/answer-progress.ts';
 import { boundsOf, fault, incompleteAnswerError, translateLane } from './stream/open.ts';
@@ -39,9 +41,16 @@ export function wholeAnswer(
     : read(reading, bytes, contentType, status);
 }
 
-function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Outcome {
+function read(
+  reading: Reading,
+  bytes: Uint8Array,
+  contentType: string,
+  status: number,
+): Outcome | Promise<Outcome> {
   const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
+  // Its pieces, its text and its values.
+  madeLarge(3 * bytes.length);
   const streamed = contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
   const { digest } = found;
@@ -76,16 +85,19 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
   const before = [...unfold(reply)];
-  const { events, next } = intercept(before, prepared.interceptors);
-  if (next !== undefined) {
-    const all = [...(hop.events ?? []), ...events];
-    const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
-    return { ...asIs, same: false, continuation: { next, events: all, finish } };
-  }
-  const empty = incompleteAnswerError({ ...digest, ...heard(events) }, provider);
-  if (empty !== undefined) return fault(empty, reading);
-  if (direct && events === before) return asIs;
-  return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  const intercepted = intercept(before, prepared.interceptors);
+  const judge = ({ events, next }: Intercepted): Outcome => {
+    if (next !== undefined) {
+      const all = [...(hop.events ?? []), ...events];
+      const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
+      return { ...asIs, same: false, continuation: { next, events: all, finish } };
+    }
+    const empty = incompleteAnswerError({ ...digest, ...heard(events) }, provider);
+    if (empty !== undefined) return fault(empty, reading);
+    if (direct && events === before) return asIs;
+    return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  };
+  return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
 }
 
 /** The vendor's answer, which names the response before it as the client did. */
@@ -113,8 +125,9 @@ function finished(
 ): WholeOutcome {
   const fold = new Fold();
   for (const event of told) fold.push(event);
-  const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
-  const digest = { ...asIs.digest, usage: fold.reply.usage };
+  const { reply } = fold;
+  const body = JSON.stringify(attempt.ask.protocol.encodeReply(reply, client));
+  const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }
 
@@ -154,6 +167,7 @@ async function collected(reading: Reading): Promise<Uint8Array> {
         ? tooMuch(bounds.provider, 'an answer', bytes, 'answer_bytes')
         : quiet?.lasts();
     if (error === undefined) continue;
+    madeLarge(pieces.size);
     source.cancel();
     throw error;
   }
@@ -214,23 +228,3 @@ function fromStream(reading: Reading, bytes: Uint8Array): Found {
 const says = (block: Block) => !('text' in block) || block.text !== '';
 
 /** The events behind the interceptors; the same list when none of them touched anything. */
-function intercept(
-  before: readonly StreamEvent[],
-  interceptors: readonly Interceptor[],
-): { events: readonly StreamEvent[]; next: Continuation | undefined } {
-  let current = before;
-  for (const interceptor of interceptors) {
-    const out: StreamEvent[] = [];
-    for (const event of current) {
-      const given = interceptor.event(event);
-      if (Array.isArray(given)) out.push(...(given as readonly StreamEvent[]));
-      else out.push(given as StreamEvent);
-    }
-    out.push(...interceptor.end());
-    current = out;
-  }
-  let next: Continuation | undefined;
-  for (const interceptor of interceptors) next ??= interceptor.continuation?.();
-  const same = current.length === before.length && current.every((event, i) => event === before[i]);
-  return { events: same ? before : current, next };
-}

@@ -36,18 +36,30 @@ const MAX_SERIES = 1000;
 // Characters of a label value. Longer values that begin alike share a series.
 const MAX_LABEL = 128;
 
+// Cells found without the maps: as many as there are kinds of tokens in one exchange.
+const MAX_RECENT = 5;
+
+interface RecentCell<T> {
+  readonly a: string;
+  readonly b: string;
+  readonly c: string;
+  readonly cell: T;
+}
+
 /** Cells by their label values, in three levels of maps, so that finding one allocates nothing. */
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
   const list: { readonly text: string; readonly cell: T }[] = [];
-  // An exchange mostly has the same labels as the one before.
-  let last:
-    | { readonly a: string; readonly b: string; readonly c: string; readonly cell: T }
-    | undefined;
+  // An exchange mostly has the same labels as the one before, so its cells are among the last few.
+  const recent: RecentCell<T>[] = [];
+  let oldest = 0;
   const get = (a = '', b = '', c = ''): T => {
-    if (last !== undefined && last.a === a && last.b === b && last.c === c) return last.cell;
+    for (const one of recent) if (one.a === a && one.b === b && one.c === c) return one.cell;
     const cell = root.get(a)?.get(b)?.get(c) ?? find(labelValue(a), labelValue(b), labelValue(c));
-    if (a.length + b.length + c.length <= 3 * MAX_LABEL) last = { a, b, c, cell };
+    if (a.length + b.length + c.length <= 3 * MAX_LABEL) {
+      recent[oldest] = { a, b, c, cell };
+      oldest = (oldest + 1) % MAX_RECENT;
+    }
     return cell;
   };
   const find = (a: string, b: string, c: string): T => {

@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { CODECS } from '../../src/app/codecs.ts';
-import { workbenchTools } from '../../src/app/in-process.ts';
+import { sampleServices } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
 import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
@@ -83,7 +82,7 @@ export function createWorld(): World {
         program: world.program,
         platform: world.platform,
         lint: LINT,
-        ...workbenchTools(createApp, CODECS, io.environment, 'test'),
+        ...sampleServices(createApp, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };
     },

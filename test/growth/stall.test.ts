@@ -83,6 +83,7 @@ describe('a failed exchange of many megabytes is recorded between the turns of e
     'text full of credentials': () => ({ answer: fill('', 'API_KEY=1 ') }),
     'one event': () => ({ answer: fill(BEGINNING, 'API_KEY=1 ', '"}}]}\n\n'), sse: true }),
     'one event without an end': () => ({ answer: fill(BEGINNING, 'x'), sse: true }),
+    comments: () => ({ answer: fill('', ': nothing\n\n'), sse: true }),
     'small events': () => ({ answer: fill('', `${BEGINNING}tiny"}}]}\n\n`), sse: true }),
     'a request': () => ({ body: fill('{"model":"m","input":"', 'x', '"}') }),
   };

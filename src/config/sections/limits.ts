@@ -53,7 +53,7 @@ export const limits = closed(
     ),
     unfinished_bytes: byDefault(
       count(
-        'Bytes of request bodies that are still arriving, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+        'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.',
       ),
       268_435_456,
     ),
@@ -80,7 +80,7 @@ export interface LimitsConfig {
   readonly idleConnectionMs: number;
   /** Until the next 64 KB of a request's body; 0 = no limit. */
   readonly idleBodyMs: number;
-  /** Of bodies that are still arriving, of all clients together; 0 = no limit. */
+  /** Of bodies that are still arriving or being decompressed, of all clients together; 0 = no limit. */
   readonly unfinishedBytes: number;
   /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
   readonly drainDelayMs: number;

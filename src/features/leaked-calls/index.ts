@@ -10,6 +10,7 @@ import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { interceptor } from './intercept.ts';
 import { quotationsIn } from './scan/quotations.ts';
 import type { ScanRules } from './scan/scan-rules.ts';
+import { Search } from './scan/search.ts';
 import { TextScanner } from './scan/text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
 import { Repairs } from './values/repair-json.ts';
@@ -135,6 +136,7 @@ class LateScan extends LateInterceptor {
       all: grammar.all,
       tools,
       repairs,
+      search: new Search(),
       isQuotation: quotationsIn(sent.turns),
       json: plain && tools.size > 0 && grammar.families.has('json'),
       results: grammar.families.has('tool-result'),

@@ -6,6 +6,7 @@ import { Block } from './block/block.ts';
 import { lex } from './block/lex.ts';
 import type { Lexicon } from './grammar.ts';
 import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
+import { Search } from './scan/search.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
 import { JsonCheck } from './values/json-check.ts';
@@ -109,9 +110,10 @@ export class NativeCall {
     const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
       isTool: () => true,
       repairs: this.#repairs,
+      search: new Search(),
     });
     const state = block.push(markup.slice(lexeme.end));
-    if ((state === 'more' ? block.finish() : state) !== 'done') return [];
+    if ((state === 'more' ? block.finish() : state) !== 'done' || block.unreadable) return [];
     return block.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
   }
 

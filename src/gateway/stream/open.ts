@@ -3,6 +3,8 @@
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Fold } from '../../conversation/fold.ts';
+import { madeLarge } from '../../lib/loop/large-garbage.ts';
+import { othersTurn } from '../../lib/loop/tick-end.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
@@ -61,16 +63,29 @@ function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientS
   return { encoder, context: client, fold, tells: ask.protocol.tellsItem };
 }
 
+/** Bytes that say nothing, looked through between two turns of the event loop. */
+const SLICE = 128 * 1024;
+const SLICES_COUNTED = 8;
+
 export async function openStream(reading: Reading): Promise<Outcome> {
   const { source, common } = reading;
   const lane = choosePipeline(reading);
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
+  let looked = 0;
+  let slices = 0;
   for (;;) {
     const chunks = await source.next();
     if (chunks === undefined) break;
     for (const chunk of chunks) {
+      looked += chunk.length;
+      if (looked > SLICE) {
+        // The next one is there already where a vendor floods: nobody else would have a turn between them.
+        await othersTurn();
+        looked = 0;
+        if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
+      }
       const out = lane.push(chunk);
       if (out.length > 0) first.push(out);
     }

@@ -82,12 +82,22 @@ export function* eachString(bytes: Buffer, from: number, to: number, visit: Visi
   }
 }
 
-/** Where the data of each event of a stream stands. */
+const DATA = Buffer.from('data:');
+const DATA_BEHIND = Buffer.from('\ndata:');
+
+/** Where the data of each event of a stream stands. What lies between is passed in one search. */
 export function* dataLines(bytes: Buffer): Generator<readonly [from: number, to: number]> {
-  for (let at = 0; at < bytes.length; ) {
-    const end = bytes.indexOf(0x0a, at);
-    const stop = end < 0 ? bytes.length : end;
-    if (bytes.toString('latin1', at, at + 5) === 'data:') yield [at + 5, stop];
-    at = stop + 1;
+  let from = bytes.subarray(0, DATA.length).equals(DATA) ? DATA.length : next(bytes, 0);
+  while (from > 0) {
+    const end = bytes.indexOf(0x0a, from);
+    const to = end < 0 ? bytes.length : end;
+    yield [from, to];
+    from = next(bytes, to);
   }
+}
+
+/** Index behind the next line's `data:`, or 0. */
+function next(bytes: Buffer, at: number): number {
+  const found = bytes.indexOf(DATA_BEHIND, at);
+  return found < 0 ? 0 : found + DATA_BEHIND.length;
 }

@@ -42,7 +42,7 @@ export interface HopgateApp {
   /** The metrics of this process alone, as text. */
   metrics(): string;
   /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
-  openState(): void;
+  openStores(): void;
   /** From now on `/readyz` says that this process is leaving. */
   drain(): void;
   /** Writes down what is still in memory. */
@@ -212,12 +212,13 @@ export async function serve(how: ServeHow): Promise<number> {
     supervisor.ready(server.url);
   }
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
-  setTimeout(composed.openState, OPEN_STATE_MS);
-  setTimeout(releaseProgramPages, STARTED_MS);
+  setTimeout(composed.openStores, OPEN_STATE_MS);
   let descriptors: Descriptors | undefined;
   setTimeout(() => {
     if (draining) return;
     descriptors = watchDescriptors({ log, onCrowded: (is) => server.crowded(is) });
+    // Last of all: a start that went on behind it would bring the pages back.
+    releaseProgramPages();
   }, STARTED_MS);
   if (isHeir && !draining && !takeOver(server.port)) process.kill(process.pid, 'SIGTERM');
   await stopping;

@@ -35,6 +35,10 @@ const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
   tail: readTail,
 };
 
+/** What one step costs of the search, and one call. */
+const STEP_WORK = 4;
+const CALL_WORK = 128;
+
 export class Block {
   readonly #reading: Reading;
   #truncated = false;
@@ -149,8 +153,16 @@ export class Block {
 
   #run(): BlockState {
     const reading = this.#reading;
+    const { calls, search } = reading;
     while (reading.outcome === 'more' && reading.at < reading.text.length) {
-      if (!STEPS[reading.state](reading)) break;
+      if (search.left < 0) {
+        reading.unreadable = true;
+        return settle(reading, 'done');
+      }
+      const before = calls.length;
+      const goesOn = STEPS[reading.state](reading);
+      search.left -= STEP_WORK + (calls.length - before) * CALL_WORK;
+      if (!goesOn) break;
     }
     return reading.outcome;
   }

@@ -2,6 +2,7 @@
 
 import type { Lexicon } from '../grammar.ts';
 import type { Pair, RawCall, TreeNode } from '../raw-call.ts';
+import type { Search } from '../scan/search.ts';
 import type { BracketScan } from '../values/json-scan.ts';
 import type { Repairs } from '../values/repair-json.ts';
 import { type Lexeme, lex } from './lex.ts';
@@ -49,6 +50,7 @@ export interface BlockRules {
   /** Is this the name of one of the request's tools? */
   readonly isTool: (name: string) => boolean;
   readonly repairs: Repairs;
+  readonly search: Search;
 }
 
 /** The one mutable record of a block; every reader moves `at` on and says what comes next in `state`. */

@@ -3,6 +3,7 @@
 import type { Lexicon } from '../grammar.ts';
 import type { Repairs } from '../values/repair-json.ts';
 import type { OpeningRules } from './openings.ts';
+import type { Search } from './search.ts';
 
 /**
  * `same`: everything that was held may pass as it came; `held`: it has to wait; `changed`: the segments
@@ -17,6 +18,7 @@ export interface ScanRules extends OpeningRules {
   /** The block's text is thinking until `</think>`, whose opener stood in the prompt. */
   readonly unopened: boolean;
   readonly repairs: Repairs;
+  readonly search: Search;
   /** Does this markup stand, word for word, in what the model was given to read? */
   isQuotation(markup: string): boolean;
 }

@@ -25,6 +25,9 @@ import { endsInSpace, type Segment, TextOut } from './text-out.ts';
 const MOST_FAILURES = 64;
 /** So many characters of false starts are read twice. */
 const MOST_REREAD = 1024 * 1024;
+/** What a place costs where a closer stands, and one where a block is read; any other costs 1. */
+const CLOSER_WORK = 16;
+const BLOCK_WORK = 128;
 /** As it is at the beginning of every block; never pushed. */
 const UNTOUCHED = new CodeMask();
 
@@ -200,7 +203,7 @@ export class TextScanner {
     let looked = 0;
     let blank = true;
     for (;;) {
-      i = this.#mask.advance(buffer, i, skip);
+      i = this.#rules.search.left < 0 ? buffer.length : this.#mask.advance(buffer, i, skip);
       skip = false;
       if (i >= buffer.length) {
         this.#approve(buffer.slice(from));
@@ -217,6 +220,7 @@ export class TextScanner {
         continue;
       }
       if (found !== 'partial' && found.type === 'closer') {
+        this.#rules.search.left -= CLOSER_WORK;
         const before = buffer.slice(from, i);
         const is = this.#closerIs(found.lexeme, buffer, before, blank, final);
         if (is === 'wait') {
@@ -259,6 +263,7 @@ export class TextScanner {
 
   #found(buffer: string, at: number, blank: boolean): Found {
     if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
+    this.#rules.search.left--;
     const { previous, lineStart } = this.#mask;
     const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
     return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
@@ -267,12 +272,14 @@ export class TextScanner {
   /** Text behind the block where it ends at once. */
   #openBlock(opener: Opener, buffer: string, at: number): Rest | undefined {
     this.#opener = opener;
+    this.#rules.search.left -= BLOCK_WORK;
     this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
     this.#raw = [buffer.slice(at)];
     this.#rawSize = buffer.length - at;
     const block = new Block(opener, this.#rules.all, {
       isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
       repairs: this.#rules.repairs,
+      search: this.#rules.search,
     });
     this.#block = block;
     const rest = buffer.slice(opener.type === 'tag' ? opener.lexeme.end : at);
@@ -347,6 +354,7 @@ export class TextScanner {
     if (this.#amongWords || unreadable || isPair) {
       if (this.#run !== undefined) this.#quote();
       this.#stay(markup);
+      if (unreadable) this.#failures++;
       if (unreadable) this.leaks.push(leftInText(leak, 'unreadable'));
       else if (isCall(leak)) this.leaks.push(leftInText(leak, 'quoted'));
       return next;

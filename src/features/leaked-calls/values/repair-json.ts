@@ -11,6 +11,8 @@ const WHOLE_VALUE = /(?:["'}\]]|[Tt]rue|[Ff]alse|null|None)$/;
 const WORK = 65_536;
 /** A thing that JSON does not have at its place costs as much as this many characters. */
 const ODD = 256;
+/** What a text costs however short it is. */
+const TEXT = 64;
 /** Characters that cost one unit of work. */
 const CHARACTERS = 16;
 /** Brackets within brackets; deeper ones count as odd. */
@@ -89,5 +91,5 @@ function costOf(text: string): { readonly work: number; readonly inString: boole
     } else if (code === 0x7d || code === 0x5d) depth--;
     else if (code > 127 || PLAIN[code] === 0) odd++;
   }
-  return { work: Math.ceil((text.length + odd * ODD) / CHARACTERS), inString };
+  return { work: TEXT + Math.ceil((text.length + odd * ODD) / CHARACTERS), inString };
 }
