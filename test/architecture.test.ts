@@ -63,7 +63,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   conversation: ['lib'],
   codecs: ['lib', 'conversation'],
   features: ['lib', 'conversation'],
-  config: ['lib'],
+  config: ['lib', 'conversation'],
   telemetry: ['lib'],
   routing: ['lib', 'conversation', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'config', 'telemetry'],

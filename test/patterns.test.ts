@@ -53,8 +53,8 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
 /** Patterns that are put together when the program runs: their parts were looked at by hand. */
 const COMPOSED: readonly (readonly [file: string, count: number, reason: string])[] = [
   ['src/config/file/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
-  ['src/config/sections/resolve-providers.ts', 1, 'the pattern of the schema for one line'],
-  ['src/config/sections/resolve-routes.ts', 1, 'written by the operator'],
+  ['src/config/sections/environment-keys.ts', 1, 'the pattern of the schema for one line'],
+  ['src/config/sections/conditions.ts', 1, 'written by the operator'],
   [
     'src/features/leaked-calls/scan/code-mask.ts',
     1,
@@ -165,5 +165,6 @@ test('what is said of short texts is said of files with patterns', () => {
 });
 
 test('patterns that are put together were looked at', () => {
-  expect([...composed]).toEqual(COMPOSED.map(([file, count]) => [file, count]));
+  const reviewed = COMPOSED.map(([file, count]): [string, number] => [file, count]);
+  expect([...composed].toSorted()).toEqual(reviewed.toSorted());
 });

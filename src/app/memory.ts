@@ -1,7 +1,9 @@
 /** The memory of a configuration: the embedded one or an external service, its API, and how a reload changes it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { MemoryConfig } from '../config/sections/memory.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';

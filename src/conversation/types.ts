@@ -1,8 +1,9 @@
 /** The conversation model: a request of any protocol, immutable throughout. */
 
 import type { Json, JsonObject } from '../lib/json/json.ts';
+import type { ProtocolName } from './protocol-names.ts';
 
-export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
+export type { ProtocolName } from './protocol-names.ts';
 
 /**
  * The exact JSON that a node was decoded from. A node with `wire` is unchanged: an encoder of the same

@@ -132,7 +132,7 @@ function hopRunner(running: Running): RunHop {
       bytes: ask.bytes.length,
       headers: exchange.headers,
       affinity: exchange.id,
-      asked: conversationOf(hop, ask),
+      request: conversationOf(hop, ask),
     });
     let decision: ReturnType<typeof route>;
     try {

@@ -3,6 +3,7 @@
 import { invalid } from '../../conversation/errors.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { editDistance } from '../../lib/text/did-you-mean.ts';
 
 const EXTENSION = 'x-hopgate-extension';
 
@@ -80,7 +81,9 @@ function refuseMisspelt(headers: ReadonlyHeaders): void {
   for (let i = 0; i < list.size; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
-    const meant = [EXTENSION, ...NAMES].find((known) => isNear(name, known));
+    const meant = [EXTENSION, ...NAMES].find(
+      (known) => editDistance(name, known, MAX_TYPOS) <= MAX_TYPOS,
+    );
     if (meant !== undefined) {
       throw invalid(`There is no header ${name.slice(0, 100)}. Do you mean ${meant}?`, meant);
     }
@@ -104,22 +107,8 @@ export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   return names;
 }
 
+/** The largest edit distance of a misspelt name from the name that is meant. */
 const MAX_TYPOS = 2;
-
-/** Is the edit distance of the names at most {@link MAX_TYPOS}? */
-function isNear(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > MAX_TYPOS) return false;
-  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= one.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const cost = one[i - 1] === other[j - 1] ? 0 : 1;
-      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + cost));
-    }
-    last = row;
-  }
-  return last[other.length]! <= MAX_TYPOS;
-}
 
 function unpack(text: string): JsonObject {
   const value = tryParse(Buffer.from(text, 'base64url').toString());

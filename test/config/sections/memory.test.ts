@@ -1,12 +1,12 @@
-/** `memory` and the spaces of keys: defaults, secrets, and what is said of what does not fit. */
+/** `memory` and the spaces of gateway keys: defaults, secrets and problems. */
 
 import { describe, expect, test } from 'bun:test';
-import { describeProblem } from '../../src/config/index.ts';
-import { secretsIn } from '../../src/config/secret.ts';
-import { bad, good, PROVIDER, parse } from './support.ts';
+import { describeProblem } from '../../../src/config/index.ts';
+import { secretsIn } from '../../../src/config/secret.ts';
+import { bad, good, PROVIDER, parse } from '../support.ts';
 
 describe('memory', () => {
-  test('is there without a word', () => {
+  test('is enabled by default', () => {
     expect(good(PROVIDER).memory).toEqual({
       enabled: true,
       path: '/home/u/.hopgate/memory.db',
@@ -32,7 +32,7 @@ describe('memory', () => {
     expect(describeProblem(other!)).toContain('OpenAI');
   });
 
-  test('a store elsewhere has a key that is never shown and masked wherever it stands', () => {
+  test('the key of an external store is never shown, and masked everywhere', () => {
     const config = good(`${PROVIDER}memory: { url: "https://m.test/x", key: "\${K}" }`, {
       K: 'memo-secret-1',
     });
@@ -45,7 +45,7 @@ describe('memory', () => {
     expect(JSON.stringify(config)).not.toContain('memo-secret-1');
   });
 
-  test('what has no use is said', () => {
+  test('keys without effect are reported', () => {
     expect(
       bad(`${PROVIDER}memory: { key: x, capture_url: "http://m/" }`).map(({ path }) => path),
     ).toEqual(['memory.key', 'memory.capture_url']);
@@ -57,7 +57,7 @@ describe('memory', () => {
   });
 });
 
-test('a key may be confined to spaces; one that is not says nothing of them', () => {
+test('a key may be limited to spaces; without a limit it names none', () => {
   const { auth } = good(
     `${PROVIDER}auth: { keys: [k0, { name: a, key: k1, spaces: ["a", "b-*"] }, { name: b, key: k2 }] }`,
   );

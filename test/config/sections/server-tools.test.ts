@@ -1,12 +1,14 @@
-/** web_fetch, HTTP tools and MCP servers of the file: defaults, secrets, and what may not be said. */
+/** web_fetch, HTTP tools and MCP servers of the file: defaults, secrets and problems. */
 
 import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
-import type { HttpToolConfig, McpServerConfig, WebFetchConfig } from '../../src/config/config.ts';
-import type { HttpToolOptions } from '../../src/features/server-tools/tools/http/index.ts';
-import type { McpToolsServer } from '../../src/features/server-tools/tools/mcp/index.ts';
-import type { WebFetchOptions } from '../../src/features/server-tools/tools/web-fetch/index.ts';
-import { bad, good, PROVIDER } from './support.ts';
+import type { HttpToolConfig } from '../../../src/config/sections/server-tools/http-tools.ts';
+import type { McpServerConfig } from '../../../src/config/sections/server-tools/mcp-servers.ts';
+import type { WebFetchConfig } from '../../../src/config/sections/server-tools/web-fetch.ts';
+import type { HttpToolOptions } from '../../../src/features/server-tools/tools/http/index.ts';
+import type { McpToolsServer } from '../../../src/features/server-tools/tools/mcp/index.ts';
+import type { WebFetchOptions } from '../../../src/features/server-tools/tools/web-fetch/index.ts';
+import { bad, good, PROVIDER } from '../support.ts';
 
 // At compile time: what the file says is what the tools take, without a translation in between.
 const takesFetch = (config: WebFetchConfig): WebFetchOptions => config;
@@ -32,7 +34,7 @@ describe('web_fetch', () => {
     expect(good(PROVIDER).serverTools).toEqual({ http: [], mcp: [] });
   });
 
-  test('has defaults for everything, and lists nothing private', () => {
+  test('has defaults for everything, and allows no private address', () => {
     expect(good(tools('web_fetch: {}')).serverTools.webFetch).toEqual({
       inject: 'declared',
       timeoutMs: 20_000,
@@ -44,7 +46,7 @@ describe('web_fetch', () => {
     expect(good(tools('web_fetch:')).serverTools.webFetch?.allow).toEqual([]);
   });
 
-  test('is what the tool takes, as the others are', () => {
+  test('has the form that the tool expects, like the others', () => {
     const {
       webFetch,
       http: offered,
@@ -69,7 +71,7 @@ describe('web_fetch', () => {
 });
 
 describe('HTTP tools', () => {
-  test('come out with defaults, lower-case headers and wrapped keys', () => {
+  test('have defaults, lower-case headers and wrapped keys', () => {
     const text = http(
       `${WEATHER}\nheaders: { Authorization: "Bearer \${KEY}" }\nquery: { key: "\${KEY}" }`,
     );

@@ -1,8 +1,8 @@
-/** Gateway keys that would open the door to anybody, or to nobody, are refused. */
+/** Gateway keys that every client or no client could use are refused. */
 
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { bad, PROVIDER, parse } from './support.ts';
+import { bad, PROVIDER, parse } from '../support.ts';
 
 const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 const keys = (...all: unknown[]) => `${PROVIDER}auth: ${JSON.stringify({ keys: all })}\n`;
@@ -29,7 +29,7 @@ describe('a gateway key', () => {
     }
   });
 
-  test('with the name of another one is warned of', () => {
+  test('with the name of another key gets a warning', () => {
     const result = parse(
       keys({ name: 'x', key: 'a-long-enough-key-1' }, { name: 'x', key: 'a-long-enough-key-2' }),
     );

@@ -1,11 +1,12 @@
-/** "Did you mean": the known word nearest to what was written. */
+/** "Did you mean": finds the known word that is nearest to a misspelt one (edit distance). */
 
 /**
- * The nearest of `known`, or undefined when none is near: at most a third of the letters differ
- * (one at least, four at most), or what was written begins a known word or holds one whole.
+ * The known word nearest to the written one; undefined when none is near. Near means: at most a third
+ * of the letters differ (at least one may, at most four), or one of the two words begins with the other.
+ * Upper and lower case, `_`, `-`, `.` and spaces make no difference.
  */
 export function suggest(written: string, known: Iterable<string>): string | undefined {
-  if (written.length > LONGEST) return undefined;
+  if (written.length > MAX_LENGTH) return undefined;
   const word = fold(written);
   if (word === '') return undefined;
   const limit = word.length < 2 ? 0 : Math.min(4, Math.max(1, Math.floor(word.length / 3)));
@@ -13,8 +14,8 @@ export function suggest(written: string, known: Iterable<string>): string | unde
   let bestScore = Number.POSITIVE_INFINITY;
   for (const candidate of known) {
     const other = fold(candidate);
-    let score = distance(word, other, limit);
-    if (score > limit && word.length >= 3 && other.length >= 3 && alike(word, other)) {
+    let score = editDistance(word, other, limit);
+    if (score > limit && word.length >= 3 && other.length >= 3 && sharesBeginning(word, other)) {
       score = limit + Math.abs(word.length - other.length);
     } else if (score > limit) continue;
     if (score < bestScore) {
@@ -25,18 +26,18 @@ export function suggest(written: string, known: Iterable<string>): string | unde
   return best;
 }
 
-/** Characters; what is longer is no slip in a word. */
-const LONGEST = 200;
+/** Characters. A longer text is no misspelt word, and the work grows with both lengths. */
+const MAX_LENGTH = 200;
 
 const fold = (text: string) => text.toLowerCase().replaceAll(/[_\s.-]/g, '');
 
-const alike = (a: string, b: string) => a.startsWith(b) || b.startsWith(a);
+const sharesBeginning = (a: string, b: string) => a.startsWith(b) || b.startsWith(a);
 
 /**
- * Edits (insert, delete, replace, swap of neighbours) between two words; gives up above `limit`, so
- * that long foreign text costs next to nothing.
+ * How many edits lead from one word to the other; an edit inserts, deletes or replaces one character, or
+ * swaps two neighbours. Infinity as soon as the result must be above `limit`.
  */
-export function distance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
+export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
   if (Math.abs(a.length - b.length) > limit) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, i) => i);
