@@ -69,7 +69,7 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
     1,
     'the name of an element, without repetition',
   ],
-  ['src/features/tool-results/residue-stream.ts', 1, 'at most 64 blanks, where it stands'],
+  ['src/features/tool-results/residue-interceptor.ts', 1, 'at most 64 blanks, where it stands'],
   ['src/lib/text/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
   ['src/lib/text/shown-text.ts', 2, 'sets of characters'],
   ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],

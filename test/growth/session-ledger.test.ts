@@ -3,7 +3,7 @@
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Turn } from '../../src/conversation/types.ts';
-import { collector } from '../../src/features/reasoning-memory/collect.ts';
+import { collector } from '../../src/features/reasoning-memory/answer-collector.ts';
 import { callKey, textKeys, wordsBefore } from '../../src/features/reasoning-memory/keys.ts';
 import { memorySessionLedger, type Piece } from '../../src/features/reasoning-memory/ledger.ts';
 import { restore } from '../../src/features/reasoning-memory/restore.ts';

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { readEnvelope, shortText } from '../../src/features/tool-results/envelope.ts';
 import { withoutResidue } from '../../src/features/tool-results/residue.ts';
-import { residueInterceptor } from '../../src/features/tool-results/residue-stream.ts';
+import { residueInterceptor } from '../../src/features/tool-results/residue-interceptor.ts';
 import { sentShortInMemory } from '../../src/features/tool-results/sent-short.ts';
 import { shortenResults } from '../../src/features/tool-results/shorten.ts';
 import { expectLinear } from '../support/growth.ts';

@@ -10,8 +10,8 @@ import type {
 import type { Notes } from '../../conversation/notes.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 import type { Interceptor } from '../feature.ts';
+import type { RecoveredCall } from './build-calls.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
-import type { RecoveredCall } from './raw-call.ts';
 import type { Channel, Leak } from './scan/call-run.ts';
 import type { ScanRules, Verdict } from './scan/scan-rules.ts';
 import { TextScanner } from './scan/text-scanner.ts';

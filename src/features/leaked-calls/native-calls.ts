@@ -8,9 +8,9 @@ import type {
   StreamEvent,
 } from '../../conversation/events.ts';
 import { isObject, type Json } from '../../lib/json/json.ts';
+import type { RecoveredCall } from './build-calls.ts';
 import type { Lexicon } from './grammar.ts';
 import { type CallHead, type Ending, NativeCall } from './native-call.ts';
-import type { RecoveredCall } from './raw-call.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
 import type { Repairs } from './values/repair-json.ts';

@@ -9,11 +9,11 @@ import {
   type Interceptor,
   LateInterceptor,
 } from '../feature.ts';
-import { collector, type Heard } from './collect.ts';
+import { collector, type Heard } from './answer-collector.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
 import type { SessionLedger } from './ledger.ts';
+import { isWanted, wantedBy } from './replay-rules.ts';
 import { restore } from './restore.ts';
-import { isWanted, wantedBy } from './wanted.ts';
 
 export { memorySessionLedger, type SessionLedger } from './ledger.ts';
 export { openSessionLedger } from './session-ledger-store.ts';

@@ -13,7 +13,7 @@ import type {
 } from '../../conversation/types.ts';
 import { callKey, type Scope, textKeys, textOf, wordsBefore } from './keys.ts';
 import type { Entry, SessionLedger } from './ledger.ts';
-import { isGenuine, isWanted, sameMaker, type Wanted, wantedBy } from './wanted.ts';
+import { isGenuine, isWanted, sameMaker, type Wanted, wantedBy } from './replay-rules.ts';
 
 export interface RestoreContext {
   readonly ledger: SessionLedger;

@@ -13,27 +13,27 @@ import type {
 } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
-import { limitCacheMarks } from './cache-marks.ts';
-import { newIds } from './call-ids.ts';
-import { parsableInputs } from './call-inputs.ts';
-import { cleanChat } from './chat-messages.ts';
-import { fillEmpty, trimPrefill } from './ends.ts';
-import { indexCalls } from './index-calls.ts';
-import { cleanSystem, cleanTurn } from './messages-blocks.ts';
+import { cleanSystem, cleanTurn } from './messages/blocks.ts';
+import { limitCacheMarks } from './messages/cache-marks.ts';
+import { fillEmpty, trimPrefill } from './messages/empty-turns.ts';
+import { fitThinking, placeThinking, type Seals } from './messages/thinking.ts';
+import { parsableInputs } from './openai/call-inputs.ts';
+import { cleanChat } from './openai/chat-messages.ts';
+import { cleanItems, withFollowers } from './openai/responses-items.ts';
+import { newIds } from './pairs/call-ids.ts';
+import { indexCalls } from './pairs/index-calls.ts';
+import { runsOf } from './pairs/runs.ts';
+import { sanityPass } from './pairs/sanity.ts';
+import { settleServerTools } from './pairs/server-tools.ts';
+import { splitRoles } from './pairs/split-roles.ts';
+import { writeBack } from './pairs/write-back.ts';
 import { mayNeedRepair } from './prefilter.ts';
-import { cleanItems, withFollowers } from './responses-items.ts';
+import { isBlank, NO_CONTENT } from './replacements.ts';
 import type { Tally } from './rules.ts';
 import { type Rules, rulesFor } from './rules.ts';
-import { runsOf } from './runs.ts';
-import { sanityPass } from './sanity.ts';
-import { settleServerTools } from './server-tools.ts';
-import { splitRoles } from './split-roles.ts';
-import { fitThinking, placeThinking, type Seals } from './thinking.ts';
-import { isBlank, NO_CONTENT } from './words.ts';
-import { writeBack } from './write-back.ts';
 
-export { repairBody } from './mend/index.ts';
-export { sanityPass } from './sanity.ts';
+export { repairBody } from './body-repair/index.ts';
+export { sanityPass } from './pairs/sanity.ts';
 
 /**
  * On for every provider. Repairs by what is wrong at the target, whoever wrote it; never throws; the

@@ -5,7 +5,7 @@ import type { Notes } from '../../conversation/notes.ts';
 import type { Turn } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutResidue } from './residue.ts';
-import { residueInterceptor } from './residue-stream.ts';
+import { residueInterceptor } from './residue-interceptor.ts';
 import type { SentShort } from './sent-short.ts';
 import { shortenResults } from './shorten.ts';
 

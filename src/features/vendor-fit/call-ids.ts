@@ -4,7 +4,7 @@ import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
-import type { Rule } from './fit.ts';
+import type { Rule } from './rule.ts';
 
 type Shape = NonNullable<Profile['callIds']>;
 

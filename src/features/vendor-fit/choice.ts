@@ -2,8 +2,8 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { ToolChoice } from '../../conversation/types.ts';
-import type { Rule } from './fit.ts';
 import { canBeOff, reasons } from './reasoning.ts';
+import type { Rule } from './rule.ts';
 
 /**
  * A choice that the vendor refuses goes to the nearest one it takes. Where only reasoning stands in

@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { OutputFormat } from '../../conversation/types.ts';
-import type { Rule } from './fit.ts';
+import type { Rule } from './rule.ts';
 
 /** The model must learn the shape from somewhere, or a client that parses the answer breaks. */
 export const fitFormat: Rule = (conversation, { profile, protocol, notes }) => {

@@ -7,17 +7,17 @@ import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { fitCallIds } from './call-ids.ts';
 import { fitChoice } from './choice.ts';
-import type { Fit, Rule } from './fit.ts';
 import { fitFormat } from './format.ts';
 import { fitMedia } from './media.ts';
 import { fitParameters } from './parameters.ts';
+import { concerns } from './prefilter.ts';
 import { fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
-import { fitNeighbours, fitShapes } from './shapes.ts';
+import type { Fit, Rule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
 import { fitTools } from './tools.ts';
+import { fitNeighbours, fitShapes } from './turn-order.ts';
 import { fitTurns } from './turns.ts';
-import { concerns } from './watch.ts';
 
 // Whether the model reasons is settled first: choices, parameters and replay depend on it. Spelling is
 // last, since whatever was changed before it makes the codec write the body anyway.

@@ -2,7 +2,7 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, MediaBlock, TextBlock } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { Fit, Rule } from './rule.ts';
 
 /** A mention in words takes the place of what the vendor refuses; an image in the history would break every later request. */
 export const fitMedia: Rule = (conversation, fit) => {

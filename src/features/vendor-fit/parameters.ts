@@ -3,8 +3,8 @@
 import { withParts } from '../../conversation/edit.ts';
 import type { Range } from '../../conversation/target.ts';
 import type { Settings } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
 import { reasons } from './reasoning.ts';
+import type { Fit, Rule } from './rule.ts';
 
 /** The wire's names of sampling settings, and the value with which each one says nothing. */
 const SAMPLING = {

@@ -4,7 +4,7 @@ import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { Fit, Rule } from './rule.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 

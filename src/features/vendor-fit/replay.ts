@@ -2,8 +2,8 @@
 
 import { editNode, withParts } from '../../conversation/edit.ts';
 import type { Turn } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
 import { reasons } from './reasoning.ts';
+import type { Fit, Rule } from './rule.ts';
 
 // DeepSeek V4 and Kimi answer 400 to an assistant message without `reasoning_content`, and V4 to an
 // empty one too; one space is taken by both and says nothing.

@@ -3,7 +3,7 @@
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import type { Rule } from './fit.ts';
+import type { Rule } from './rule.ts';
 
 /**
  * The codec spells a body for the profile whenever it writes one; a body that nobody changed is

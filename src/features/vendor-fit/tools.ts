@@ -2,7 +2,7 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { plainRoot } from '../../conversation/tools/root-schema.ts';
-import type { Rule } from './fit.ts';
+import type { Rule } from './rule.ts';
 
 /**
  * `strict` and the wish for one call at a time, where Messages and Responses bodies would go out as

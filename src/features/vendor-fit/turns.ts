@@ -3,7 +3,7 @@
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { Fit, Rule } from './rule.ts';
 
 const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
 const isInstruction = (turn: Turn) => turn.role === 'system' || turn.role === 'developer';

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
-import { collector, type Heard } from '../../../src/features/reasoning-memory/collect.ts';
+import { collector, type Heard } from '../../../src/features/reasoning-memory/answer-collector.ts';
 import { type Entry, memorySessionLedger } from '../../../src/features/reasoning-memory/ledger.ts';
 import { openSessionLedger } from '../../../src/features/reasoning-memory/session-ledger-store.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';

@@ -1,6 +1,6 @@
 /** What a block that has been read amounts to: calls, or markup that is none. */
 
-import { buildCalls } from '../raw-call.ts';
+import { buildCalls } from '../build-calls.ts';
 import { type Channel, type Leak, leakOf } from '../scan/call-run.ts';
 import type { ScanRules } from '../scan/scan-rules.ts';
 import type { Block } from './block.ts';

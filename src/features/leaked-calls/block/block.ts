@@ -1,7 +1,7 @@
 /** Reads one leaked block, from its opener on, whatever grammar it is written in; incremental, each character once. */
 
+import type { RawCall } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
-import type { RawCall } from '../raw-call.ts';
 import { readJson, readPython, readTail, salvage } from './read-json.ts';
 import { readArgs, readDiscard, readHeader, readName, readOuter, readShort } from './read-names.ts';
 import { applyTag } from './read-tags.ts';

@@ -1,7 +1,7 @@
 /** Reads JSON and Python in a block: arguments, calls, and what may stand behind them. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
-import type { RawCall } from '../raw-call.ts';
+import type { RawCall } from '../build-calls.ts';
 import { callsInJson } from '../values/calls-in-json.ts';
 import { jsonValue } from '../values/coerce-value.ts';
 import { BracketScan } from '../values/json-scan.ts';

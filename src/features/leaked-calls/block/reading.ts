@@ -1,7 +1,7 @@
 /** What a block knows while it is being read, and the small moves that all of its readers share. */
 
+import type { Pair, RawCall, TreeNode } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
-import type { Pair, RawCall, TreeNode } from '../raw-call.ts';
 import type { BracketScan } from '../values/json-scan.ts';
 import type { Repairs } from '../values/repair-json.ts';
 import { type Lexeme, lex } from './lex.ts';

@@ -1,6 +1,6 @@
 /** A run of leaked calls: markup that is followed by nothing but markup so far, and what may follow it. */
 
-import type { RecoveredCall } from '../raw-call.ts';
+import type { RecoveredCall } from '../build-calls.ts';
 import type { CodeMask } from './code-mask.ts';
 
 export type Channel = 'text' | 'reasoning';

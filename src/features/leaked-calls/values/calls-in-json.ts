@@ -1,7 +1,7 @@
 /** Calls written as JSON, in every shape that models use, and the openings by which such JSON is known. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { parallelCalls, type RawCall } from '../raw-call.ts';
+import { parallelCalls, type RawCall } from '../build-calls.ts';
 
 /**
  * The calls that a JSON value says, or undefined where it says something else: one call or a list,

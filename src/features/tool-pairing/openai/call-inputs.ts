@@ -1,9 +1,9 @@
 /** Arguments of past calls: servers parse them, and one that cannot be parsed would end the conversation. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
-import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
-import { isObject, tryParse } from '../../lib/json/json.ts';
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Block, ToolCallBlock, Turn } from '../../../conversation/types.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
 
 /**
  * The turns with a JSON object as the arguments of every function call, for Chat and Responses. A call

@@ -1,11 +1,11 @@
 /** The last layer: finds calls that are still without a result and gives them one. Nothing else, and never reached. */
 
-import { editNode } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
-import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
-import type { Rules } from './rules.ts';
+import { editNode } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Block, ToolCallBlock, Turn } from '../../../conversation/types.ts';
+import { missingResult } from '../replacements.ts';
+import type { Rules } from '../rules.ts';
 import { isAside, type Run, runsOf } from './runs.ts';
-import { missingResult } from './words.ts';
 
 /**
  * Looks only at what will be sent, and shares nothing with the two passes but their words: whatever

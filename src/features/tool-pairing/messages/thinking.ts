@@ -1,17 +1,17 @@
 /** Thinking in Messages histories: whose signature can be genuine, where blocks may stand, and when the parameter must go. */
 
-import { editNode, withParts } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
+import { editNode, withParts } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
 import type {
   Block,
   Conversation,
   ReasoningBlock,
   Settings,
   Turn,
-} from '../../conversation/types.ts';
-import { isObject } from '../../lib/json/json.ts';
-import type { Rules, Tally } from './rules.ts';
-import { isAside, runsOf } from './runs.ts';
+} from '../../../conversation/types.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { isAside, runsOf } from '../pairs/runs.ts';
+import type { Rules, Tally } from '../rules.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEX = /^(?:[0-9a-f]+|[0-9A-F]+)$/;

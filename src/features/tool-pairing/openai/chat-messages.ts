@@ -1,9 +1,9 @@
 /** Chat messages that the API refuses for their form: no content, no list of calls, arguments that are no text. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
-import type { Block, Turn } from '../../conversation/types.ts';
-import { isObject, type JsonObject } from '../../lib/json/json.ts';
-import { legalName } from './words.ts';
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Block, Turn } from '../../../conversation/types.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { legalName } from '../replacements.ts';
 
 // tools[].function.name and tool_calls[].function.name
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -1,7 +1,7 @@
 /** Turns as the vendor sees them: runs of the assistant's and of the other side's. */
 
-import type { Turn } from '../../conversation/types.ts';
-import type { Rules } from './rules.ts';
+import type { Turn } from '../../../conversation/types.ts';
+import type { Rules } from '../rules.ts';
 
 export interface Run {
   readonly index: number;

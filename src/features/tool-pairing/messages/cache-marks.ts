@@ -1,10 +1,10 @@
 /** At most four cache marks a request, which is all that the Messages API takes. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import type { Block, Conversation, Tool } from '../../conversation/types.ts';
-import { isObject } from '../../lib/json/json.ts';
-import { unmarked } from './messages-blocks.ts';
-import type { Tally } from './rules.ts';
+import { editNode, mapUnchanged, withParts } from '../../../conversation/edit.ts';
+import type { Block, Conversation, Tool } from '../../../conversation/types.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import type { Tally } from '../rules.ts';
+import { unmarked } from './blocks.ts';
 
 // A maximum of 4 blocks with cache_control may be provided. Found 5.
 const MOST = 4;

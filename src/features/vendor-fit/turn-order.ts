@@ -2,7 +2,7 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { Fit, Rule } from './rule.ts';
 
 const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
 const isCall = (block: Block): block is ToolCallBlock =>

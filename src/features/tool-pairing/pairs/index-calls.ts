@@ -1,6 +1,6 @@
 /** First pass: every call and every result of the whole history, wherever it stands, and who belongs to whom. */
 
-import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
+import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import type { Run } from './runs.ts';
 
 export interface Call {

@@ -1,11 +1,16 @@
 /** The last layer alone: it finds what is unanswered and synthesises, and does nothing else. */
 
 import { describe, expect, test } from 'bun:test';
-import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
-import type { Block, Conversation, ProtocolName, Turn } from '../../../src/conversation/types.ts';
-import { sanityPass } from '../../../src/features/tool-pairing/index.ts';
-import { rulesFor } from '../../../src/features/tool-pairing/rules.ts';
+import { Notes } from '../../../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../../../src/conversation/target.ts';
+import type {
+  Block,
+  Conversation,
+  ProtocolName,
+  Turn,
+} from '../../../../src/conversation/types.ts';
+import { sanityPass } from '../../../../src/features/tool-pairing/index.ts';
+import { rulesFor } from '../../../../src/features/tool-pairing/rules.ts';
 
 const call = (id: string): Block => ({
   type: 'tool-call',

@@ -1,11 +1,11 @@
 /** Blocks that the Messages API refuses wherever they stand: blank text, foreign types, inputs that are no objects. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
-import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import type { Tally } from './rules.ts';
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isBlank, legalName } from '../replacements.ts';
+import type { Tally } from '../rules.ts';
 import { type Seals, sealHolds } from './thinking.ts';
-import { isBlank, legalName } from './words.ts';
 
 /**
  * The block types that have no meaning in the conversation model and that the API knows

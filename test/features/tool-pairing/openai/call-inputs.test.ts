@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { run } from './support.ts';
+import type { ProtocolName } from '../../../../src/conversation/types.ts';
+import type { Json, JsonObject } from '../../../../src/lib/json/json.ts';
+import { run } from '../support.ts';
 
 type OpenAi = Exclude<ProtocolName, 'anthropic-messages'>;
 

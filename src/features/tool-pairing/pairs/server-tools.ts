@@ -1,17 +1,17 @@
 /** Tools that the vendor runs itself: genuine pairs stay, the client's own tools in their clothes come out of them. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
 import type {
   Block,
   Tool,
   ToolCallBlock,
   ToolResultBlock,
   Turn,
-} from '../../conversation/types.ts';
-import { isObject } from '../../lib/json/json.ts';
-import { memberOf } from '../../lib/json/json-members.ts';
-import { strayAsText, wordsOf } from './words.ts';
+} from '../../../conversation/types.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { strayAsText, wordsOf } from '../replacements.ts';
 
 /** Anthropic's server tools and the type of the block that answers each. */
 const ANSWERS: Readonly<Record<string, string>> = {

@@ -1,9 +1,9 @@
 /** Ids of calls as the target takes them: accepted ones stay, the others are made from what they were. */
 
-import { carryCallId } from '../../conversation/tools/call-ids.ts';
-import { isObject } from '../../lib/json/json.ts';
+import { carryCallId } from '../../../conversation/tools/call-ids.ts';
+import { isObject } from '../../../lib/json/json.ts';
+import type { Rules } from '../rules.ts';
 import type { Call, Table } from './index-calls.ts';
-import type { Rules } from './rules.ts';
 
 /** Ids that belong to tools which the vendor runs. */
 const SERVER_ID = /^srvtoolu_/;

@@ -1,9 +1,13 @@
 /** Second pass: what the first decided, written back: ids, places, order, splits, placeholders. */
 
-import { editNode } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
-import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
+import { editNode } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Block, ToolResultBlock, Turn } from '../../../conversation/types.ts';
+import { missingResult, saidBy, strayAsText } from '../replacements.ts';
+import type { Rules } from '../rules.ts';
 import type { Call, Result, Table } from './index-calls.ts';
+import { isAside, type Run } from './runs.ts';
+import { madeTurn } from './split-roles.ts';
 import {
   callsLast,
   isLoneResult,
@@ -12,11 +16,7 @@ import {
   type Piece,
   resultsAhead,
   sourceOf,
-} from './pieces.ts';
-import type { Rules } from './rules.ts';
-import { isAside, type Run } from './runs.ts';
-import { madeTurn } from './split-roles.ts';
-import { missingResult, saidBy, strayAsText } from './words.ts';
+} from './turn-pieces.ts';
 
 /** Everything that one write-back needs. */
 export interface Plan {

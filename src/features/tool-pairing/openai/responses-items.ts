@@ -1,11 +1,11 @@
 /** Input items that the Responses API refuses for their form: ids, reasoning that leads nowhere, parts of the wrong side. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
-import type { Block, Conversation, Turn, Wire } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { memberOf } from '../../lib/json/json-members.ts';
-import { legalName } from './words.ts';
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Block, Conversation, Turn, Wire } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { legalName } from '../replacements.ts';
 
 /**
  * "Invalid 'input[2].id': 'call_…'. Expected an ID that begins with 'fc'." Kinds that are not named

@@ -1,10 +1,10 @@
 /** Messages that say nothing, and the blank tail of a prefill. */
 
-import { editNode } from '../../conversation/edit.ts';
-import type { Block, Turn } from '../../conversation/types.ts';
-import type { Rules } from './rules.ts';
-import { isAside, runsOf } from './runs.ts';
-import { isBlank, NO_CONTENT } from './words.ts';
+import { editNode } from '../../../conversation/edit.ts';
+import type { Block, Turn } from '../../../conversation/types.ts';
+import { isAside, runsOf } from '../pairs/runs.ts';
+import { isBlank, NO_CONTENT } from '../replacements.ts';
+import type { Rules } from '../rules.ts';
 
 /**
  * "all messages must have non-empty content except for the optional final assistant message". An

@@ -1,6 +1,6 @@
 /** Turns in the making: pieces of the turns they come from, and how blocks stand in them. */
 
-import type { Block, Turn } from '../../conversation/types.ts';
+import type { Block, Turn } from '../../../conversation/types.ts';
 
 /** Blocks that come from one turn, or from none. */
 export interface Piece {

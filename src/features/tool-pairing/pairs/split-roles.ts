@@ -1,8 +1,8 @@
 /** Blocks on the wrong side of the dialogue: a call in a user turn is the assistant's all the same. */
 
-import { editNode } from '../../conversation/edit.ts';
-import type { Block, Turn } from '../../conversation/types.ts';
-import type { Tally } from './rules.ts';
+import { editNode } from '../../../conversation/edit.ts';
+import type { Block, Turn } from '../../../conversation/types.ts';
+import type { Tally } from '../rules.ts';
 
 /** What only the assistant can have made. */
 const isAssistants = (block: Block): boolean =>
