@@ -24,8 +24,8 @@ import { GatewayError, invalid } from './conversation/errors.ts';
 import { targetName } from './conversation/target.ts';
 import type { ProtocolName } from './conversation/types.ts';
 import { openResponseStore } from './features/response-store/index.ts';
-import { repair, repairBody } from './features/tool-pairing/index.ts';
-import { fitTurnShapes } from './features/vendor-fit/index.ts';
+import { repairBody, repairHistory } from './features/tool-pairing/index.ts';
+import { fitTurnOrder } from './features/vendor-fit/index.ts';
 import { createTokenCounter } from './gateway/count-tokens.ts';
 import { errorResponse } from './gateway/error-response.ts';
 import type { Summary } from './gateway/exchange.ts';
@@ -63,7 +63,7 @@ export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
 };
 
 /** For the command line, which names no feature. */
-export const PAIRING = { mend: repairBody, repair, fitTurns: fitTurnShapes };
+export const PAIRING = { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder };
 
 /** Everything that depends on the configuration; a reload makes it anew, of what there was before. */
 interface ConfiguredServices {

@@ -10,8 +10,8 @@ import type { Conversation } from '../conversation/types.ts';
 import type { ConversationParts } from '../features/chat-apps/index.ts';
 import type { Feature, Recording, ToolRun } from '../features/feature.ts';
 import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';
-import { openSessionLedger, sessionLedger } from '../features/reasoning-memory/index.ts';
-import { afterRefusal } from '../features/refusal-retry/index.ts';
+import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
+import { refusalRetry } from '../features/refusal-retry/index.ts';
 import {
   liveRegistry,
   mayDeclareHosted,
@@ -33,8 +33,8 @@ import {
   readCodexSearch,
 } from '../features/server-tools/tools/web-search/codex-search.ts';
 import { webSearch } from '../features/server-tools/tools/web-search/index.ts';
-import { pairing } from '../features/tool-pairing/index.ts';
-import { openSentShort, toolResults } from '../features/tool-results/index.ts';
+import { toolPairing } from '../features/tool-pairing/index.ts';
+import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import {
   openDescriptionStore,
@@ -119,7 +119,7 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
   const stores = {
     hops: lazy(() => openHopLedger({ path: state('hops.db'), warn })),
     answers: lazy(() => openSessionLedger({ path: state('session.db'), warn })),
-    short: lazy(() => openSentShort({ path: state('sent-short.db'), warn })),
+    short: lazy(() => openShortResultLedger({ path: state('sent-short.db'), warn })),
     descriptions: lazy(() => openDescriptionStore({ path: state('descriptions.db'), warn })),
   };
   const hops = stores.hops.value;
@@ -232,11 +232,11 @@ export function composeFeatures(options: FeaturesOptions, initial: Config): Feat
       }
       // Reasoning about what was recalled must not outlive its space.
       if (chat?.space === undefined) {
-        features.push(sessionLedger({ ledger: answers, owner: exchange.owner }));
+        features.push(reasoningMemory({ ledger: answers, owner: exchange.owner }));
       }
       const eyes = chat?.space === undefined ? vision : visionIn(chat.space);
       const looks = recording === undefined ? undefined : (run: ToolRun) => recording.tool?.(run);
-      features.push(seenBy(eyes, looks), afterRefusal, pairing, results, fit);
+      features.push(seenBy(eyes, looks), refusalRetry, toolPairing, results, fit);
       if (chat !== undefined) features.push(...chat.behind);
       const stray = strayHeaders(exchange.headers);
       if (stray !== undefined) features.push(stray);

@@ -12,7 +12,7 @@ import { Notes } from '../../src/conversation/notes.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { memorySessionLedger, sessionLedger } from '../../src/features/reasoning-memory/index.ts';
+import { memorySessionLedger, reasoningMemory } from '../../src/features/reasoning-memory/index.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
@@ -89,7 +89,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
   'the session ledger'(protocol) {
     const told: unknown[] = [];
     const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
-    const made = sessionLedger({ ledger, owner: '' }).intercept?.(STREAMED, {
+    const made = reasoningMemory({ ledger, owner: '' }).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: 'openai-chat',
       notes: new Notes(),

@@ -17,7 +17,7 @@ export interface TreeNode {
 }
 
 /** One argument. `as`: the markup said string, said JSON, or left it to the schema. */
-export type Pair =
+export type ArgumentPair =
   | { readonly key: string; readonly text: string; readonly as: 'string' | 'json' | 'schema' }
   | { readonly key: string; readonly tree: TreeNode };
 
@@ -27,7 +27,7 @@ export interface RawCall {
   readonly input:
     | { readonly type: 'json'; readonly text: string }
     | { readonly type: 'value'; readonly value: Json | undefined }
-    | { readonly type: 'pairs'; readonly pairs: readonly Pair[] };
+    | { readonly type: 'pairs'; readonly pairs: readonly ArgumentPair[] };
   /** The markup was broken in a way that leaves the arguments in doubt. */
   readonly malformed: boolean;
 }
@@ -100,16 +100,16 @@ export function parallelCalls(
   }));
 }
 
-interface Arguments {
+interface ParsedArguments {
   readonly text: string;
   readonly repaired: boolean;
 }
 
-function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): Arguments | undefined {
+function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): ParsedArguments | undefined {
   const { input, family } = raw;
   if (input.type === 'pairs') {
     const value = fromPairs(input.pairs, tool.schema, family);
-    if (family === 'glm' && tainted(value)) return undefined;
+    if (family === 'glm' && hasLeftoverTags(value)) return undefined;
     return { text: JSON.stringify(unwrapped(value, tool.schema)), repaired: false };
   }
   let text = input.type === 'json' ? input.text.trim() : undefined;
@@ -134,7 +134,7 @@ function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): Arguments
 const propertiesOf = (schema: Json | undefined): JsonObject =>
   isObject(schema) && isObject(schema.properties) ? schema.properties : {};
 
-function fromPairs(pairs: readonly Pair[], schema: JsonObject, family: string): JsonObject {
+function fromPairs(pairs: readonly ArgumentPair[], schema: JsonObject, family: string): JsonObject {
   const properties = propertiesOf(schema);
   const dialect = dialectOf(family);
   const out: { [key: string]: Json } = {};
@@ -181,7 +181,7 @@ function unwrapped(value: JsonObject, schema: JsonObject): JsonObject {
 const ARG_TAG = /<\/?arg_(?:key|value)\b/;
 
 /** GLM's tags left in keys or values: two arguments ran into each other. */
-const tainted = (value: JsonObject): boolean =>
+const hasLeftoverTags = (value: JsonObject): boolean =>
   Object.entries(value).some(
     ([key, text]) => ARG_TAG.test(key) || (typeof text === 'string' && ARG_TAG.test(text)),
   );

@@ -8,7 +8,7 @@
  * body; `header` begins a header; `stop` ends a message; `channel` switches between thinking and
  * answer; `skip` means nothing; `python` is followed by Python calls.
  */
-export type Role =
+export type MarkupRole =
   | 'wrap'
   | 'call'
   | 'box'
@@ -30,13 +30,13 @@ export type Role =
  * `<｜DSML｜word …>`; `bars` `<|word|>` or `<｜word｜>`; `xtml` `<|open|>word …<|sep|>`;
  * `m3` `]<]minimax[>[<word …>`; `square` `[WORD]`; `bare` the word itself.
  */
-export type Setting = 'plain' | 'dsml' | 'bars' | 'xtml' | 'm3' | 'square' | 'bare';
+export type MarkupNotation = 'plain' | 'dsml' | 'bars' | 'xtml' | 'm3' | 'square' | 'bare';
 
-export interface Word {
-  readonly setting: Setting;
+export interface MarkupWord {
+  readonly notation: MarkupNotation;
   /** As written between the marks; `▁` reads as `_`. */
   readonly word: string;
-  readonly role: Role;
+  readonly role: MarkupRole;
   readonly family: string;
   /** A closer that has a word of its own (`tool_call_end`), not a slash. */
   readonly closes?: true;
@@ -54,7 +54,7 @@ export interface Word {
 }
 
 export interface Lexicon {
-  readonly words: ReadonlyMap<string, Word>;
+  readonly words: ReadonlyMap<string, MarkupWord>;
   /** Every proper prefix of every word, to know what may still become one. */
   readonly prefixes: ReadonlySet<string>;
   /** M3: any other tag with its mark is an argument's key. */
@@ -62,15 +62,15 @@ export interface Lexicon {
 }
 
 /** The key of a word in a lexicon. */
-export const keyOf = (setting: Setting, word: string): string => `${setting} ${word}`;
+export const keyOf = (setting: MarkupNotation, word: string): string => `${setting} ${word}`;
 
-export function lexicon(words: readonly Word[], nodes = false): Lexicon {
-  const table = new Map<string, Word>();
+export function lexicon(words: readonly MarkupWord[], nodes = false): Lexicon {
+  const table = new Map<string, MarkupWord>();
   const prefixes = new Set<string>();
   for (const word of words) {
-    const key = keyOf(word.setting, word.word);
+    const key = keyOf(word.notation, word.word);
     table.set(key, word);
-    for (let n = word.setting.length + 1; n <= key.length; n++) prefixes.add(key.slice(0, n));
+    for (let n = word.notation.length + 1; n <= key.length; n++) prefixes.add(key.slice(0, n));
   }
   return { words: table, prefixes, nodes };
 }

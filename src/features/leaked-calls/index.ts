@@ -7,7 +7,7 @@ import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
-import { interceptor } from './intercept.ts';
+import { leakInterceptor } from './intercept.ts';
 import { quotationsIn } from './scan/quotations.ts';
 import type { ScanRules } from './scan/scan-rules.ts';
 import { TextScanner } from './scan/text-scanner.ts';
@@ -24,8 +24,10 @@ export interface LeakReport {
 }
 
 /** Thinking without its opener: only where a profile names it, since all text has to wait for it. */
-const OPT_IN = 'think-unopened';
-const DEFAULT_FAMILIES: readonly string[] = FAMILIES.filter((family) => family !== OPT_IN);
+const UNOPENED_THINKING = 'think-unopened';
+const DEFAULT_FAMILIES: readonly string[] = FAMILIES.filter(
+  (family) => family !== UNOPENED_THINKING,
+);
 
 /**
  * On Messages `<think>` stays text: thinking made of it would have no signature, and Anthropic refuses
@@ -55,7 +57,7 @@ function grammarOf({ profile, protocol }: Target): Grammar {
   const words = [...EVERYTHING.words.values()].filter(
     ({ family }) => family === 'stop' || inForce.has(family),
   );
-  const begins = words.filter(({ opens, setting }) => opens !== undefined || setting !== 'plain');
+  const begins = words.filter(({ opens, notation }) => opens !== undefined || notation !== 'plain');
   const grammar: Grammar = {
     families: inForce,
     all: lexicon(words, true),
@@ -91,12 +93,12 @@ export function leakedCalls(
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but a history of calls makes models write them.
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
-      return new LateScan(sent, target, notes, report);
+      return new LateLeakInterceptor(sent, target, notes, report);
     },
   };
 }
 
-class LateScan extends LateInterceptor {
+class LateLeakInterceptor extends LateInterceptor {
   readonly #sent: Conversation;
   readonly #target: Target;
   readonly #notes: Notes;
@@ -118,7 +120,7 @@ class LateScan extends LateInterceptor {
   }
 
   ignores(texts: readonly string[]): boolean {
-    return !this.#grammar.families.has(OPT_IN) && texts.every(TextScanner.isPlain);
+    return !this.#grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain);
   }
 
   protected make(): Interceptor {
@@ -139,9 +141,9 @@ class LateScan extends LateInterceptor {
       json: plain && tools.size > 0 && grammar.families.has('json'),
       results: grammar.families.has('tool-result'),
       pythonic: plain && grammar.families.has('pythonic'),
-      unopened: grammar.families.has(OPT_IN),
+      unopened: grammar.families.has(UNOPENED_THINKING),
     };
-    return interceptor({
+    return leakInterceptor({
       text: { ...rules, lexicon: grammar.text },
       reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
       native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },

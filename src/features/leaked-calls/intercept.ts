@@ -13,7 +13,7 @@ import type { Interceptor } from '../feature.ts';
 import type { RecoveredCall } from './build-calls.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
 import type { Channel, Leak } from './scan/call-run.ts';
-import type { ScanRules, Verdict } from './scan/scan-rules.ts';
+import type { ScanRules, ScanVerdict } from './scan/scan-rules.ts';
 import { TextScanner } from './scan/text-scanner.ts';
 
 export interface InterceptRules {
@@ -33,7 +33,7 @@ export interface InterceptRules {
 const NOTHING: readonly StreamEvent[] = [];
 
 /** A block of text has ended with calls: what follows in the reply says whether they are any. */
-interface Undecided {
+interface UndecidedBlock {
   readonly scanner: TextScanner;
   readonly stop: StreamEvent;
   /** Events behind it, as they came. */
@@ -49,13 +49,13 @@ const LONGEST_NAME = 128;
 /** More text than this does not wait for what follows. */
 const MOST_QUEUED = 8 * 1024 * 1024;
 
-interface Found extends Leak {
+interface FoundLeak extends Leak {
   /** Its markup was not taken out. */
   readonly stays: boolean;
 }
 
 /** An interceptor for one hop. Recovered calls come out in front of the finish. */
-export function interceptor(rules: InterceptRules): Interceptor {
+export function leakInterceptor(rules: InterceptRules): Interceptor {
   return new LeakInterceptor(rules);
 }
 
@@ -71,7 +71,7 @@ class LeakInterceptor implements Interceptor {
   #altered = false;
   /** The block being scanned passes whatever is found. */
   #watches = false;
-  #undecided: Undecided | undefined;
+  #undecided: UndecidedBlock | undefined;
   /** What becomes of calls at the end of the blocks that come out of the queue. */
   #verdict: boolean | undefined;
   /** The block that is open for the client. */
@@ -79,7 +79,7 @@ class LeakInterceptor implements Interceptor {
   #next = 0;
   #hasMoved = false;
   #spoken = false;
-  readonly #found: Found[] = [];
+  readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
 
   constructor(rules: InterceptRules) {
@@ -142,7 +142,7 @@ class LeakInterceptor implements Interceptor {
   }
 
   /** An event behind calls that are not decided upon. */
-  #wait(undecided: Undecided, event: StreamEvent): void {
+  #wait(undecided: UndecidedBlock, event: StreamEvent): void {
     switch (event.type) {
       case 'block-start': {
         const { head } = event;
@@ -177,7 +177,7 @@ class LeakInterceptor implements Interceptor {
   }
 
   /** Nothing but calls follows the block that waits, or something does; then the queue goes on. */
-  #decide({ scanner, stop, queue }: Undecided, stand: boolean): void {
+  #decide({ scanner, stop, queue }: UndecidedBlock, stand: boolean): void {
     this.#undecided = undefined;
     this.#closed(scanner, scanner.decide(stand), stop);
     this.#verdict = stand;
@@ -322,7 +322,7 @@ class LeakInterceptor implements Interceptor {
   }
 
   /** A block of text is over. */
-  #closed(scanner: TextScanner, verdict: Verdict, stop: StreamEvent | undefined): void {
+  #closed(scanner: TextScanner, verdict: ScanVerdict, stop: StreamEvent | undefined): void {
     this.#leaks(scanner);
     if (verdict === 'changed' && !this.#watches) this.#replace(scanner);
     else if (this.#isBlank() && this.#found.some(({ calls }) => calls.length > 0)) this.#held = [];

@@ -2,7 +2,7 @@
 
 import type { BlockHead } from '../../conversation/events.ts';
 import { isObject } from '../../lib/json/json.ts';
-import { Block } from './block/block.ts';
+import { LeakBlock } from './block/block.ts';
 import { lex } from './block/lex.ts';
 import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './build-calls.ts';
 import type { Lexicon } from './grammar.ts';
@@ -14,7 +14,7 @@ import type { Repairs } from './values/repair-json.ts';
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
 
 /** What becomes of the call when it ends. */
-export type Ending =
+export type CallEnding =
   /** As it came. */
   | { readonly type: 'same' }
   /** More arguments text in place of what was held. */
@@ -71,7 +71,7 @@ export class NativeCall {
     return this.#text.join('');
   }
 
-  end(): Ending {
+  end(): CallEnding {
     if (this.#whole) return this.#other();
     if (this.#check.complete || (this.#check.empty && this.#check.valid)) return { type: 'same' };
     const text = this.text;
@@ -106,7 +106,7 @@ export class NativeCall {
   #recover(markup: string): readonly RecoveredCall[] {
     const lexeme = lex(markup, 0, this.#lexicon);
     if (lexeme === undefined || lexeme === 'partial') return [];
-    const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
+    const block = new LeakBlock({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
       isTool: () => true,
       repairs: this.#repairs,
     });
@@ -116,7 +116,7 @@ export class NativeCall {
   }
 
   /** A name that is none: a wrapper of several calls, or a name with markup in it. */
-  #other(): Ending {
+  #other(): CallEnding {
     const { name } = this.#head;
     const text = this.text;
     if (PARALLEL.test(name)) {

@@ -10,7 +10,7 @@ import type {
 import { isObject, type Json } from '../../lib/json/json.ts';
 import type { RecoveredCall } from './build-calls.ts';
 import type { Lexicon } from './grammar.ts';
-import { type CallHead, type Ending, NativeCall } from './native-call.ts';
+import { type CallEnding, type CallHead, NativeCall } from './native-call.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
 import type { Repairs } from './values/repair-json.ts';
@@ -41,7 +41,7 @@ export class NativeCalls {
   #call: NativeCall | undefined;
   #held: StreamEvent[] = [];
   /** The call has ended, but its JSON has not. */
-  #open: Extract<Ending, { type: 'open' }> | undefined;
+  #open: Extract<CallEnding, { type: 'open' }> | undefined;
   readonly #said: { readonly name: string; readonly text: string }[] = [];
 
   constructor(rules: NativeRules) {

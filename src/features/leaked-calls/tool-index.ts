@@ -28,7 +28,7 @@ const NO_SCHEMA: JsonObject = {};
  * mean is none. Most answers call nothing: the names are spelled when the first one is asked for.
  */
 export function toolIndex(tools: readonly Tool[]): ToolIndex {
-  let find: Find | undefined;
+  let find: FindTool | undefined;
   return {
     size: tools.reduce((sum, { type }) => (type === 'hosted' ? sum : sum + 1), 0),
     resolve(spelled) {
@@ -47,9 +47,9 @@ export function toolIndex(tools: readonly Tool[]): ToolIndex {
 
 const isOurs = (tool: Tool) => tool.type === 'function' && tool.runsHere !== undefined;
 
-type Find = (name: string) => KnownTool | undefined;
+type FindTool = (name: string) => KnownTool | undefined;
 
-function spellingsOf(tools: readonly Tool[]): Find {
+function spellingsOf(tools: readonly Tool[]): FindTool {
   const exact = new Map<string, KnownTool>();
   const loose = new Map<string, KnownTool | undefined>();
   const flat = toolNames(tools, 64);

@@ -3,17 +3,17 @@
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
 import type { Interceptor } from '../feature.ts';
-import type { Piece } from './ledger.ts';
+import type { AnswerPiece } from './session-ledger.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 
 /** Longer reasoning is not kept. */
-const MOST_CHARS = 2_000_000;
+const MAX_CHARS = 2_000_000;
 
-export interface Heard {
-  readonly pieces: readonly Piece[];
+export interface CollectedAnswer {
+  readonly pieces: readonly AnswerPiece[];
   /** The answer's text; undefined where it was not listened to. */
-  readonly said: string | undefined;
+  readonly text: string | undefined;
 }
 
 /**
@@ -21,8 +21,8 @@ export interface Heard {
  * reasoning is nothing to remember.
  * @param done told once, when the stream is over or cut; not at all where there is nothing to keep
  */
-export function collector(done: (heard: Heard) => void): Interceptor {
-  const pieces: Piece[] = [];
+export function answerCollector(done: (heard: CollectedAnswer) => void): Interceptor {
+  const pieces: AnswerPiece[] = [];
   let open: 'reasoning' | 'text' | 'call' | undefined;
   let summary = false;
   let parts: string[] = [];
@@ -108,8 +108,8 @@ export function collector(done: (heard: Heard) => void): Interceptor {
     passes: () => true,
     minds: () => '',
     end() {
-      if ((reasoned || sealedCall) && chars <= MOST_CHARS) {
-        done({ pieces, said: unheard ? undefined : said.join('') });
+      if ((reasoned || sealedCall) && chars <= MAX_CHARS) {
+        done({ pieces, text: unheard ? undefined : said.join('') });
       }
       return NOTHING;
     },

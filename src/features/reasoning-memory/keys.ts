@@ -3,25 +3,25 @@
 import type { Turn } from '../../conversation/types.ts';
 
 /** Whose answer it was, and who made it. */
-export interface Scope {
+export interface KeyScope {
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;
   readonly provider: string;
 }
 
 /** Characters of an answer that make it safe to know it by itself. */
-const LONG = 80;
+const MIN_DISTINCTIVE = 80;
 /** Characters at either end by which the words before an answer are known: results can be megabytes. */
-const ENDS = 300;
+const END_LENGTH = 300;
 
-const sha = (text: string) =>
+const hashed = (text: string) =>
   new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
 
 /** White space is what clients trim, join and re-wrap. */
-const bare = (text: string) => text.replace(/\s+/g, '');
+const withoutSpace = (text: string) => text.replace(/\s+/g, '');
 
 /** Characters of an id that are looked at: vendors' ids are shorter, and a client's may be megabytes. */
-const LONGEST_ID = 512;
+const MAX_ID_LENGTH = 512;
 /** What only chance can have made: so many letters and digits in a row, both among them. */
 const RANDOM_RUN = 16;
 /** Or so many digits. */
@@ -33,7 +33,7 @@ function isRandom(id: string): boolean {
   let digits = 0;
   let hasDigit = false;
   let hasLetter = false;
-  const end = Math.min(id.length, LONGEST_ID);
+  const end = Math.min(id.length, MAX_ID_LENGTH);
   for (let at = 0; at < end; at++) {
     const code = id.charCodeAt(at);
     const lower = code | 0x20;
@@ -59,9 +59,9 @@ function isRandom(id: string): boolean {
  * The key of a call. Some vendors count (`call_0`, `functions.Bash:0`): such an id says which call it
  * is only together with the words before the answer.
  */
-export function callKey({ owner, provider }: Scope, id: string, before: () => string): string {
+export function callKey({ owner, provider }: KeyScope, id: string, before: () => string): string {
   const around = isRandom(id) ? '' : `\0${before()}`;
-  return sha(`call\0${owner}\0${provider}\0${id}${around}`);
+  return hashed(`call\0${owner}\0${provider}\0${id}${around}`);
 }
 
 /**
@@ -69,25 +69,27 @@ export function callKey({ owner, provider }: Scope, id: string, before: () => st
  * it; a long one by itself too, since clients touch up earlier turns. None for silence.
  */
 export function textKeys(
-  { owner, provider }: Scope,
+  { owner, provider }: KeyScope,
   said: string,
   before: () => string,
 ): readonly string[] {
-  const text = bare(said);
+  const text = withoutSpace(said);
   if (text === '') return [];
   const head = `said\0${owner}\0${provider}\0${text}`;
-  const exact = sha(`${head}\0${before()}`);
-  return text.length < LONG ? [exact] : [exact, sha(head)];
+  const exact = hashed(`${head}\0${before()}`);
+  return text.length < MIN_DISTINCTIVE ? [exact] : [exact, hashed(head)];
 }
 
 /** The words of the two turns in front of index `at`, by their ends. */
-export function wordsBefore(turns: readonly Turn[], at: number): string {
+export function textBefore(turns: readonly Turn[], at: number): string {
   return `${ends(turns[at - 1])}\0${ends(turns[at - 2])}`;
 }
 
 function ends(turn: Turn | undefined): string {
   const text = textOf(turn, true).trim();
-  return bare(text.length <= 2 * ENDS ? text : text.slice(0, ENDS) + text.slice(-ENDS));
+  return withoutSpace(
+    text.length <= 2 * END_LENGTH ? text : text.slice(0, END_LENGTH) + text.slice(-END_LENGTH),
+  );
 }
 
 /** The text of a turn, with that of tools' results where asked for. */

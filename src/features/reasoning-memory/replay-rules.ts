@@ -3,7 +3,7 @@
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
 
-export interface Wanted {
+export interface ReplayRules {
   /** Which answers get their readable, unsealed reasoning back. */
   readonly text: 'calls' | 'all' | 'none';
   /** Sealed reasoning goes back. */
@@ -16,7 +16,7 @@ export interface Wanted {
  * those of `reasoningReplay: all` everywhere. Messages and Responses take sealed reasoning alone,
  * except that a vendor may say that it reads the text (DeepSeek's Responses).
  */
-export function wantedBy({ protocol, profile }: Target): Wanted {
+export function replayRules({ protocol, profile }: Target): ReplayRules {
   const { reasoningField, reasoningReplay } = profile;
   if (protocol === 'anthropic-messages') return { text: 'none', sealed: true };
   if (reasoningField === 'none') {
@@ -39,10 +39,10 @@ export function isGenuine(
 }
 
 /** Does the target get this block back on an answer with (or without) calls? */
-export function isWanted(
+export function isReplayed(
   block: ReasoningBlock,
   { protocol, profile }: Target,
-  wanted: Wanted,
+  wanted: ReplayRules,
   calls: boolean,
 ): boolean {
   if (isGenuine(block.sealed, protocol, profile)) return wanted.sealed;

@@ -11,21 +11,21 @@ import type {
   ToolCallBlock,
   Turn,
 } from '../../conversation/types.ts';
-import { callKey, type Scope, textKeys, textOf, wordsBefore } from './keys.ts';
-import type { Entry, SessionLedger } from './ledger.ts';
-import { isGenuine, isWanted, sameMaker, type Wanted, wantedBy } from './replay-rules.ts';
+import { callKey, type KeyScope, textBefore, textKeys, textOf } from './keys.ts';
+import { isGenuine, isReplayed, type ReplayRules, replayRules, sameMaker } from './replay-rules.ts';
+import type { LedgerEntry, SessionLedger } from './session-ledger.ts';
 
 export interface RestoreContext {
   readonly ledger: SessionLedger;
-  readonly scope: Scope;
+  readonly scope: KeyScope;
   readonly target: Target;
   readonly notes: Notes;
 }
 
-interface Work extends RestoreContext {
-  readonly wanted: Wanted;
+interface RestoreState extends RestoreContext {
+  readonly wanted: ReplayRules;
   /** The client's message has one place for all reasoning of an answer: what stood where is lost. */
-  readonly mixed: boolean;
+  readonly unordered: boolean;
   /** Pieces that have their place: an answer's calls may stand in several runs of items. */
   readonly placed: Set<string>;
   /** Pieces of entries that may still be looked at: a history could name one long answer in every turn. */
@@ -33,7 +33,7 @@ interface Work extends RestoreContext {
 }
 
 /** Pieces that are looked at beyond as many as the history has turns. */
-const SPARE = 100_000;
+const SPARE_PIECES = 100_000;
 
 /**
  * The history with what its clients left out; itself where nothing is known or wanted. The same
@@ -42,12 +42,12 @@ const SPARE = 100_000;
 export function restore(conversation: Conversation, context: RestoreContext): Conversation {
   const { turns, origin } = conversation;
   const chat = origin?.protocol === 'openai-chat';
-  const work: Work = {
+  const work: RestoreState = {
     ...context,
-    wanted: wantedBy(context.target),
-    mixed: chat && context.target.protocol !== 'openai-chat',
+    wanted: replayRules(context.target),
+    unordered: chat && context.target.protocol !== 'openai-chat',
     placed: new Set(),
-    left: SPARE + turns.length,
+    left: SPARE_PIECES + turns.length,
   };
   // Responses spreads an answer over items, each a turn of its own.
   const items = origin?.protocol === 'openai-responses';
@@ -59,7 +59,7 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     while (items && isAnswer && turns[end]?.role === 'assistant') end++;
     const run = turns.slice(at, end);
     // What nothing follows is a prefill, which no vendor lets begin with reasoning.
-    const whole = isAnswer && end < turns.length ? completed(run, turns, at, items, work) : run;
+    const whole = isAnswer && end < turns.length ? restoreAnswer(run, turns, at, items, work) : run;
     if (whole !== run) count++;
     for (const turn of whole) out.push(turn);
     at = end;
@@ -73,16 +73,16 @@ const isCall = (block: Block): block is ToolCallBlock =>
   block.type === 'tool-call' && block.by !== 'provider';
 
 /** One answer with what its entry knows; the same list where that is nothing. */
-function completed(
+function restoreAnswer(
   run: readonly Turn[],
   turns: readonly Turn[],
   at: number,
   items: boolean,
-  work: Work,
+  work: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
   const calls = blocks.filter(isCall);
-  const entry = find(run, calls, turns, at, work);
+  const entry = findEntry(run, calls, turns, at, work);
   if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
   if (entry.protocol !== work.target.protocol) return run;
   work.left -= entry.pieces.length;
@@ -90,49 +90,59 @@ function completed(
   const seals = callSeals(entry);
   const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, work.target));
   const reasoning = entry.pieces.flatMap((piece) =>
-    piece.type === 'reasoning' && isWanted(piece.block, work.target, work.wanted, calls.length > 0)
+    piece.type === 'reasoning' &&
+    isReplayed(piece.block, work.target, work.wanted, calls.length > 0)
       ? [piece.block]
       : [],
   );
   if (reasoning.length === 0) return signed;
-  if (lacks(blocks, reasoning, work.target)) {
+  if (needsReasoning(blocks, reasoning, work.target)) {
     const bare = mapUnchanged(signed, withoutReasoning);
     return items
-      ? asItems(bare, entry, reasoning, work)
-      : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
+      ? insertItems(bare, entry, reasoning, work)
+      : bare.map((turn) => insertBlocks(turn, entry, reasoning, work));
   }
-  if (!work.mixed) return signed;
-  return mapUnchanged(signed, (turn) => inPlace(turn, entry, reasoning, work));
+  if (!work.unordered) return signed;
+  return mapUnchanged(signed, (turn) => reorder(turn, entry, reasoning, work));
 }
 
 /**
  * A turn whose reasoning the client gave back, with each piece where it stood. The turn itself where
  * they stand so already, are not all of this answer, or one has nothing before which to stand.
  */
-function inPlace(turn: Turn, entry: Entry, reasoning: readonly ReasoningBlock[], work: Work): Turn {
+function reorder(
+  turn: Turn,
+  entry: LedgerEntry,
+  reasoning: readonly ReasoningBlock[],
+  work: RestoreState,
+): Turn {
   const held = turn.blocks.filter((block) => block.type === 'reasoning');
-  const own = piecesOf(reasoning);
+  const own = reasoningKeys(reasoning);
   const bare = withoutReasoning(turn);
-  if (held.length === 0 || bare === undefined || !held.every((block) => own.has(keyOf(block)))) {
+  if (
+    held.length === 0 ||
+    bare === undefined ||
+    !held.every((block) => own.has(reasoningKey(block)))
+  ) {
     return turn;
   }
-  const whole = asBlocks(bare, entry, reasoning, work);
-  const there = piecesOf(whole.blocks);
-  const kept = held.every((block) => there.has(keyOf(block)));
+  const whole = insertBlocks(bare, entry, reasoning, work);
+  const there = reasoningKeys(whole.blocks);
+  const kept = held.every((block) => there.has(reasoningKey(block)));
   return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
 }
 
 /** By what a client's block is known as a piece of an answer: its seal, or its words without one. */
-const keyOf = ({ sealed, text }: ReasoningBlock): string =>
+const reasoningKey = ({ sealed, text }: ReasoningBlock): string =>
   sealed === undefined ? `text ${text.trim()}` : `${sealed.protocol} ${sealed.value}`;
 
 /** The keys under which a client may hold these pieces. */
-function piecesOf(blocks: readonly Block[]): ReadonlySet<string> {
+function reasoningKeys(blocks: readonly Block[]): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const block of blocks) {
     if (block.type !== 'reasoning') continue;
     keys.add(`text ${block.text.trim()}`);
-    if (block.sealed !== undefined) keys.add(keyOf(block));
+    if (block.sealed !== undefined) keys.add(reasoningKey(block));
   }
   return keys;
 }
@@ -146,16 +156,16 @@ const sameReasoning = (a: Block, b: Block): boolean =>
   a.text === b.text &&
   a.sealed?.value === b.sealed?.value;
 
-function find(
+function findEntry(
   run: readonly Turn[],
   calls: readonly ToolCallBlock[],
   turns: readonly Turn[],
   at: number,
-  { ledger, scope, wanted }: Work,
-): Entry | undefined {
+  { ledger, scope, wanted }: RestoreState,
+): LedgerEntry | undefined {
   let words: string | undefined;
   const before = () => {
-    words ??= wordsBefore(turns, at);
+    words ??= textBefore(turns, at);
     return words;
   };
   if (calls.length > 0) return ledger.find(calls.map(({ id }) => callKey(scope, id, before)));
@@ -167,7 +177,7 @@ function find(
  * Is there reasoning to be put back? Not where the client gave it back itself; but where it kept only
  * the words of what was sealed, the whole takes their place.
  */
-function lacks(
+function needsReasoning(
   blocks: readonly Block[],
   reasoning: readonly ReasoningBlock[],
   { protocol, profile }: Target,
@@ -181,7 +191,7 @@ function lacks(
 }
 
 /** The seals of an answer's calls, by their ids. */
-function callSeals({ pieces }: Entry): ReadonlyMap<string, Sealed> {
+function callSeals({ pieces }: LedgerEntry): ReadonlyMap<string, Sealed> {
   const seals = new Map<string, Sealed>();
   const seen = new Set<string>();
   for (const piece of pieces) {
@@ -209,11 +219,11 @@ function withoutReasoning(turn: Turn): Turn | undefined {
 }
 
 /** The blocks of the run in front of which each piece of reasoning stood. */
-function places(
+function placements(
   blocks: readonly Block[],
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  { placed, target }: Work,
+  { placed, target }: RestoreState,
 ): ReadonlyMap<Block, readonly ReasoningBlock[]> {
   const text = blocks.find((block) => block.type === 'text');
   const calls = new Map<string, Block>();
@@ -243,26 +253,26 @@ function places(
   return out;
 }
 
-function asBlocks(
+function insertBlocks(
   turn: Turn,
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: Work,
+  work: RestoreState,
 ): Turn {
-  const found = places(turn.blocks, entry, reasoning, work);
+  const found = placements(turn.blocks, entry, reasoning, work);
   if (found.size === 0) return turn;
   const blocks = turn.blocks.flatMap((block) => [...(found.get(block) ?? []), block]);
   return editNode(turn, { blocks });
 }
 
-function asItems(
+function insertItems(
   run: readonly Turn[],
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: Work,
+  work: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
-  const found = places(blocks, entry, reasoning, work);
+  const found = placements(blocks, entry, reasoning, work);
   return run.flatMap((turn) => {
     const lead = turn.blocks.flatMap((block) => found.get(block) ?? []);
     return [...lead.map((block): Turn => ({ role: 'assistant', blocks: [block] })), turn];

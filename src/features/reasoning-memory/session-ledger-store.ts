@@ -6,7 +6,7 @@ import {
   openLedgerFile,
   TOTALS,
 } from '../../lib/store/ledger-store.ts';
-import { type Entry, memorySessionLedger, type SessionLedger } from './ledger.ts';
+import { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 
 const ANSWERS = `
 CREATE TABLE answers (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
@@ -30,33 +30,33 @@ const SESSIONS: LedgerKind = {
 };
 
 /** How long (ms) the file is taken for unchanged: no longer than others' answers need to get there. */
-const SETTLED = 20;
+const RECHECK_AFTER = 20;
 /** Keys known to be unknown: histories are full of calls that nobody reasoned about. */
-const MISSING = 50_000;
+const MAX_MISSING = 50_000;
 
 /** Opens the ledger. Never throws: without a usable file it remembers as long as the process lives. */
 export function openSessionLedger(options: LedgerOptions): SessionLedger {
   const now = options.now ?? Date.now;
   const memory = memorySessionLedger();
-  const file = openLedgerFile<Entry>(SESSIONS, options);
+  const file = openLedgerFile<LedgerEntry>(SESSIONS, options);
   if (file === undefined) return memory;
   /** Whether the file has anything; asked again until it has, but not for every request. */
   let filled = false;
-  let asked = -SETTLED;
+  let asked = -RECHECK_AFTER;
   const missing = new Set<string>();
   let version = -1;
   let checked = 0;
 
   /** Another process may have written what was missing. */
   function forgetMissing(): void {
-    if (now() - checked < SETTLED) return;
+    if (now() - checked < RECHECK_AFTER) return;
     checked = now();
     const current = file!.version();
-    if (current !== version || missing.size > MISSING) missing.clear();
+    if (current !== version || missing.size > MAX_MISSING) missing.clear();
     version = current;
   }
 
-  function find(keys: readonly string[]): Entry | undefined {
+  function find(keys: readonly string[]): LedgerEntry | undefined {
     const known = memory.find(keys);
     if (known !== undefined) return known;
     forgetMissing();
@@ -76,7 +76,7 @@ export function openSessionLedger(options: LedgerOptions): SessionLedger {
   return {
     get empty() {
       if (!memory.empty || filled) return false;
-      if (now() - asked < SETTLED) return true;
+      if (now() - asked < RECHECK_AFTER) return true;
       asked = now();
       filled = !file.empty;
       return !filled;

@@ -5,14 +5,14 @@ import { historyRefusal } from '../../conversation/refusal.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutPairs } from './pairs.ts';
-import { withoutThinking, withReasoning, withSignatures } from './thinking.ts';
+import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
 
 /**
  * Idle unless the target has just refused the history (`context.refusal`). Put it in front of the
  * feature that pairs calls and results: what it leaves half done is finished there. A client is never
  * told to repair its history: it would send the same one for ever.
  */
-export const afterRefusal: Feature = {
+export const refusalRetry: Feature = {
   name: 'after-refusal',
   mayApply: (_body, { refusal }) => refusal !== undefined,
   request(conversation, { refusal: error, target, notes }): Conversation {
@@ -32,9 +32,9 @@ export const afterRefusal: Feature = {
         return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
       }
       case 'thinking-missing':
-        return withReasoning(conversation, own ? refusal.message : undefined, stripped);
+        return withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
       case 'call-signature':
-        return withSignatures(conversation, target, stripped);
+        return withUncheckedSignatures(conversation, target, stripped);
       case 'pairing':
         return withoutPairs(conversation, error.message, stripped);
       // The profile's rules answer to the one, the body that is written to the other.

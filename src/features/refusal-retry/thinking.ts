@@ -5,9 +5,9 @@ import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
 /** Notes what was taken out, and where. */
-export type Stripped = (where: string, what: string) => void;
+export type NoteStripped = (where: string, what: string) => void;
 
-export interface Named {
+export interface RefusedBlock {
   /** Indices of the message and of its block, as the vendor counts them. */
   readonly at?: { readonly message: number; readonly block: number };
   /** Everything behind it is refused for the same reason. */
@@ -15,13 +15,13 @@ export interface Named {
 }
 
 /** What DeepSeek and Kimi take for reasoning where there was none; an empty one is refused. */
-const PLACEHOLDER = ' ';
+const REASONING_PLACEHOLDER = ' ';
 
 /**
  * Google's own word for a call that another model made: its signature is not checked
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
-const UNCHECKED = 'skip_thought_signature_validator';
+const UNCHECKED_SIGNATURE = 'skip_thought_signature_validator';
 
 /**
  * Without the block that was named; where none was, or where the index names something else (messages
@@ -29,8 +29,8 @@ const UNCHECKED = 'skip_thought_signature_validator';
  */
 export function withoutThinking(
   conversation: Conversation,
-  { at, onwards }: Named,
-  stripped: Stripped,
+  { at, onwards }: RefusedBlock,
+  stripped: NoteStripped,
 ): Conversation {
   const { turns } = conversation;
   const precise = at !== undefined && turns[at.message]?.blocks[at.block]?.type === 'reasoning';
@@ -55,10 +55,10 @@ export function withoutThinking(
 }
 
 /** With a placeholder on the named assistant turn, or on every one with calls and without reasoning. */
-export function withReasoning(
+export function withPlaceholders(
   conversation: Conversation,
   message: number | undefined,
-  stripped: Stripped,
+  stripped: NoteStripped,
 ): Conversation {
   const lacks = (turn: Turn | undefined): turn is Turn =>
     turn?.role === 'assistant' &&
@@ -74,7 +74,7 @@ export function withReasoning(
     // Whoever names one message stops at the first: the others like it are filled with it.
     const concerned = named || !withCalls || turn.blocks.some(isCall);
     if (!lacks(turn) || !concerned) return turn;
-    const placeholder = { type: 'reasoning', text: PLACEHOLDER } as const;
+    const placeholder = { type: 'reasoning', text: REASONING_PLACEHOLDER } as const;
     if (items) {
       if (turns[i - 1]?.blocks.some((block) => block.type === 'reasoning')) return turn;
       count++;
@@ -92,10 +92,10 @@ export function withReasoning(
 const isCall = (block: Block) => block.type === 'tool-call' && block.by !== 'provider';
 
 /** Every first call of an answer with a signature that is not checked; the others with none. */
-export function withSignatures(
+export function withUncheckedSignatures(
   conversation: Conversation,
   target: Target,
-  stripped: Stripped,
+  stripped: NoteStripped,
 ): Conversation {
   let count = 0;
   const turns = mapUnchanged(conversation.turns, (turn) => {
@@ -103,7 +103,7 @@ export function withSignatures(
     const first = turn.blocks.findIndex(isCall);
     const blocks = mapUnchanged(turn.blocks, (block, i): Block => {
       if (block.type !== 'tool-call' || block.by === 'provider') return block;
-      const value = i === first ? UNCHECKED : undefined;
+      const value = i === first ? UNCHECKED_SIGNATURE : undefined;
       if (block.sealed?.value === value) return block;
       count++;
       const sealed =
@@ -111,7 +111,7 @@ export function withSignatures(
           ? undefined
           : ({ protocol: target.protocol, kind: 'signature', value } as const);
       const bare = editNode(block, { sealed });
-      return bare.residue === undefined ? bare : withoutExtra(bare);
+      return bare.residue === undefined ? bare : withoutExtraContent(bare);
     });
     return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
@@ -121,7 +121,7 @@ export function withSignatures(
 }
 
 /** The old signature also stands in what the call was decoded from. */
-function withoutExtra<T extends Block>(block: T): T {
+function withoutExtraContent<T extends Block>(block: T): T {
   const value = block.residue?.value;
   if (typeof value !== 'object' || value === null || !('extra_content' in value)) return block;
   const { extra_content: _, ...rest } = value;

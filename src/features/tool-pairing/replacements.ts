@@ -37,7 +37,7 @@ export function strayAsText(result: ToolResultBlock): readonly Block[] {
   for (const block of result.content) {
     if (block.type === 'media') media.push(block);
     else {
-      const words = wordsOf(block);
+      const words = blockText(block);
       if (!isBlank(words)) said.push(words);
     }
   }
@@ -47,7 +47,7 @@ export function strayAsText(result: ToolResultBlock): readonly Block[] {
 }
 
 /** A block of a result in words. */
-export function wordsOf(block: Block): string {
+export function blockText(block: Block): string {
   switch (block.type) {
     case 'text':
     case 'refusal':
@@ -63,7 +63,7 @@ export function wordsOf(block: Block): string {
 }
 
 /** What a result says, to be compared. */
-export const saidBy = (result: ToolResultBlock): readonly unknown[] =>
+export const comparableContent = (result: ToolResultBlock): readonly unknown[] =>
   result.content.map((block) =>
-    block.type === 'media' ? [block.media, block.source] : wordsOf(block),
+    block.type === 'media' ? [block.media, block.source] : blockText(block),
   );

@@ -6,10 +6,10 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 export const ENVELOPE_MARK = 'rcc.tool.v1';
 
 /** What a tool that ran amounts to. */
-export interface Outcome {
+export interface ToolOutcome {
   readonly ok: boolean;
   /** On success the tool's output, on failure the reason; '' when there is none. */
-  readonly words: string;
+  readonly text: string;
 }
 
 // A record without the version mark is taken for one only when it holds nothing but these, so that
@@ -40,11 +40,11 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** Records inside records: deeper than any gateway wraps them. */
-const DEPTH = 4;
+const MAX_DEPTH = 4;
 const REASON_LINES = 3;
 
 /** The outcome that a result's text records; undefined when it is anything else. */
-export function readEnvelope(text: string): Outcome | undefined {
+export function readEnvelope(text: string): ToolOutcome | undefined {
   const trimmed = text.trim();
   if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return undefined;
   const value = tryParse(trimmed);
@@ -52,35 +52,35 @@ export function readEnvelope(text: string): Outcome | undefined {
 }
 
 /** `执行成功` with the output behind it, or `执行失败：` with the reason. */
-export function shortText({ ok, words }: Outcome): string {
-  if (!ok) return `执行失败：${words === '' ? '原因不明' : words}`;
-  return words === '' ? '执行成功' : `执行成功\n${words}`;
+export function shortText({ ok, text }: ToolOutcome): string {
+  if (!ok) return `执行失败：${text === '' ? '原因不明' : text}`;
+  return text === '' ? '执行成功' : `执行成功\n${text}`;
 }
 
-function outcomeOf(value: JsonObject, depth: number): Outcome | undefined {
-  if (depth > DEPTH) return undefined;
+function outcomeOf(value: JsonObject, depth: number): ToolOutcome | undefined {
+  if (depth > MAX_DEPTH) return undefined;
   const marked = value.version === ENVELOPE_MARK;
   const inner = isObject(value.result) ? value.result : undefined;
   const wrapped =
     inner !== undefined &&
-    (marked || ('executed' in value && only(value, RECORD_KEYS)) || isResult(inner, value));
+    (marked || ('executed' in value && hasOnly(value, RECORD_KEYS)) || isResult(inner, value));
   if (wrapped) return fromResult({ ...pick(value, ['error']), ...inner }, depth);
   if (marked) return fromResult(value, depth);
-  return only(value, RESULT_KEYS) && saysHowItWent(value) && saysWhat(value)
+  return hasOnly(value, RESULT_KEYS) && hasStatus(value) && hasOutput(value)
     ? fromResult(value, depth)
     : undefined;
 }
 
-const only = (value: JsonObject, keys: ReadonlySet<string>) =>
+const hasOnly = (value: JsonObject, keys: ReadonlySet<string>) =>
   Object.keys(value).every((key) => keys.has(key));
 
 const isResult = (inner: JsonObject, outer: JsonObject) =>
-  only(outer, RECORD_KEYS) && only(inner, RESULT_KEYS) && saysHowItWent(inner);
+  hasOnly(outer, RECORD_KEYS) && hasOnly(inner, RESULT_KEYS) && hasStatus(inner);
 
-const saysWhat = (value: JsonObject) =>
+const hasOutput = (value: JsonObject) =>
   'stdout' in value || 'stderr' in value || 'output' in value || 'error' in value;
 
-const saysHowItWent = (value: JsonObject) => exitCode(value) !== undefined || 'success' in value;
+const hasStatus = (value: JsonObject) => exitCode(value) !== undefined || 'success' in value;
 
 /** `exit_code`, in the record itself or (Codex) in its `metadata`. */
 function exitCode(value: JsonObject): number | undefined {
@@ -94,7 +94,7 @@ function exitCode(value: JsonObject): number | undefined {
 const pick = (value: JsonObject, keys: readonly string[]): JsonObject =>
   Object.fromEntries(keys.filter((key) => key in value).map((key) => [key, value[key]]));
 
-function fromResult(result: JsonObject, depth: number): Outcome {
+function fromResult(result: JsonObject, depth: number): ToolOutcome {
   const nested = nestedOutcome(result.output, depth) ?? nestedOutcome(result.stdout, depth);
   const code = exitCode(result);
   const told = code !== undefined || typeof result.success === 'boolean';
@@ -102,22 +102,22 @@ function fromResult(result: JsonObject, depth: number): Outcome {
     ? code === 0 || result.success === true
     : nested !== undefined
       ? nested.ok
-      : words(result.error) === '';
+      : textOf(result.error) === '';
   // A record within is said by its own words, wherever it stands.
-  const say = (value: Json | undefined) => nestedOutcome(value, depth)?.words ?? words(value);
+  const say = (value: Json | undefined) => nestedOutcome(value, depth)?.text ?? textOf(value);
   if (ok) {
     const output = say(result.output);
     const printed = [say(result.stdout), say(result.stderr)].filter((text) => text !== '');
-    return { ok, words: output === '' ? printed.join('\n') : output };
+    return { ok, text: output === '' ? printed.join('\n') : output };
   }
   const sources = [result.stderr, result.error, result.output, result.stdout].map(say);
   const reason = firstLines(sources.find((text) => text.trim() !== '') ?? '');
-  if (reason !== '') return { ok, words: reason };
-  return { ok, words: code === undefined ? '' : `exit code ${code}` };
+  if (reason !== '') return { ok, text: reason };
+  return { ok, text: code === undefined ? '' : `exit code ${code}` };
 }
 
 /** An output that is itself such a record, as an object or as JSON text. */
-function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefined {
+function nestedOutcome(value: Json | undefined, depth: number): ToolOutcome | undefined {
   if (isObject(value)) return outcomeOf(value, depth + 1);
   if (typeof value !== 'string') return undefined;
   const text = value.trim();
@@ -127,7 +127,7 @@ function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefi
 }
 
 /** Text as it is without the blank lines around it, an error object by its message, other values as JSON. */
-function words(value: Json | undefined): string {
+function textOf(value: Json | undefined): string {
   if (value === undefined || value === null || value === false) return '';
   if (typeof value === 'string') return withoutBlankLines(value);
   if (isObject(value)) {

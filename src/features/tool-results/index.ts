@@ -6,17 +6,17 @@ import type { Turn } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutResidue } from './residue.ts';
 import { residueInterceptor } from './residue-interceptor.ts';
-import type { SentShort } from './sent-short.ts';
+import type { ShortResultLedger } from './short-result-ledger.ts';
 import { shortenResults } from './shorten.ts';
 
-export { type SentShort, sentShortInMemory } from './sent-short.ts';
-export { openSentShort } from './sent-short-store.ts';
+export { memoryShortResultLedger, type ShortResultLedger } from './short-result-ledger.ts';
+export { openShortResultLedger } from './short-result-store.ts';
 
 export interface ToolResultsOptions {
   /** Characters of a result's text, 0 = no limit; asked anew for each request, since it may be reloaded. */
   readonly limit: number | (() => number);
   /** Opened and closed by the caller. */
-  readonly ledger: SentShort;
+  readonly ledger: ShortResultLedger;
 }
 
 /**

@@ -12,13 +12,13 @@ const FIRST_KEY = new RegExp(`\\{\\s{0,64}\\\\?"(?:${KEYS.join('|')})\\\\?"`, 'y
 /** Characters of the longest head: a brace, whitespace, a key and its quotes. */
 const LONGEST_HEAD = 80;
 
-const begins = (text: string, at: number): boolean => {
+const isRecordHead = (text: string, at: number): boolean => {
   FIRST_KEY.lastIndex = at;
   return FIRST_KEY.test(text);
 };
 
 /** The beginning of such a head at the end of the text, cut off anywhere. */
-function mayBegin(text: string, at: number): boolean {
+function mayBeHead(text: string, at: number): boolean {
   if (text.length - at > LONGEST_HEAD) return false;
   const rest = text.slice(at + 1).trimStart();
   if (rest === '' || rest === '\\') return true;
@@ -27,14 +27,14 @@ function mayBegin(text: string, at: number): boolean {
 }
 
 /** Characters after which an object without the mark is taken for what the model meant to say. */
-const PATIENCE = 16_384;
+const MAX_UNMARKED = 16_384;
 /** Whitespace behind a fence, or in front of the one that closes it. */
-const MOST_SPACE = 200;
+const MAX_SPACE = 200;
 
 /** An interceptor for one answer; texts without a suspicious brace pass as the very events they were. */
 export function residueInterceptor(notes: Notes): Interceptor {
   let index = -1;
-  let text = new CleanText(notes);
+  let text = new ResidueFilter(notes);
 
   const give = (clean: string): StreamEvent[] =>
     clean === '' ? [] : [{ type: 'delta', index, text: clean }];
@@ -44,7 +44,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
       switch (event.type) {
         case 'block-start':
           index = event.head.type === 'text' ? event.index : -1;
-          text = new CleanText(notes);
+          text = new ResidueFilter(notes);
           return event;
         case 'delta': {
           if (event.index !== index || text.passes(event.text)) return event;
@@ -66,7 +66,7 @@ export function residueInterceptor(notes: Notes): Interceptor {
 }
 
 /** The text of one block without records; each character is read once or twice, however it is cut. */
-class CleanText {
+class ResidueFilter {
   readonly #notes: Notes;
   /** Text that may be the beginning of a fence or of a record's head; short. */
   #head = '';
@@ -142,7 +142,7 @@ class CleanText {
           this.#close();
           continue;
         }
-        if (this.#hasMark || this.#size < PATIENCE) return;
+        if (this.#hasMark || this.#size < MAX_UNMARKED) return;
         // A record has its mark by now. Only what has just begun may still be one.
         buffer = this.#expired();
         at = 0;
@@ -169,8 +169,8 @@ class CleanText {
       brace >= 0;
       brace = buffer.indexOf('{', brace + 1)
     ) {
-      const isHead = begins(buffer, brace);
-      if (!isHead && (last || !mayBegin(buffer, brace))) continue;
+      const isHead = isRecordHead(buffer, brace);
+      if (!isHead && (last || !mayBeHead(buffer, brace))) continue;
       const fence = fenceBefore(buffer, from, brace);
       this.#say(buffer.slice(from, fence));
       if (!isHead) {
@@ -227,7 +227,7 @@ class CleanText {
     const brace = this.#brace;
     const held = this.#letGo();
     let at = held.lastIndexOf('{');
-    while (at > brace && !begins(held, at) && !mayBegin(held, at)) {
+    while (at > brace && !isRecordHead(held, at) && !mayBeHead(held, at)) {
       at = held.lastIndexOf('{', at - 1);
     }
     const end = at > brace ? at : held.length;
@@ -237,7 +237,7 @@ class CleanText {
 
   /** Where a fence begins with which the text ends, perhaps cut off; its length where there is none. */
   #fenceAtEnd(buffer: string, from: number): number {
-    const base = Math.max(from, buffer.length - MOST_SPACE);
+    const base = Math.max(from, buffer.length - MAX_SPACE);
     const found = /(`{1,3}|~{1,3})[a-zA-Z]*\s*$/.exec(buffer.slice(base));
     if (found === null || found[0].includes('\n\n')) return buffer.length;
     const at = base + found.index;
@@ -250,15 +250,15 @@ class CleanText {
 
 /** Where the fence begins that stands right in front of the brace, else the brace. */
 function fenceBefore(buffer: string, from: number, brace: number): number {
-  const base = Math.max(from, brace - MOST_SPACE);
+  const base = Math.max(from, brace - MAX_SPACE);
   const found = /(?:```|~~~)[a-zA-Z]*\s*$/.exec(buffer.slice(base, brace));
   return found === null ? brace : base + found.index;
 }
 
 /** The index behind the line that closes a fence here; the place itself where none does; -1: wait. */
 function fenceEnd(buffer: string, at: number, last: boolean): number {
-  const text = buffer.slice(at, at + MOST_SPACE);
+  const text = buffer.slice(at, at + MAX_SPACE);
   const close = /^\s*(?:```|~~~)[ \t]*\n?/.exec(text);
   if (close !== null) return at + close[0].length;
-  return !last && text.length < MOST_SPACE && /^\s*[`~]{0,2}$/.test(text) ? -1 : at;
+  return !last && text.length < MAX_SPACE && /^\s*[`~]{0,2}$/.test(text) ? -1 : at;
 }

@@ -6,7 +6,7 @@ import { ENVELOPE_MARK } from './envelope.ts';
 const TAIL = /"(executed|result|stdout|exit_code|success)\\?"\s*:/g;
 
 /** A place in a text, from `start` to before `end`. */
-export interface Range {
+export interface TextRange {
   readonly start: number;
   readonly end: number;
 }
@@ -24,17 +24,17 @@ export function withoutResidue(text: string): string {
 const BEFORE_MARK = /(\\?)"version\\?"\s{0,64}:\s{0,64}\\?"$/;
 const LONGEST_BEFORE = 150;
 /** Steps back from marks to the beginnings of their records, for each character of the text. */
-const STEPS = 4;
+const STEPS_PER_CHARACTER = 4;
 
 /**
  * The records in a text that hold the mark at their own level, in order; one that holds another is one
  * range, one that broke off goes to the end. Linear: what has been found is jumped over.
  */
-export function recordsIn(text: string): readonly Range[] {
-  const found: Range[] = [];
+export function recordsIn(text: string): readonly TextRange[] {
+  const found: TextRange[] = [];
   /** The beginnings of those found, by the index of their last brace. */
   const byLast = new Map<number, number>();
-  const steps = { left: STEPS * text.length + 1000 };
+  const steps = { left: STEPS_PER_CHARACTER * text.length + 1000 };
   let from = 0;
   for (;;) {
     const mark = text.indexOf(ENVELOPE_MARK, from);
@@ -90,7 +90,7 @@ function closeBrace(text: string, mark: number, start: number): number {
 }
 
 /** The text without these ranges, and without code fences that held nothing else. */
-function withoutRanges(text: string, ranges: readonly Range[]): string {
+function withoutRanges(text: string, ranges: readonly TextRange[]): string {
   if (ranges.length === 0) return text;
   /** What is kept; the last piece ends with no whitespace where a hole follows it. */
   const kept: string[] = [];
@@ -99,7 +99,7 @@ function withoutRanges(text: string, ranges: readonly Range[]): string {
     if (start < from) continue;
     kept.push(text.slice(from, start));
     from = end;
-    let newline = trimmed(kept);
+    let newline = trimPieces(kept);
     for (;;) {
       const fence = /(?:^|\n)[ \t]*(?:```|~~~)[a-zA-Z]{0,40}$/.exec(kept.at(-1)?.slice(-80) ?? '');
       if (fence === null) break;
@@ -109,7 +109,7 @@ function withoutRanges(text: string, ranges: readonly Range[]): string {
       const last = kept.pop()!;
       kept.push(last.slice(0, last.length - fence[0].length));
       if (fence[0].startsWith('\n')) kept.push('\n');
-      newline = trimmed(kept);
+      newline = trimPieces(kept);
     }
     const words = notSpace(text, from);
     newline ||= text.slice(from, words).includes('\n');
@@ -121,7 +121,7 @@ function withoutRanges(text: string, ranges: readonly Range[]): string {
 }
 
 /** Takes whitespace off the end of the pieces. True: there was a line break in it. */
-function trimmed(pieces: string[]): boolean {
+function trimPieces(pieces: string[]): boolean {
   let newline = false;
   for (let last = pieces.pop(); last !== undefined; last = pieces.pop()) {
     const rest = last.trimEnd();

@@ -8,7 +8,7 @@ import { topLevel } from '../../lib/json/json.ts';
 const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
 const SAMPLING = ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'];
 
-function wordsFor(profile: Profile): readonly string[] {
+function needlesFor(profile: Profile): readonly string[] {
   const words: string[] = [];
   const on = (is: boolean, ...these: string[]) => {
     if (is) words.push(...these);
@@ -48,19 +48,19 @@ function wordsFor(profile: Profile): readonly string[] {
   return [...new Set(words)];
 }
 
-const known = new WeakMap<Profile, readonly Buffer[]>();
+const needlesByProfile = new WeakMap<Profile, readonly Buffer[]>();
 const [USER, ROLE] = needles('"user"', '"role"') as [Buffer, Buffer];
 
 /** False: no rule can have anything to do with this body, which came in the protocol `client`. */
-export function concerns(
+export function mayNeedFit(
   body: Buffer,
   { profile, protocol }: Target,
   client: ProtocolName,
 ): boolean {
-  let words = known.get(profile);
+  let words = needlesByProfile.get(profile);
   if (words === undefined) {
-    words = needles(...wordsFor(profile));
-    known.set(profile, words);
+    words = needles(...needlesFor(profile));
+    needlesByProfile.set(profile, words);
   }
   if (profile.needsUserTurn === true && !body.includes(USER)) return true;
   if (containsAny(body, words)) return true;
@@ -71,7 +71,7 @@ export function concerns(
   if (assistantLast === false && roleAt(body, body.lastIndexOf(ROLE)) === ASSISTANT) return true;
   if (systemTurns !== false && sameRoleTurns !== false) return false;
   // A body of another protocol is decoded anyway.
-  return client !== protocol || hasOddRoles(body, profile, protocol);
+  return client !== protocol || hasRefusedRoles(body, profile, protocol);
 }
 
 const [PARAMETERS, INPUT_SCHEMA] = needles('"parameters"', '"input_schema"') as [Buffer, Buffer];
@@ -102,7 +102,7 @@ const [QUOTE, COLON] = [0x22, 0x3a];
 const [ASSISTANT, DEVELOPER, SYSTEM, USERS] = [0x61, 0x64, 0x73, 0x75];
 
 /** Do instructions stand where they may not, or members `role` of one kind side by side? */
-function hasOddRoles(body: Buffer, profile: Profile, protocol: ProtocolName): boolean {
+function hasRefusedRoles(body: Buffer, profile: Profile, protocol: ProtocolName): boolean {
   // Messages has a place of its own for what leads.
   const nowhere = protocol === 'anthropic-messages';
   let before = nowhere ? 0 : -1;

@@ -4,7 +4,7 @@ import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import type { Fit, Rule } from './rule.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
@@ -21,7 +21,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
 const isOff = (wish: ReasoningSettings | undefined) =>
   wish?.enabled === false || wish?.effort === 'none';
 
-const asks = (wish: ReasoningSettings | undefined) =>
+const asksForReasoning = (wish: ReasoningSettings | undefined) =>
   wish !== undefined &&
   (wish.enabled === true ||
     wish.adaptive === true ||
@@ -29,15 +29,15 @@ const asks = (wish: ReasoningSettings | undefined) =>
     wish.budget !== undefined);
 
 /** Will the model reason on this request, as far as its profile tells? */
-export function reasons({ settings }: Conversation, profile: Profile): boolean {
+export function willReason({ settings }: Conversation, profile: Profile): boolean {
   const { thinkingDefault } = profile;
   if (thinkingDefault === 'always') return true;
   if (isOff(settings.reasoning)) return false;
-  return asks(settings.reasoning) || thinkingDefault === 'on';
+  return asksForReasoning(settings.reasoning) || thinkingDefault === 'on';
 }
 
 /** Can reasoning be switched off by what the target can be told? */
-export function canBeOff({ profile, protocol }: Fit): boolean {
+export function canBeOff({ profile, protocol }: FitContext): boolean {
   if (profile.thinkingDefault === 'always') return false;
   if (protocol !== 'openai-chat') return true;
   const param = profile.reasoningParam ?? 'reasoning_effort';
@@ -46,18 +46,18 @@ export function canBeOff({ profile, protocol }: Fit): boolean {
 }
 
 /** The wish as this model can follow it: no "off" where there is none, an effort that it knows, its own form. */
-export const fitReasoning: Rule = (conversation, fit) => {
+export const fitReasoning: FitRule = (conversation, fit) => {
   const before = conversation.settings.reasoning;
   if (before === undefined) return conversation;
-  const after = ownForm(knownEffort(switchable(before, fit), fit), fit);
+  const after = supportedForm(nearestEffort(withoutOff(before, fit), fit), fit);
   if (after === before) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings, reasoning: after } });
 };
 
-type Wish = ReasoningSettings | undefined;
+type RequestedReasoning = ReasoningSettings | undefined;
 
 /** The lowest effort is nearest to "off" for a model that always reasons. */
-function switchable(wish: ReasoningSettings, { profile, notes }: Fit): Wish {
+function withoutOff(wish: ReasoningSettings, { profile, notes }: FitContext): RequestedReasoning {
   if (!isOff(wish) || profile.thinkingDefault !== 'always') return wish;
   const least = profile.efforts?.find((effort) => effort !== 'none');
   if (least === undefined) {
@@ -68,7 +68,10 @@ function switchable(wish: ReasoningSettings, { profile, notes }: Fit): Wish {
   return { effort: least };
 }
 
-function knownEffort(wish: Wish, { profile, notes }: Fit): Wish {
+function nearestEffort(
+  wish: RequestedReasoning,
+  { profile, notes }: FitContext,
+): RequestedReasoning {
   const { efforts } = profile;
   const effort = wish?.effort;
   if (wish === undefined || effort === undefined || efforts === undefined) return wish;
@@ -87,8 +90,12 @@ function knownEffort(wish: Wish, { profile, notes }: Fit): Wish {
 }
 
 /** Messages: the older models take a budget, the newest ones take none. */
-function ownForm(wish: Wish, { profile, notes, protocol, own }: Fit): Wish {
-  if (wish === undefined || !own || protocol !== 'anthropic-messages' || isOff(wish)) return wish;
+function supportedForm(
+  wish: RequestedReasoning,
+  { profile, notes, protocol, sameProtocol }: FitContext,
+): RequestedReasoning {
+  if (wish === undefined || !sameProtocol || protocol !== 'anthropic-messages' || isOff(wish))
+    return wish;
   if (wish.adaptive === true && profile.adaptiveThinking === false) {
     const { adaptive: _adaptive, effort, ...rest } = wish;
     const budget = memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!;

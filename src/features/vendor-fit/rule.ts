@@ -4,7 +4,7 @@ import type { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 
-export interface Fit {
+export interface FitContext {
   readonly profile: Profile;
   readonly notes: Notes;
   /** What the target speaks. */
@@ -13,8 +13,8 @@ export interface Fit {
    * The conversation came in the target's own protocol, so that the codec sends its parts as they
    * came. In any other case the codec fits roles, content and choices itself while it converts.
    */
-  readonly own: boolean;
+  readonly sameProtocol: boolean;
 }
 
 /** One rule: the same reference where it has nothing to do; idempotent. */
-export type Rule = (conversation: Conversation, fit: Fit) => Conversation;
+export type FitRule = (conversation: Conversation, fit: FitContext) => Conversation;

@@ -1,36 +1,56 @@
 /** Shapes of a history that a model's own chat template refuses: late instructions, neighbours of one role, parallel calls. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
-import type { Fit, Rule } from './rule.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
 const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
 const isCall = (block: Block): block is ToolCallBlock =>
   block.type === 'tool-call' && block.by !== 'provider';
 const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
+const hasUserContent = (turn: Turn | undefined): boolean =>
+  turn?.role === 'user' && turn.blocks.some((block) => !isResult(block));
 
 /** Chat only: the other protocols have no template of the model's own before them. */
-export const fitShapes: Rule = (conversation, fit) => {
+export const fitChatTemplate: FitRule = (conversation, fit) => {
   const { profile, protocol } = fit;
   if (protocol !== 'openai-chat') return conversation;
   let { turns } = conversation;
   if (profile.systemTurns === false) turns = instructionsFirst(turns, fit);
-  if (profile.parallelCalls === false) turns = oneCallATurn(turns, fit);
+  if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, fit);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** A user message where the vendor wants one, an assistant message between tool results and the user, no late instructions. */
+export const fitTurns: FitRule = (conversation, fit) => {
+  const { profile, protocol, sameProtocol, notes } = fit;
+  let { turns } = conversation;
+  if (protocol === 'anthropic-messages' && sameProtocol && profile.systemTurns === false) {
+    turns = instructionsAsUser(turns, notes);
+  }
+  if (profile.userAfterTool === false && protocol === 'openai-chat')
+    turns = closeToolRounds(turns, fit);
+  if (profile.needsUserTurn === true && !turns.some(hasUserContent))
+    turns = withUserTurn(turns, fit);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
 /** The last of the rules about turns: those before it make neighbours and part some, and say who is first and last. */
-export const fitNeighbours: Rule = (conversation, fit) => {
+export const fitNeighbours: FitRule = (conversation, fit) => {
   const { profile, protocol } = fit;
   let { turns } = conversation;
-  if (protocol === 'anthropic-messages') turns = ended(turns, fit);
+  if (protocol === 'anthropic-messages') turns = fitFirstAndLast(turns, fit);
   if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
-    turns = joined(turns, fit);
+    turns = joinNeighbours(turns, fit);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
 /** "System message must be at the beginning": one stands there, later ones are the user's words. */
-function instructionsFirst(turns: readonly Turn[], { notes, own }: Fit): readonly Turn[] {
+function instructionsFirst(
+  turns: readonly Turn[],
+  { notes, sameProtocol }: FitContext,
+): readonly Turn[] {
   const found = turns.findIndex((turn) => !isInstruction(turn));
   const lead = found < 0 ? turns.length : found;
   const late = mapUnchanged(turns, (turn, at): Turn => {
@@ -39,17 +59,20 @@ function instructionsFirst(turns: readonly Turn[], { notes, own }: Fit): readonl
     return { role: 'user', blocks: turn.blocks };
   });
   // Those of another protocol become one message anyway.
-  if (!own || lead < 2) return late;
+  if (!sameProtocol || lead < 2) return late;
   notes.add('message_shape_repaired', '/messages', `${lead} leading system messages as one`);
-  return [one(late.slice(0, lead)), ...late.slice(lead)];
+  return [joinTurns(late.slice(0, lead)), ...late.slice(lead)];
 }
 
 /** "This model only supports single tool-calls at once": each call is followed by its own result. */
-function oneCallATurn(turns: readonly Turn[], { notes, own }: Fit): readonly Turn[] {
+function oneCallPerTurn(
+  turns: readonly Turn[],
+  { notes, sameProtocol }: FitContext,
+): readonly Turn[] {
   const out: Turn[] = [];
   let changed = false;
   for (let at = 0; at < turns.length; ) {
-    const end = answerEnd(turns, at, own);
+    const end = answerEnd(turns, at, sameProtocol);
     const round = turns.slice(at, end);
     const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
     let behind = end;
@@ -59,7 +82,7 @@ function oneCallATurn(turns: readonly Turn[], { notes, own }: Fit): readonly Tur
     } else {
       changed = true;
       notes.add('message_shape_repaired', `/messages/${at}`, `${calls.length} calls one by one`);
-      for (const turn of parted(round, turns.slice(end, behind))) out.push(turn);
+      for (const turn of splitRound(round, turns.slice(end, behind))) out.push(turn);
     }
     at = Math.max(behind, at + 1);
   }
@@ -75,7 +98,7 @@ function answerEnd(turns: readonly Turn[], at: number, own: boolean): number {
 }
 
 /** One round of calls as several: what was said goes with the first call, what else came in follows the last. */
-function parted(round: readonly Turn[], input: readonly Turn[]): readonly Turn[] {
+function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Turn[] {
   const results = new Map<string, Turn>();
   const rest: Turn[] = [];
   for (const turn of input) {
@@ -114,22 +137,48 @@ function parted(round: readonly Turn[], input: readonly Turn[]): readonly Turn[]
   return [...out, ...rest];
 }
 
-const says = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
+/** Mistral: behind tool messages the next one must be the assistant's. */
+function closeToolRounds(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+  const done = (): Turn => {
+    notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
+    return { role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] };
+  };
+  return mapUnchanged(turns, (turn, at) => {
+    const results = turn.blocks.filter(isResult);
+    if (turn.role !== 'user' || results.length === 0) return turn;
+    const others = turn.blocks.filter((block) => !isResult(block));
+    const next = turns[at + 1];
+    if (others.length > 0) {
+      return [editNode(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
+    }
+    return next?.role === 'user' && !next.blocks.some(isResult) ? [turn, done()] : turn;
+  });
+}
+
+/** Zhipu answers 1214 to a conversation without any user message. */
+function withUserTurn(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+  notes.add('user_turn_added', '/messages', 'the vendor wants one');
+  const user: Turn = { role: 'user', blocks: [{ type: 'text', text: 'Continue.' }] };
+  const first = turns.findIndex((turn) => !isInstruction(turn));
+  return first < 0 ? [...turns, user] : [...turns.slice(0, first), user, ...turns.slice(first)];
+}
+
+const userText = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
 
 /** Who may begin and end a conversation. */
-function ended(turns: readonly Turn[], { profile, notes }: Fit): readonly Turn[] {
+function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext): readonly Turn[] {
   let out = turns;
   const last = turns.at(-1);
   const prefill = last?.role === 'assistant' && !isUnderWay(last);
   if (profile.assistantLast === false && prefill) {
     notes.add('user_turn_added', '/messages', 'the model takes no words put into its mouth');
     // One that says nothing may only be the last.
-    out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), says('Continue.')];
+    out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), userText('Continue.')];
   }
   const first = turns[0]?.role;
   if (profile.userFirst === true && first !== undefined && first !== 'user') {
     notes.add('user_turn_inserted', '/messages/0', 'the first message must be a user message');
-    out = [says('.'), ...out];
+    out = [userText('.'), ...out];
   }
   return out;
 }
@@ -145,30 +194,33 @@ function isUnderWay({ blocks }: Turn): boolean {
 }
 
 /** "Conversation roles must alternate": neighbours of one role are one message. */
-function joined(turns: readonly Turn[], { notes, own, protocol }: Fit): readonly Turn[] {
+function joinNeighbours(
+  turns: readonly Turn[],
+  { notes, sameProtocol, protocol }: FitContext,
+): readonly Turn[] {
   const out: Turn[] = [];
   let changed = false;
   // Messages has results among the user's blocks, and its codec puts them in front.
   const join =
     protocol === 'openai-chat'
-      ? joins
-      : (a: Turn, b: Turn) => own && a.role === b.role && !isInstruction(a);
+      ? mayJoin
+      : (a: Turn, b: Turn) => sameProtocol && a.role === b.role && !isInstruction(a);
   for (let at = 0; at < turns.length; ) {
     let end = at + 1;
-    while (end < turns.length && join(turns[end - 1]!, turns[end]!, own)) end++;
+    while (end < turns.length && join(turns[end - 1]!, turns[end]!, sameProtocol)) end++;
     if (end === at + 1) out.push(turns[at]!);
     else {
       changed = true;
       const { role } = turns[at]!;
       notes.add('message_shape_repaired', `/messages/${at}`, `${end - at} ${role} messages as one`);
-      out.push(one(turns.slice(at, end)));
+      out.push(joinTurns(turns.slice(at, end)));
     }
     at = end;
   }
   return changed ? out : turns;
 }
 
-function joins(a: Turn, b: Turn, own: boolean): boolean {
+function mayJoin(a: Turn, b: Turn, own: boolean): boolean {
   if (a.role !== b.role) return false;
   if (a.role === 'user') return !a.blocks.some(isResult) && !b.blocks.some(isResult);
   // The codec joins the assistant's turns of another protocol itself.
@@ -176,7 +228,7 @@ function joins(a: Turn, b: Turn, own: boolean): boolean {
 }
 
 /** Turns of one role as one, with a blank line between their texts. */
-function one(turns: readonly Turn[]): Turn {
+function joinTurns(turns: readonly Turn[]): Turn {
   const blocks: Block[] = [];
   let said = false;
   for (const turn of turns) {

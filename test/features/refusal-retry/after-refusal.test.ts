@@ -1,12 +1,12 @@
 /** A vendor's refusal of the history is answered once, with what it named taken out. */
 
 import { describe, expect, test } from 'bun:test';
-import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FEATURES = [afterRefusal, pairing];
+const FEATURES = [refusalRetry, toolPairing];
 
 /** Random-looking bytes behind base64, as the real ones are: shorter or plainer ones never leave. */
 const SEAL = (n: number) =>

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
-import { repair, repairBody } from '../../../src/features/tool-pairing/index.ts';
+import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { Dice, type Mutable } from './histories.ts';
@@ -45,7 +45,7 @@ function cost(body: JsonObject, runs = 30): number {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < runs; i++) {
     const begin = performance.now();
-    repair(conversation, target, new Notes());
+    repairHistory(conversation, target, new Notes());
     best = Math.min(best, performance.now() - begin);
   }
   return best;

@@ -2,30 +2,37 @@
 
 import type { RawCall } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
-import { readJson, readPython, readTail, salvage } from './read-json.ts';
-import { readArgs, readDiscard, readHeader, readName, readOuter, readShort } from './read-names.ts';
+import { readJson, readPython, readTail, recoverUnclosedJson } from './read-json.ts';
+import {
+  readArgs,
+  readDiscard,
+  readHeader,
+  readName,
+  readOuter,
+  readTagText,
+} from './read-names.ts';
 import { applyTag } from './read-tags.ts';
 import { readBody, readTree, readValue } from './read-values.ts';
 import {
+  type BlockReading,
   type BlockRules,
   type BlockState,
   finishCall,
   type Opener,
-  type Reading,
-  type State,
+  type ReadState,
   settle,
 } from './reading.ts';
 
 export type { BlockRules, BlockState, Opener } from './reading.ts';
 
 /** One step of each state; false: it needs more text. */
-const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
+const STEPS: Readonly<Record<ReadState, (reading: BlockReading) => boolean>> = {
   outer: readOuter,
   name: readName,
   args: readArgs,
   body: readBody,
-  'tagged-name': readShort,
-  key: readShort,
+  'tagged-name': readTagText,
+  key: readTagText,
   value: readValue,
   json: readJson,
   python: readPython,
@@ -35,12 +42,12 @@ const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
   tail: readTail,
 };
 
-export class Block {
-  readonly #reading: Reading;
+export class LeakBlock {
+  readonly #reading: BlockReading;
   #truncated = false;
 
   constructor(opener: Opener, lexicon: Lexicon, rules: BlockRules) {
-    const reading: Reading = {
+    const reading: BlockReading = {
       opener,
       lexicon,
       ...rules,
@@ -90,7 +97,7 @@ export class Block {
   }
 
   /** The block was a header after which another channel begins. */
-  get channel(): Reading['channel'] {
+  get channel(): BlockReading['channel'] {
     return this.#reading.channel;
   }
 
@@ -137,7 +144,7 @@ export class Block {
       finishCall(reading);
       return settle(reading, 'done');
     }
-    if (reading.state === 'json') salvage(reading);
+    if (reading.state === 'json') recoverUnclosedJson(reading);
     const { opener, calls } = reading;
     this.#truncated = !(reading.state === 'outer' && calls.length > 0);
     // The text that could not be read is part of the markup.

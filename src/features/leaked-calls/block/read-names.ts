@@ -2,14 +2,14 @@
 
 import type { Lexeme } from './lex.ts';
 import { startJson } from './read-json.ts';
-import { applyTag, markup } from './read-tags.ts';
+import { applyTag, readMarkup } from './read-tags.ts';
 import {
+  type BlockReading,
   finishCall,
   giveUp,
-  LONGEST_HEADER,
   lexHere,
+  MAX_HEADER,
   newCall,
-  type Reading,
   settle,
   skipSpace,
   unexpected,
@@ -19,10 +19,10 @@ const LONGEST_NAME = 128;
 /** A header without its tokens: the recipient, perhaps the kind of its input. */
 const BARE_HEADER = /^(?:assistant)?commentary to=[\w.-]*\s*[a-z]{0,8}\s*$/;
 
-export function readOuter(b: Reading): boolean {
+export function readOuter(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
-  const found = markup(b);
+  const found = readMarkup(b);
   if (found !== 'no') return found === 'acted';
   if (code === 0x7b || code === 0x5b) {
     if (b.depth > 0 || b.boxed) b.committed = true;
@@ -43,7 +43,7 @@ export function readOuter(b: Reading): boolean {
   return unexpected(b);
 }
 
-export function readName(b: Reading): boolean {
+export function readName(b: BlockReading): boolean {
   const text = b.text;
   for (; b.at < text.length; b.at++) {
     const code = text.charCodeAt(b.at);
@@ -51,13 +51,13 @@ export function readName(b: Reading): boolean {
       const found = lexHere(b);
       if (found === 'partial') return false;
       if (found === undefined) return unexpected(b);
-      return named(b);
+      return beginCall(b);
     }
-    if (code === 0x7b || code === 0x28 || code === 0x60) return named(b);
+    if (code === 0x7b || code === 0x28 || code === 0x60) return beginCall(b);
     if (code === 0x5c) {
       // GLM: a literal backslash-n may stand between the parts.
       if (b.at + 1 === text.length && !b.final) return false;
-      return text[b.at + 1] === 'n' ? named(b) : unexpected(b);
+      return text[b.at + 1] === 'n' ? beginCall(b) : unexpected(b);
     }
     const char = text[b.at]!;
     const behind = b.head !== b.head.trimEnd() && b.head.trim() !== '';
@@ -69,7 +69,7 @@ export function readName(b: Reading): boolean {
 }
 
 /** The name is complete; what ends it has not been read yet. */
-function named(b: Reading): boolean {
+function beginCall(b: BlockReading): boolean {
   const name = b.head.trim();
   if (name === '') {
     // `[TOOL_CALLS] [{…}]`, and calls whose name is missing.
@@ -77,7 +77,7 @@ function named(b: Reading): boolean {
       startJson(b);
       return true;
     }
-    const found = markup(b);
+    const found = readMarkup(b);
     if (found === 'no') return unexpected(b);
     return found === 'acted';
   }
@@ -91,7 +91,7 @@ function named(b: Reading): boolean {
 }
 
 /** Behind DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name with a fence behind it. */
-export function readArgs(b: Reading): boolean {
+export function readArgs(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
   b.state = code === 0x7b || code === 0x60 || code === 0x3c ? 'body' : 'name';
@@ -99,14 +99,14 @@ export function readArgs(b: Reading): boolean {
 }
 
 /** GLM's keys and names in tags of their own: short text up to the next markup. */
-export function readShort(b: Reading): boolean {
+export function readTagText(b: BlockReading): boolean {
   const text = b.text;
   for (;;) {
     const at = text.indexOf('<', b.at);
     b.parts.push(text.slice(b.at, at < 0 ? text.length : at));
     b.at = at < 0 ? text.length : at;
     const read = b.parts.reduce((sum, part) => sum + part.length, 0);
-    if (read > LONGEST_HEADER) {
+    if (read > MAX_HEADER) {
       b.call ??= newCall(undefined);
       b.call.malformed = true;
       b.state = 'body';
@@ -125,7 +125,7 @@ export function readShort(b: Reading): boolean {
   }
 }
 
-function shortEnds(b: Reading, found: Lexeme, read: string): void {
+function shortEnds(b: BlockReading, found: Lexeme, read: string): void {
   const { role } = found.word;
   if (b.state === 'tagged-name') {
     if (role === 'name' && found.closing) b.at = found.end;
@@ -146,11 +146,11 @@ function shortEnds(b: Reading, found: Lexeme, read: string): void {
 }
 
 /** Harmony: from `<|start|>` or `<|channel|>` to the message; the recipient makes it a call. */
-export function readHeader(b: Reading): boolean {
+export function readHeader(b: BlockReading): boolean {
   const text = b.text;
-  const bare = b.opener.type === 'tag' && b.opener.lexeme.word.setting === 'bare';
+  const bare = b.opener.type === 'tag' && b.opener.lexeme.word.notation === 'bare';
   for (; b.at < text.length; b.at++) {
-    if (b.head.length > LONGEST_HEADER) return giveUp(b);
+    if (b.head.length > MAX_HEADER) return giveUp(b);
     const code = text.charCodeAt(b.at);
     if (code === 0x3c) {
       const found = lexHere(b);
@@ -168,7 +168,7 @@ export function readHeader(b: Reading): boolean {
   return false;
 }
 
-function headerEnds(b: Reading): boolean {
+function headerEnds(b: BlockReading): boolean {
   const header = b.head;
   b.head = '';
   const recipient = /\bto=\s*([\w.-]+)/.exec(header)?.[1];
@@ -186,7 +186,7 @@ function headerEnds(b: Reading): boolean {
   return true;
 }
 
-export function readDiscard(b: Reading): boolean {
+export function readDiscard(b: BlockReading): boolean {
   const at = b.text.slice(b.at).search(/[^\w-]/);
   b.at = at < 0 ? b.text.length : b.at + at;
   if (at >= 0) b.state = b.call === undefined ? 'outer' : 'body';

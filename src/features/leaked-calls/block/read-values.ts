@@ -2,8 +2,8 @@
 
 import { attribute, type Lexeme, lex } from './lex.ts';
 import { startJson } from './read-json.ts';
-import { applyTag, closeValue, markup } from './read-tags.ts';
-import { finishCall, lexHere, MOST_JUNK, type Reading, settle, skipSpace } from './reading.ts';
+import { applyTag, closeValue, readMarkup } from './read-tags.ts';
+import { type BlockReading, finishCall, lexHere, MAX_JUNK, settle, skipSpace } from './reading.ts';
 
 /** A tag with another kind of key is part of the value it stands in. */
 const PLAUSIBLE_KEY = /^[\w.$-]+$/;
@@ -12,7 +12,7 @@ const LONGEST_GAP = 400;
 /** Longer runs of backticks, or names of languages, are no fence. */
 const LONGEST_FENCE = 40;
 
-export function readBody(b: Reading): boolean {
+export function readBody(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
   const call = b.call;
@@ -20,7 +20,7 @@ export function readBody(b: Reading): boolean {
     b.state = 'outer';
     return true;
   }
-  const found = markup(b);
+  const found = readMarkup(b);
   if (found !== 'no') return found === 'acted';
   if (code === 0x7b && call.json === undefined && call.pairs.length === 0) {
     startJson(b);
@@ -47,7 +47,7 @@ export function readBody(b: Reading): boolean {
   }
   if (code === 0x5c && b.at + 1 === b.text.length) return false;
   call.malformed = true;
-  if (++b.junk > MOST_JUNK) {
+  if (++b.junk > MAX_JUNK) {
     settle(b, 'fail');
     return false;
   }
@@ -56,7 +56,7 @@ export function readBody(b: Reading): boolean {
 }
 
 /** A fence around JSON arguments. */
-function readFence(b: Reading): boolean {
+function readFence(b: BlockReading): boolean {
   const fence = /`+(?:[A-Za-z]*)/y;
   fence.lastIndex = b.at;
   const end = b.at + fence.exec(b.text)![0].length;
@@ -66,7 +66,7 @@ function readFence(b: Reading): boolean {
 }
 
 /** A value, up to the first closer of its own, or to what can only stand behind it. */
-export function readValue(b: Reading): boolean {
+export function readValue(b: BlockReading): boolean {
   const text = b.text;
   let from = b.at;
   for (;;) {
@@ -94,10 +94,10 @@ export function readValue(b: Reading): boolean {
   }
 }
 
-function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait' | 'no' {
+function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 'wait' | 'no' {
   if (found === undefined) return 'no';
   const open = b.value!.lexeme;
-  const { role, setting } = found.word;
+  const { role, notation } = found.word;
   const own = found.closing && role === open.word.role;
   const around =
     (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||
@@ -105,8 +105,8 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
       role === (open.word.role === 'value' ? 'key' : 'arg') &&
       (role === 'key' || PLAUSIBLE_KEY.test(attribute(found, found.word.nameIn ?? 'name') ?? '')));
   if (!own && !around) return 'no';
-  if (setting === open.word.setting) return own ? 'own' : 'around';
-  if (open.word.setting === 'xtml' || setting === 'bars') return 'no';
+  if (notation === open.word.notation) return own ? 'own' : 'around';
+  if (open.word.notation === 'xtml' || notation === 'bars') return 'no';
   // DSML opened and plain tags close: only where markup goes on, else it is text that has tags in it.
   let next = found.end;
   while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
@@ -116,7 +116,7 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
   return behind === undefined ? 'no' : own ? 'own' : 'around';
 }
 
-export function readTree(b: Reading): boolean {
+export function readTree(b: BlockReading): boolean {
   const text = b.text;
   const node = b.tree.at(-1)!;
   let from = b.at;

@@ -1,6 +1,6 @@
 /** What a block knows while it is being read, and the small moves that all of its readers share. */
 
-import type { Pair, RawCall, TreeNode } from '../build-calls.ts';
+import type { ArgumentPair, RawCall, TreeNode } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
 import type { BracketScan } from '../values/json-scan.ts';
 import type { Repairs } from '../values/repair-json.ts';
@@ -16,7 +16,7 @@ export type Opener =
   | { readonly type: 'python' };
 
 /** What is expected next. */
-export type State =
+export type ReadState =
   | 'outer'
   | 'name'
   | 'args'
@@ -33,7 +33,7 @@ export type State =
 
 export interface OpenCall {
   name: string | undefined;
-  pairs: Pair[];
+  pairs: ArgumentPair[];
   json: string | undefined;
   malformed: boolean;
 }
@@ -52,7 +52,7 @@ export interface BlockRules {
 }
 
 /** The one mutable record of a block; every reader moves `at` on and says what comes next in `state`. */
-export interface Reading extends BlockRules {
+export interface BlockReading extends BlockRules {
   readonly opener: Opener;
   readonly lexicon: Lexicon;
   readonly calls: RawCall[];
@@ -69,7 +69,7 @@ export interface Reading extends BlockRules {
   at: number;
   /** No more text will come. */
   final: boolean;
-  state: State;
+  state: ReadState;
   /** Wrappers that are open, and whether a box is. */
   depth: number;
   boxed: boolean;
@@ -91,11 +91,11 @@ export interface Reading extends BlockRules {
 }
 
 /** Text that belongs to no grammar: more than this, and the block is given up. */
-export const MOST_JUNK = 400;
+export const MAX_JUNK = 400;
 /** Longer headers (and keys) are none. */
-export const LONGEST_HEADER = 200;
+export const MAX_HEADER = 200;
 
-export function settle(b: Reading, outcome: 'done' | 'fail'): BlockState {
+export function settle(b: BlockReading, outcome: 'done' | 'fail'): BlockState {
   if (b.outcome === 'more') {
     b.outcome = outcome;
     b.rest = b.text.slice(b.at);
@@ -103,7 +103,7 @@ export function settle(b: Reading, outcome: 'done' | 'fail'): BlockState {
   return b.outcome;
 }
 
-export function skipSpace(b: Reading): number {
+export function skipSpace(b: BlockReading): number {
   let at = b.at;
   for (; at < b.text.length; at++) {
     const code = b.text.charCodeAt(at);
@@ -114,7 +114,7 @@ export function skipSpace(b: Reading): number {
 }
 
 /** Reads markup at the place; undefined: none. */
-export function lexHere(b: Reading, at = b.at): Lexeme | 'partial' | undefined {
+export function lexHere(b: BlockReading, at = b.at): Lexeme | 'partial' | undefined {
   const code = b.text.charCodeAt(at);
   if (code !== 0x3c && code !== 0x5b && code !== 0x5d) return undefined;
   return lex(b.text, at, b.lexicon);
@@ -125,7 +125,7 @@ export function newCall(name: string | undefined): OpenCall {
 }
 
 /** @param closed its own closer, or one around it, has been seen; JSON arguments need none */
-export function finishCall(b: Reading, closed = false): void {
+export function finishCall(b: BlockReading, closed = false): void {
   const call = b.call;
   b.call = undefined;
   b.value = undefined;
@@ -142,9 +142,9 @@ export function finishCall(b: Reading, closed = false): void {
 }
 
 /** Text where the grammar has none: behind complete calls it is the answer's, else this is no leak. */
-export function unexpected(b: Reading): boolean {
+export function unexpected(b: BlockReading): boolean {
   if (b.calls.length > 0) settle(b, 'done');
-  else if ((b.committed || onItsOwn(b.opener)) && ++b.junk < MOST_JUNK) {
+  else if ((b.committed || standsAlone(b.opener)) && ++b.junk < MAX_JUNK) {
     b.spoiled ||= b.state === 'name';
     b.at++;
   } else settle(b, 'fail');
@@ -152,13 +152,13 @@ export function unexpected(b: Reading): boolean {
 }
 
 /** On a line of its own an opener waits for its closer, whatever stands between: nobody's prose. */
-const onItsOwn = (opener: Opener): boolean =>
+const standsAlone = (opener: Opener): boolean =>
   opener.type === 'tag' &&
   opener.lineStart &&
   opener.lexeme.word.common === undefined &&
   (opener.lexeme.word.role === 'box' || opener.lexeme.word.role === 'wrap');
 
-export function giveUp(b: Reading): false {
+export function giveUp(b: BlockReading): false {
   settle(b, 'fail');
   return false;
 }

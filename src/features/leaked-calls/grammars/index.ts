@@ -1,11 +1,11 @@
 /** All grammars, and the two tables the engine reads: what may begin a leak, and what may stand in one. */
 
-import { lexicon, type Word } from '../grammar.ts';
+import { lexicon, type MarkupWord } from '../grammar.ts';
 import { angleTags } from './angle-tags.ts';
 import { specialTokens } from './special-tokens.ts';
 import { squareMarks } from './square-marks.ts';
 
-const WORDS: readonly Word[] = [...angleTags, ...specialTokens, ...squareMarks];
+const WORDS: readonly MarkupWord[] = [...angleTags, ...specialTokens, ...squareMarks];
 
 /** Every word of every grammar. */
 export const EVERYTHING = lexicon(WORDS, true);

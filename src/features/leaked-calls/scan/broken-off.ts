@@ -5,8 +5,8 @@ import type { Opener } from '../block/block.ts';
 /** Nothing but the opener, where the reply ends: cut off, unless a sentence speaks of it. */
 export function isLoneOpener(opener: Opener, raw: string): boolean {
   if (opener.type !== 'tag') return false;
-  if (opener.lexeme.word.setting === 'bare') return raw.includes('to=functions.');
-  return opener.lexeme.word.setting !== 'plain' || opener.lineStart;
+  if (opener.lexeme.word.notation === 'bare') return raw.includes('to=functions.');
+  return opener.lexeme.word.notation !== 'plain' || opener.lineStart;
 }
 
 /** Is this text, with which the reply ends, the beginning of an opener? */

@@ -21,7 +21,7 @@ export interface Leak {
 }
 
 /** A piece of a run: markup with what it amounts to, or whitespace and closers between. */
-export interface Piece {
+export interface RunPiece {
   readonly raw: string;
   readonly leak?: Leak;
   /** Behind it the text goes on in the channel of the block. */
@@ -31,7 +31,7 @@ export interface Piece {
 }
 
 /** Characters of markup that wait for what follows them; what is longer is text. */
-export const MOST_HELD = 8 * 1024 * 1024;
+export const MAX_HELD = 8 * 1024 * 1024;
 
 /**
  * Behind a call with which the reply begins, in a paragraph of its own: the model says that it waits,
@@ -43,8 +43,8 @@ const LONGEST_WAIT = 80;
 const PARAGRAPH = /\n[ \t\r]*\n/;
 
 /** Markup that is followed by nothing but markup so far: calls, if it stays so. */
-export class Run {
-  readonly pieces: Piece[] = [];
+export class CallRun {
+  readonly pieces: RunPiece[] = [];
   /** The mask as it stood before the run, should it turn out to be text. */
   readonly mask: CodeMask;
   /** Text behind it that may say that the model waits. */
@@ -59,10 +59,10 @@ export class Run {
   }
 
   /** One more piece. False: the run has become too long. */
-  add(piece: Piece): boolean {
+  add(piece: RunPiece): boolean {
     this.pieces.push(piece);
     this.#size += piece.raw.length;
-    return this.#size <= MOST_HELD;
+    return this.#size <= MAX_HELD;
   }
 
   /** Text follows. False: the run is a quotation. */
@@ -74,7 +74,7 @@ export class Run {
     else if (gap !== '') this.pieces.push({ raw: gap, gap: true });
     this.#size += gap.length;
     this.tail += words;
-    return this.#size <= MOST_HELD && (this.tail === '' || this.#mayWait());
+    return this.#size <= MAX_HELD && (this.tail === '' || this.#mayWait());
   }
 
   /** What follows says that the model waits. */
@@ -92,7 +92,7 @@ export class Run {
   }
 }
 
-const join = ({ raw }: Piece, gap: string): Piece => ({ raw: raw + gap, gap: true });
+const join = ({ raw }: RunPiece, gap: string): RunPiece => ({ raw: raw + gap, gap: true });
 
 /** Markup that amounts to no call. */
 export const leakOf = (family: string, channel: Channel, truncated = false): Leak => ({

@@ -1,7 +1,7 @@
 /** Decides what a closer is whose opener is in no block: part of a run of calls, a change of channel, or text. */
 
 import type { Lexeme } from '../block/lex.ts';
-import type { Channel, Run } from './call-run.ts';
+import type { CallRun, Channel } from './call-run.ts';
 import type { CodeMask } from './code-mask.ts';
 import type { TextOut } from './text-out.ts';
 
@@ -11,7 +11,7 @@ import type { TextOut } from './text-out.ts';
  * it; `cut`: it goes with the block before it; `back`: the channel that a tag began is over; `lone`: the
  * end of thinking on a line of its own; `thinking`: everything so far was thinking.
  */
-export type Closer =
+export type CloserMeaning =
   | 'text'
   | 'wait'
   | 'piece'
@@ -22,8 +22,8 @@ export type Closer =
   | 'lone'
   | 'thinking';
 
-export interface CloserPlace {
-  readonly run: Run | undefined;
+export interface CloserContext {
+  readonly run: CallRun | undefined;
   /** The channel of the block, whether a tag switched it, and whether one ever did. */
   readonly base: Channel;
   readonly switched: boolean;
@@ -41,8 +41,8 @@ export interface CloserPlace {
   readonly final: boolean;
 }
 
-export function closerIs({ word }: Lexeme, place: CloserPlace): Closer {
-  const { role, setting } = word;
+export function closerMeaning({ word }: Lexeme, place: CloserContext): CloserMeaning {
+  const { role, notation } = word;
   const { run, blank, switched } = place;
   if (run !== undefined && blank && run.tail === '') {
     if (switched && (role === 'channel' || role === 'stop')) return 'last';
@@ -52,11 +52,11 @@ export function closerIs({ word }: Lexeme, place: CloserPlace): Closer {
   if (switched && role === 'stop') return 'back';
   if (place.behindBlock && blank) return 'cut';
   if (role === 'stop' && place.hasSwitched) return 'cut';
-  if (role === 'stop' || setting === 'plain' || run !== undefined) return 'text';
+  if (role === 'stop' || notation === 'plain' || run !== undefined) return 'text';
   return 'stray';
 }
 
-function channelCloser(place: CloserPlace): Closer {
+function channelCloser(place: CloserContext): CloserMeaning {
   const { out, mask, before, next } = place;
   if (place.switched) return 'back';
   if (place.base === 'reasoning' || place.run !== undefined) return 'text';

@@ -3,11 +3,11 @@
 import type { Block, Turn } from '../../../conversation/types.ts';
 
 /** What all comparisons of one reply may cost, in characters; behind it everything is a quotation. */
-const WORK = 2 * 1024 * 1024;
+const MAX_WORK = 2 * 1024 * 1024;
 /** A place that has to be looked at costs as much as this many characters. */
-const PLACE = 16;
+const OCCURRENCE_WORK = 16;
 /** Characters of markup that are compared: the beginning of a long call says enough. */
-const LONGEST = 100_000;
+const MAX_COMPARED = 100_000;
 
 /** A word of the markup by which places are found that may be the same. */
 const WORD = /[A-Za-z_][\w▁.:-]{3,63}/;
@@ -22,7 +22,7 @@ const LONGEST_CLOSERS = 400;
  */
 export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolean {
   let texts: readonly string[] | undefined;
-  let left = WORK;
+  let left = MAX_WORK;
   return (markup) => {
     texts ??= textsOf(turns);
     if (texts.length === 0) return false;
@@ -30,13 +30,13 @@ export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolea
     const tail = markup.slice(Math.max(0, end));
     const closers = CLOSERS.exec(tail);
     const core = closers === null ? markup : markup.slice(0, markup.length - closers[0].length);
-    const word = WORD.exec(core.slice(0, LONGEST))?.[0];
+    const word = WORD.exec(core.slice(0, MAX_COMPARED))?.[0];
     if (word === undefined) return false;
-    const wanted = core.slice(core.indexOf(word), LONGEST);
+    const wanted = core.slice(core.indexOf(word), MAX_COMPARED);
     for (const text of texts) {
       for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
         const read = sameFrom(wanted, text, at, left);
-        left -= PLACE + read.work;
+        left -= OCCURRENCE_WORK + read.work;
         if (read.same || left <= 0) return true;
       }
     }
@@ -66,8 +66,8 @@ function sameFrom(
   at: number,
   most: number,
 ): { readonly same: boolean; readonly work: number } {
-  const a = new Letters(wanted, 0);
-  const b = new Letters(text, at);
+  const a = new LetterReader(wanted, 0);
+  const b = new LetterReader(text, at);
   for (let work = 0; work < most; work++) {
     const char = a.next();
     if (char === 0) return { same: true, work };
@@ -89,7 +89,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** Reads a text without its whitespace, and its escapes as what they stand for. */
-class Letters {
+class LetterReader {
   #at: number;
   constructor(
     readonly text: string,

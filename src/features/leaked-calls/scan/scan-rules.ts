@@ -9,7 +9,7 @@ import type { OpeningRules } from './openings.ts';
  * take its place; `open` (of `finish` alone): the text ends with calls, and what follows it in the reply
  * decides whether they are any: see `TextScanner.decide`.
  */
-export type Verdict = 'same' | 'held' | 'changed' | 'open';
+export type ScanVerdict = 'same' | 'held' | 'changed' | 'open';
 
 export interface ScanRules extends OpeningRules {
   /** Every word of the families in force; `lexicon` holds those that may begin a leak. */

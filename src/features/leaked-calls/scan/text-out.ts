@@ -3,18 +3,18 @@
 import { type Channel, isBlank } from './call-run.ts';
 
 /** Text that takes the place of what was held. */
-export interface Segment {
+export interface TextSegment {
   readonly channel: Channel;
   readonly text: string;
 }
 
 /** More text than this does not wait for the whitespace at its end. */
-const MOST_SPACE = 1000;
+const MAX_SPACE = 1000;
 
 /** Does the text end in whitespace that should wait for what comes behind it? */
 export function endsInSpace(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
-  if (last > 0x20 || text.length > MOST_SPACE) return false;
+  if (last > 0x20 || text.length > MAX_SPACE) return false;
   return last === 0x0a || text.trim() === '';
 }
 
@@ -35,14 +35,14 @@ export class TextOut {
   /** Whitespace at the end of what was emitted in place of what came. */
   #space = '';
   #cut = false;
-  #segments: Segment[] = [];
+  #segments: TextSegment[] = [];
 
   constructor(spoken: boolean) {
     this.spoken = spoken;
   }
 
   /** What is to be emitted, oldest first. */
-  take(): readonly Segment[] {
+  take(): readonly TextSegment[] {
     const segments = this.#segments;
     this.#segments = [];
     return segments;

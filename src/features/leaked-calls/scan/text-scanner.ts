@@ -1,25 +1,25 @@
 /** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
 
-import { Block, type BlockState, type Opener } from '../block/block.ts';
+import { type BlockState, LeakBlock, type Opener } from '../block/block.ts';
 import { leakIn } from '../block/block-leak.ts';
 import type { Lexeme } from '../block/lex.ts';
 import { beginsOpener, familyOf, isLoneOpener } from './broken-off.ts';
 import {
+  CallRun,
   type Channel,
   isBlank,
   isCall,
   type Leak,
   leakOf,
   leftInText,
-  MOST_HELD,
-  type Piece,
-  Run,
+  MAX_HELD,
+  type RunPiece,
 } from './call-run.ts';
-import { type Closer, closerIs } from './closers.ts';
+import { type CloserMeaning, closerMeaning } from './closers.ts';
 import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
-import { type Found, openingAt, standsAmongWords } from './openings.ts';
-import type { ScanRules, Verdict } from './scan-rules.ts';
-import { endsInSpace, type Segment, TextOut } from './text-out.ts';
+import { type OpeningMatch, openingAt, standsAmongWords } from './openings.ts';
+import type { ScanRules, ScanVerdict } from './scan-rules.ts';
+import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
 
 /** A reply with more false starts than this is about markup: no more is looked for. */
 const MOST_FAILURES = 64;
@@ -29,7 +29,7 @@ const MOST_REREAD = 1024 * 1024;
 const UNTOUCHED = new CodeMask();
 
 /** Text to be read on. `past`: nothing begins at its first character. */
-interface Rest {
+interface UnreadText {
   readonly text: string;
   readonly past: boolean;
 }
@@ -46,14 +46,14 @@ export class TextScanner {
   /** A tag of the text's own switched the channel. */
   #switched = false;
   #hasSwitched = false;
-  #block: Block | undefined;
+  #block: LeakBlock | undefined;
   #opener: Opener | undefined;
   /** The block stands where nobody calls. */
   #amongWords = false;
   /** The block's text as it came, should it turn out to be none. */
   #raw: string[] = [];
   #rawSize = 0;
-  #run: Run | undefined;
+  #run: CallRun | undefined;
   /** Text from a place on where a leak may begin. */
   #pending = '';
   #behindBlock = false;
@@ -72,17 +72,17 @@ export class TextScanner {
   }
 
   /** To be emitted, oldest first. */
-  takeSegments(): readonly Segment[] {
+  takeSegments(): readonly TextSegment[] {
     return this.#out.take();
   }
 
-  push(text: string): Verdict {
+  push(text: string): ScanVerdict {
     const block = this.#block;
     if (block !== undefined) {
       this.#raw.push(text);
       this.#rawSize += text.length;
       const state = block.push(text);
-      if (state === 'more' && this.#rawSize > MOST_HELD) this.#tooLong();
+      if (state === 'more' && this.#rawSize > MAX_HELD) this.#tooLong();
       else if (state === 'more') this.#release();
       else this.#settleAll(state, false);
       return this.#verdict();
@@ -139,7 +139,7 @@ export class TextScanner {
   }
 
   /** The block ends here. `open`: {@link decide} has to be asked. */
-  finish(): Verdict {
+  finish(): ScanVerdict {
     while (this.#block !== undefined || this.#pending !== '') {
       if (this.#block !== undefined) {
         this.#settleAll(this.#block.finish(), true);
@@ -163,7 +163,7 @@ export class TextScanner {
    * Says what becomes of the calls with which the text ends. `stand`: nothing but calls follows them in
    * the reply; else they are a quotation and stay in the text.
    */
-  decide(stand: boolean): Verdict {
+  decide(stand: boolean): ScanVerdict {
     const run = this.#run;
     if (run === undefined) return this.#end();
     if (!stand) this.#quote();
@@ -177,7 +177,7 @@ export class TextScanner {
     return this.#end();
   }
 
-  #end(): Verdict {
+  #end(): ScanVerdict {
     if (!this.#out.dirty) return 'same';
     this.#out.emit(this.#channel);
     this.#out.dropSpace();
@@ -257,7 +257,7 @@ export class TextScanner {
     }
   }
 
-  #found(buffer: string, at: number, blank: boolean): Found {
+  #found(buffer: string, at: number, blank: boolean): OpeningMatch {
     if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
     const { previous, lineStart } = this.#mask;
     const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
@@ -265,12 +265,12 @@ export class TextScanner {
   }
 
   /** Text behind the block where it ends at once. */
-  #openBlock(opener: Opener, buffer: string, at: number): Rest | undefined {
+  #openBlock(opener: Opener, buffer: string, at: number): UnreadText | undefined {
     this.#opener = opener;
     this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
     this.#raw = [buffer.slice(at)];
     this.#rawSize = buffer.length - at;
-    const block = new Block(opener, this.#rules.all, {
+    const block = new LeakBlock(opener, this.#rules.all, {
       isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
       repairs: this.#rules.repairs,
     });
@@ -309,7 +309,7 @@ export class TextScanner {
   }
 
   /** Text that is to be read on. */
-  #settle(state: BlockState, final: boolean): Rest | undefined {
+  #settle(state: BlockState, final: boolean): UnreadText | undefined {
     const block = this.#block!;
     const opener = this.#opener!;
     const raw = this.#raw.join('');
@@ -357,10 +357,10 @@ export class TextScanner {
   }
 
   /** One more piece of a run, or the first of one. */
-  #add(piece: Piece): void {
+  #add(piece: RunPiece): void {
     if (this.#run === undefined) {
       const begins = this.#first && !this.#out.said && this.#out.isBlank;
-      this.#run = new Run(this.#mask.copy(), begins && this.#channel === 'text');
+      this.#run = new CallRun(this.#mask.copy(), begins && this.#channel === 'text');
     }
     const fits = this.#run.add(piece);
     this.#mask.jump();
@@ -404,7 +404,7 @@ export class TextScanner {
   }
 
   /** The run consists of calls: they are taken out. */
-  #take(run: Run): void {
+  #take(run: CallRun): void {
     this.#run = undefined;
     this.#out.cut(this.#channel);
     for (const { leak } of run.pieces) if (leak !== undefined) this.leaks.push(leak);
@@ -416,7 +416,7 @@ export class TextScanner {
   }
 
   /** A closer without its opener, acted on. `before`: the text between the last markup and it. */
-  #closer(lexeme: Lexeme, before: string, raw: string, is: Closer): void {
+  #closer(lexeme: Lexeme, before: string, raw: string, is: CloserMeaning): void {
     if (is === 'text' || is === 'wait') return;
     if (is === 'thinking') this.#channel = 'reasoning';
     this.#approve(before);
@@ -434,8 +434,14 @@ export class TextScanner {
     }
   }
 
-  #closerIs(lexeme: Lexeme, text: string, before: string, blank: boolean, final: boolean): Closer {
-    return closerIs(lexeme, {
+  #closerIs(
+    lexeme: Lexeme,
+    text: string,
+    before: string,
+    blank: boolean,
+    final: boolean,
+  ): CloserMeaning {
+    return closerMeaning(lexeme, {
       run: this.#run,
       base: this.#base,
       switched: this.#switched,
@@ -471,7 +477,7 @@ export class TextScanner {
     if (this.#out.keep(text)) this.#behindBlock = false;
   }
 
-  #verdict(): Verdict {
+  #verdict(): ScanVerdict {
     if (this.#out.dirty) {
       if (this.#block === undefined) {
         this.#out.emit(this.#channel);

@@ -4,10 +4,10 @@ import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/j
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { pythonLiteral } from './python-literal.ts';
 
-type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
+type JsonType = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
 
 /** What a vendor's own parser does beyond the common rules. */
-interface Dialect {
+interface ValueDialect {
   /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
   readonly nulls?: readonly string[];
   readonly anyCase?: true;
@@ -19,17 +19,17 @@ interface Dialect {
   readonly unquotes?: true;
 }
 
-const DIALECTS: Readonly<Record<string, Dialect>> = {
+const DIALECTS: Readonly<Record<string, ValueDialect>> = {
   'minimax-m2': { nulls: ['null', 'none', 'nil'], anyCase: true, yesNo: true },
   'minimax-m3': { nulls: ['null', 'Null', 'NULL'] },
   qwen: { elseFalse: true },
   glm: { unquotes: true },
 };
 
-export const dialectOf = (family: string): Dialect => DIALECTS[family] ?? {};
+export const dialectOf = (family: string): ValueDialect => DIALECTS[family] ?? {};
 
 // vLLM's aliases; the order in which types are tried is its order too.
-const ORDER: readonly Type[] = [
+const ORDER: readonly JsonType[] = [
   'null',
   'integer',
   'number',
@@ -38,7 +38,7 @@ const ORDER: readonly Type[] = [
   'array',
   'string',
 ];
-const ALIASES: readonly [RegExp, Type][] = [
+const ALIASES: readonly [RegExp, JsonType][] = [
   [/^(?:string|str|text|varchar|char|enum)$/, 'string'],
   [/^(?:int.*|uint.*|long|short|unsigned.*)$/, 'integer'],
   [/^(?:number|num.*|float.*|double)$/, 'number'],
@@ -49,18 +49,18 @@ const ALIASES: readonly [RegExp, Type][] = [
 ];
 
 /** By the schema's own object: a tool's schema is one object for all its calls. */
-const known = new WeakMap<object, ReadonlySet<Type>>();
+const typesBySchema = new WeakMap<object, ReadonlySet<JsonType>>();
 
 /**
  * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
  * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
  * Every schema is looked at once, however many references lead to it.
  */
-function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> {
+function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<JsonType> {
   if (!isObject(schema)) return ANYTHING;
-  const before = known.get(schema);
+  const before = typesBySchema.get(schema);
   if (before !== undefined) return before;
-  const types = new Set<Type>();
+  const types = new Set<JsonType>();
   const seen = new Set<JsonObject>();
   const waiting: (Json | undefined)[] = [schema];
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
@@ -71,16 +71,16 @@ function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> 
       if (named !== undefined) waiting.push(named);
     } else addTypes(types, one, waiting);
   }
-  known.set(schema, types);
+  typesBySchema.set(schema, types);
   return types;
 }
 
-const ANYTHING: ReadonlySet<Type> = new Set();
+const ANYTHING: ReadonlySet<JsonType> = new Set();
 
 /** What one schema says of itself; the schemas that it is made of go to `waiting`. */
-function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefined)[]): void {
+function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | undefined)[]): void {
   let says = false;
-  const add = (type: Type) => {
+  const add = (type: JsonType) => {
     says = true;
     types.add(type);
   };
@@ -106,7 +106,7 @@ function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefin
 /** Longer names of types are none. */
 const LONGEST_TYPE = 64;
 
-function typeOfValue(value: Json): Type {
+function typeOfValue(value: Json): JsonType {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
@@ -131,14 +131,14 @@ export function coerceValue(
   text: string,
   schema: Json | undefined,
   root: JsonObject,
-  dialect: Dialect = {},
+  dialect: ValueDialect = {},
 ): Json {
   const types = typesOf(schema, root);
   if (types.size === 0) return text;
   const trimmed = text.trim();
   for (const type of ORDER) {
     if (!types.has(type)) continue;
-    const value = as(type, text, trimmed, dialect);
+    const value = readAs(type, text, trimmed, dialect);
     if (value !== undefined) return value;
   }
   // A number beyond every double is none.
@@ -147,7 +147,12 @@ export function coerceValue(
   return jsonValue(trimmed) ?? text;
 }
 
-function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json | undefined {
+function readAs(
+  type: JsonType,
+  text: string,
+  trimmed: string,
+  dialect: ValueDialect,
+): Json | undefined {
   switch (type) {
     case 'null': {
       const words = dialect.nulls ?? ['null'];
@@ -155,12 +160,12 @@ function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json |
       return words.includes(word) ? null : undefined;
     }
     case 'integer':
-      return /^[-+]?\d+$/.test(trimmed) ? exact(trimmed) : undefined;
+      return /^[-+]?\d+$/.test(trimmed) ? exactNumber(trimmed) : undefined;
     case 'number': {
       if (!/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
       const value = Number(trimmed);
       if (!Number.isFinite(value)) return undefined;
-      return Number.isSafeInteger(value) ? value : exact(trimmed);
+      return Number.isSafeInteger(value) ? value : exactNumber(trimmed);
     }
     case 'boolean': {
       const word = trimmed.toLowerCase();
@@ -184,7 +189,7 @@ function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json |
 }
 
 /** A number as it was written where a double would change it. */
-function exact(text: string): Json {
+function exactNumber(text: string): Json {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
   return jsonValue(text.replace(/^\+/, '').replace(/^(-?)0+(?=\d)/, '$1')) ?? value;

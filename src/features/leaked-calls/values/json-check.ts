@@ -1,6 +1,6 @@
 /** Follows JSON as it streams and knows at which character it stops being any; each character once. */
 
-enum At {
+enum Expected {
   Value,
   FirstKey,
   Key,
@@ -19,7 +19,7 @@ const LONGEST_SCALAR = 400;
 
 /** Checks the text of one JSON object. */
 export class JsonCheck {
-  #at: At = At.Value;
+  #at: Expected = Expected.Value;
   #stack: number[] = [];
   #string = false;
   #key = false;
@@ -36,7 +36,7 @@ export class JsonCheck {
 
   /** A whole object has been read, and nothing but whitespace behind it. */
   get complete(): boolean {
-    return this.#valid && this.#at === At.End;
+    return this.#valid && this.#at === Expected.End;
   }
 
   /** The text so far ends behind a comma, which nobody can take back. */
@@ -73,7 +73,7 @@ export class JsonCheck {
       else if (code < 0x20) this.#valid = false;
       else if (code === 0x22) {
         this.#string = false;
-        this.#at = this.#key ? At.Colon : this.#after();
+        this.#at = this.#key ? Expected.Colon : this.#after();
         return i;
       }
     }
@@ -84,7 +84,7 @@ export class JsonCheck {
     if (this.#scalar !== '') {
       if (!isSpace(code) && code !== 0x2c && code !== 0x7d && code !== 0x5d) {
         this.#scalar += char;
-        this.#valid = this.#scalar.length < LONGEST_SCALAR && soFar(this.#scalar);
+        this.#valid = this.#scalar.length < LONGEST_SCALAR && mayBecomeScalar(this.#scalar);
         return;
       }
       this.#valid = LITERALS.includes(this.#scalar) || NUMBER.test(this.#scalar);
@@ -96,30 +96,30 @@ export class JsonCheck {
     this.#empty = false;
     this.#comma = false;
     switch (this.#at) {
-      case At.FirstKey:
-      case At.Key:
+      case Expected.FirstKey:
+      case Expected.Key:
         if (code === 0x22) this.#open(true);
-        else if (code === 0x7d && this.#at === At.FirstKey) this.#close(code);
+        else if (code === 0x7d && this.#at === Expected.FirstKey) this.#close(code);
         else this.#valid = false;
         return;
-      case At.Colon:
+      case Expected.Colon:
         this.#valid = code === 0x3a;
-        this.#at = At.Value;
+        this.#at = Expected.Value;
         return;
-      case At.Comma:
+      case Expected.Comma:
         if (code === 0x2c) {
-          this.#at = this.#stack.at(-1) === 0x7b ? At.Key : At.Value;
+          this.#at = this.#stack.at(-1) === 0x7b ? Expected.Key : Expected.Value;
           this.#comma = true;
         } else this.#close(code);
         return;
-      case At.FirstItem:
+      case Expected.FirstItem:
         if (code === 0x5d) this.#close(code);
         else this.#value(code, char);
         return;
-      case At.Value:
+      case Expected.Value:
         this.#value(code, char);
         return;
-      case At.End:
+      case Expected.End:
         this.#valid = false;
     }
   }
@@ -129,10 +129,10 @@ export class JsonCheck {
     else if (code === 0x22) this.#open(false);
     else if (code === 0x7b || code === 0x5b) {
       this.#stack.push(code);
-      this.#at = code === 0x7b ? At.FirstKey : At.FirstItem;
+      this.#at = code === 0x7b ? Expected.FirstKey : Expected.FirstItem;
     } else {
       this.#scalar = char;
-      this.#valid = soFar(char);
+      this.#valid = mayBecomeScalar(char);
     }
   }
 
@@ -147,10 +147,10 @@ export class JsonCheck {
     this.#at = this.#after();
   }
 
-  #after(): At {
-    return this.#stack.length === 0 ? At.End : At.Comma;
+  #after(): Expected {
+    return this.#stack.length === 0 ? Expected.End : Expected.Comma;
   }
 }
 
-const soFar = (scalar: string): boolean =>
+const mayBecomeScalar = (scalar: string): boolean =>
   LITERALS.some((literal) => literal.startsWith(scalar)) || NUMBER_SO_FAR.test(scalar);

@@ -6,10 +6,10 @@ import {
   asList,
   asName,
   asString,
-  mendContent,
-  mendHistory,
-  mendList,
-  mendText,
+  repairContent,
+  repairHistoryList,
+  repairList,
+  repairTextPart,
   withMembers,
 } from './values.ts';
 
@@ -23,12 +23,12 @@ const ROLES: Readonly<Record<string, string>> = {
   model: 'assistant',
 };
 
-export function mendChatBody(body: JsonObject): JsonObject {
+export function repairChatBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
-  return withMembers(body, { messages: mendHistory(body.messages, mendMessage) });
+  return withMembers(body, { messages: repairHistoryList(body.messages, repairMessage) });
 }
 
-function mendMessage(message: Json): Json | undefined {
+function repairMessage(message: Json): Json | undefined {
   if (!isObject(message)) {
     const content = asString(message);
     return content === '' ? undefined : { role: 'user', content };
@@ -41,14 +41,16 @@ function mendMessage(message: Json): Json | undefined {
   const silent = content === undefined || content === null;
   const mended = withMembers(message, {
     role,
-    ...(silent && role === 'assistant' ? {} : { content: mendContent(content, 'text', mendPart) }),
+    ...(silent && role === 'assistant'
+      ? {}
+      : { content: repairContent(content, 'text', repairPart) }),
   });
   if (role === 'tool') return withMembers(mended, { tool_call_id: asString(mended.tool_call_id) });
   if (role === 'function') return withMembers(mended, { name: asName(mended.name) });
-  return role === 'assistant' ? mendCalls(mended) : mended;
+  return role === 'assistant' ? repairCalls(mended) : mended;
 }
 
-function mendPart(part: JsonObject): JsonObject | undefined {
+function repairPart(part: JsonObject): JsonObject | undefined {
   const type =
     typeof part.type === 'string' ? part.type : part.text === undefined ? undefined : 'text';
   if (type === undefined) return undefined;
@@ -57,7 +59,7 @@ function mendPart(part: JsonObject): JsonObject | undefined {
     case 'text':
     case 'input_text':
     case 'output_text':
-      return mendText(typed);
+      return repairTextPart(typed);
     case 'image_url': {
       const url = isObject(typed.image_url) ? typed.image_url.url : typed.image_url;
       return typeof url === 'string' ? typed : undefined;
@@ -67,16 +69,16 @@ function mendPart(part: JsonObject): JsonObject | undefined {
   }
 }
 
-function mendCalls(message: JsonObject): JsonObject {
+function repairCalls(message: JsonObject): JsonObject {
   const { tool_calls: calls } = message;
   if (calls === undefined || calls === null) return message;
   if (!Array.isArray(calls) && !isObject(calls)) {
     return withMembers(message, { tool_calls: undefined });
   }
-  return withMembers(message, { tool_calls: mendList(asList(calls), mendCall) });
+  return withMembers(message, { tool_calls: repairList(asList(calls), repairCall) });
 }
 
-function mendCall(call: Json): Json | undefined {
+function repairCall(call: Json): Json | undefined {
   if (!isObject(call)) return undefined;
   const id = asString(call.id);
   if (call.type === 'custom' && isObject(call.custom)) {

@@ -3,14 +3,14 @@
 import type { Notes } from '../../../conversation/notes.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { mendChatBody } from './chat.ts';
-import { mendMessagesBody } from './messages.ts';
-import { mendResponsesBody } from './responses.ts';
+import { repairChatBody } from './chat.ts';
+import { repairMessagesBody } from './messages.ts';
+import { repairResponsesBody } from './responses.ts';
 
-const MENDERS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> = {
-  'anthropic-messages': mendMessagesBody,
-  'openai-chat': mendChatBody,
-  'openai-responses': mendResponsesBody,
+const REPAIRS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> = {
+  'anthropic-messages': repairMessagesBody,
+  'openai-chat': repairChatBody,
+  'openai-responses': repairResponsesBody,
 };
 
 /**
@@ -20,7 +20,7 @@ const MENDERS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> 
  */
 export function repairBody(body: Json, protocol: ProtocolName, notes: Notes): Json {
   if (!isObject(body)) return body;
-  const mended = MENDERS[protocol](body);
+  const mended = REPAIRS[protocol](body);
   if (mended !== body) notes.add('malformed_content_mended');
   return mended;
 }

@@ -5,10 +5,10 @@ import { memberOf } from '../../../lib/json/json-members.ts';
 import {
   asName,
   asString,
-  mendContent,
-  mendHistory,
-  mendList,
-  mendText,
+  repairContent,
+  repairHistoryList,
+  repairList,
+  repairTextPart,
   withMembers,
 } from './values.ts';
 
@@ -20,38 +20,41 @@ const ROLES: Readonly<Record<string, string>> = {
   developer: 'system',
 };
 
-export function mendMessagesBody(body: JsonObject): JsonObject {
+export function repairMessagesBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
   return withMembers(body, {
-    messages: mendHistory(body.messages, mendMessage),
-    ...(body.system === undefined ? {} : { system: mendSystem(body.system) }),
+    messages: repairHistoryList(body.messages, repairMessage),
+    ...(body.system === undefined ? {} : { system: repairSystem(body.system) }),
     ...(Array.isArray(body.tools)
-      ? { tools: mendList(body.tools, (tool) => (isObject(tool) ? tool : undefined)) }
+      ? { tools: repairList(body.tools, (tool) => (isObject(tool) ? tool : undefined)) }
       : {}),
   });
 }
 
-function mendSystem(system: Json): Json {
-  return system === null ? system : mendContent(system, 'text', mendBlock);
+function repairSystem(system: Json): Json {
+  return system === null ? system : repairContent(system, 'text', repairBlock);
 }
 
-function mendMessage(message: Json): Json | undefined {
+function repairMessage(message: Json): Json | undefined {
   if (!isObject(message)) {
     const content = asString(message);
     return content === '' ? undefined : { role: 'user', content };
   }
   // Foreign roles (`tool`, `function`, none at all) are the user's side.
   const role = memberOf(ROLES, asString(message.role)) ?? 'user';
-  return withMembers(message, { role, content: mendContent(message.content, 'text', mendBlock) });
+  return withMembers(message, {
+    role,
+    content: repairContent(message.content, 'text', repairBlock),
+  });
 }
 
-function mendBlock(block: JsonObject): JsonObject | undefined {
+function repairBlock(block: JsonObject): JsonObject | undefined {
   const type = typeof block.type === 'string' ? block.type : guessType(block);
   if (type === undefined) return undefined;
   const typed = withMembers(block, { type });
   switch (type) {
     case 'text':
-      return mendText(typed);
+      return repairTextPart(typed);
     case 'thinking':
       return withMembers(typed, { thinking: asString(typed.thinking) });
     case 'tool_use':
@@ -67,7 +70,7 @@ function mendBlock(block: JsonObject): JsonObject | undefined {
         tool_use_id: asString(typed.tool_use_id),
         ...(typed.content === undefined || typed.content === null
           ? { content: undefined }
-          : { content: mendContent(typed.content, 'text', mendBlock) }),
+          : { content: repairContent(typed.content, 'text', repairBlock) }),
         ...(typed.is_error === undefined || typeof typed.is_error === 'boolean'
           ? {}
           : { is_error: typed.is_error === 1 || typed.is_error === 'true' ? true : undefined }),

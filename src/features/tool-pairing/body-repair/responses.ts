@@ -1,17 +1,24 @@
 /** Responses bodies: what a strict decoder would refuse, as what it was meant to be. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { asName, asString, mendContent, mendHistory, mendText, withMembers } from './values.ts';
+import {
+  asName,
+  asString,
+  repairContent,
+  repairHistoryList,
+  repairTextPart,
+  withMembers,
+} from './values.ts';
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant']);
 
-export function mendResponsesBody(body: JsonObject): JsonObject {
+export function repairResponsesBody(body: JsonObject): JsonObject {
   const { input } = body;
   if (input === undefined || input === null || typeof input === 'string') return body;
-  return withMembers(body, { input: mendHistory(input, mendItem) });
+  return withMembers(body, { input: repairHistoryList(input, repairItem) });
 }
 
-function mendItem(item: Json): Json | undefined {
+function repairItem(item: Json): Json | undefined {
   if (!isObject(item)) {
     const content = asString(item);
     return content === '' ? undefined : { type: 'message', role: 'user', content };
@@ -21,7 +28,7 @@ function mendItem(item: Json): Json | undefined {
     case undefined:
       return undefined;
     case 'message':
-      return mendMessage(item);
+      return repairMessage(item);
     case 'function_call':
     case 'custom_tool_call':
       return withMembers(item, { type, ...callId(item), name: asName(item.name) });
@@ -31,7 +38,7 @@ function mendItem(item: Json): Json | undefined {
         item.output === undefined || item.output === null
           ? ''
           : Array.isArray(item.output)
-            ? mendContent(item.output, 'input_text', mendPart)
+            ? repairContent(item.output, 'input_text', repairPart)
             : item.output;
       return withMembers(item, { type, ...callId(item), output });
     }
@@ -50,15 +57,15 @@ function callId(item: JsonObject): JsonObject {
   return { call_id: typeof item.id === 'string' ? item.id : '' };
 }
 
-function mendMessage(item: JsonObject): JsonObject {
+function repairMessage(item: JsonObject): JsonObject {
   const role = asString(item.role);
   const known = ROLES.has(role) ? role : role === 'model' ? 'assistant' : 'user';
   const textType = known === 'assistant' ? 'output_text' : 'input_text';
-  const part = (value: JsonObject) => mendPart(value, textType);
-  return withMembers(item, { role: known, content: mendContent(item.content, textType, part) });
+  const part = (value: JsonObject) => repairPart(value, textType);
+  return withMembers(item, { role: known, content: repairContent(item.content, textType, part) });
 }
 
-function mendPart(part: JsonObject, textType = 'input_text'): JsonObject | undefined {
+function repairPart(part: JsonObject, textType = 'input_text'): JsonObject | undefined {
   const type =
     typeof part.type === 'string' ? part.type : part.text === undefined ? undefined : textType;
   if (type === undefined) return undefined;
@@ -69,7 +76,7 @@ function mendPart(part: JsonObject, textType = 'input_text'): JsonObject | undef
     case 'text':
     case 'summary_text':
     case 'reasoning_text':
-      return mendText(typed);
+      return repairTextPart(typed);
     case 'input_image':
     case 'image_url': {
       const url = isObject(typed.image_url) ? typed.image_url.url : typed.image_url;

@@ -22,7 +22,7 @@ export function withMembers(object: JsonObject, members: JsonObject): JsonObject
 }
 
 /** A list with each item mended; undefined drops one. The same list where nothing changed. */
-export function mendList(
+export function repairList(
   list: readonly Json[],
   mend: (item: Json, index: number) => Json | undefined,
 ): readonly Json[] {
@@ -44,9 +44,12 @@ export function asList(value: Json | undefined): readonly Json[] {
 }
 
 /** The entries of a history, mended; one that says that it says nothing where none could be read. */
-export function mendHistory(given: Json, mend: (item: Json) => Json | undefined): readonly Json[] {
+export function repairHistoryList(
+  given: Json,
+  mend: (item: Json) => Json | undefined,
+): readonly Json[] {
   const list = asList(given);
-  const mended = mendList(list, mend);
+  const mended = repairList(list, mend);
   return mended.length === 0 && list.length > 0
     ? [{ role: 'user', content: '(no content)' }]
     : mended;
@@ -56,7 +59,7 @@ export function mendHistory(given: Json, mend: (item: Json) => Json | undefined)
  * `content` as a string or a list of parts; '' for none.
  * @param part mends one part that is an object
  */
-export function mendContent(
+export function repairContent(
   content: Json | undefined,
   textType: string,
   part: (value: JsonObject) => JsonObject | undefined,
@@ -64,7 +67,7 @@ export function mendContent(
   if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
   if (!Array.isArray(content) && !isObject(content)) return asString(content);
-  return mendList(asList(content), (value) => {
+  return repairList(asList(content), (value) => {
     if (isObject(value)) return part(value);
     const text = asString(value);
     return text === '' ? undefined : { type: textType, text };
@@ -72,7 +75,7 @@ export function mendContent(
 }
 
 /** A text part whose text is no string; undefined for one without any. */
-export function mendText(value: JsonObject): JsonObject | undefined {
+export function repairTextPart(value: JsonObject): JsonObject | undefined {
   if (typeof value.text === 'string') return value;
   if (value.text === undefined || value.text === null) return undefined;
   return { ...value, text: asString(value.text) };

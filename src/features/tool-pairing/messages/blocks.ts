@@ -4,15 +4,15 @@ import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { isBlank, legalName } from '../replacements.ts';
-import type { Tally } from '../rules.ts';
-import { type Seals, sealHolds } from './thinking.ts';
+import type { RepairCounts } from '../rules.ts';
+import { type SealContext, sealHolds } from './thinking.ts';
 
 /**
  * The block types that have no meaning in the conversation model and that the API knows
  * (@anthropic-ai/sdk 1.12: `BetaContentBlockParam`). Others are refused: "Input tag 'X' found using
  * 'type' does not match any of the expected tags".
  */
-const KNOWN = new Set([
+const KNOWN_TYPES = new Set([
   'image',
   'document',
   'search_result',
@@ -26,38 +26,42 @@ const KNOWN = new Set([
 ]);
 
 /** The same inside a tool result: "… expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'". */
-const KNOWN_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_reference']);
+const KNOWN_TYPES_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_reference']);
 
 // tool_use.name of a history; declarations are held to 128.
 const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
 /** The turn with the blocks that the API takes; the same reference where it took them all. */
-export function cleanTurn(turn: Turn, seals: Seals, tally: Tally): Turn {
-  const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, seals, tally));
+export function cleanTurn(turn: Turn, sealContext: SealContext, counts: RepairCounts): Turn {
+  const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, sealContext, counts));
   return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 /** Instructions: text that says something. */
-export function cleanSystem(blocks: readonly Block[], tally: Tally): readonly Block[] {
+export function cleanSystem(blocks: readonly Block[], counts: RepairCounts): readonly Block[] {
   return mapUnchanged(blocks, (block) => {
     if (block.type !== 'text' || !isBlank(block.text)) return block;
-    tally.blank++;
+    counts.blank++;
     return undefined;
   });
 }
 
-function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined {
+function cleanBlock(
+  block: Block,
+  sealContext: SealContext,
+  counts: RepairCounts,
+): Block | undefined {
   switch (block.type) {
     case 'text':
       if (!isBlank(block.text)) return block;
-      tally.blank++;
+      counts.blank++;
       return undefined;
     case 'reasoning':
-      if (!sealHolds(block, seals)) {
-        tally.thinking++;
+      if (!sealHolds(block, sealContext)) {
+        counts.thinking++;
         return undefined;
       }
-      return withoutMark(block, tally);
+      return withoutMark(block, counts);
     case 'tool-call': {
       // The codec writes a wire as it stands; edited, the input is wrapped and the name made legal.
       const sound = block.input.startsWith('{') && NAME.test(block.name);
@@ -67,43 +71,43 @@ function cleanBlock(block: Block, seals: Seals, tally: Tally): Block | undefined
         : editNode(block, { name: legalName(block.name) });
     }
     case 'tool-result':
-      return block.by === 'provider' ? block : cleanResult(block, tally);
+      return block.by === 'provider' ? block : cleanResult(block, counts);
     case 'opaque':
-      return KNOWN.has(block.name) ? block : inWords(block, tally);
+      return KNOWN_TYPES.has(block.name) ? block : asText(block, counts);
     default:
       return block;
   }
 }
 
 /** A block of a kind that no API of this protocol knows: its text stays, if it has one. */
-function inWords(block: OpaqueBlock, tally: Tally): Block | undefined {
-  tally.foreign++;
+function asText(block: OpaqueBlock, counts: RepairCounts): Block | undefined {
+  counts.foreign++;
   const said = isObject(block.wire.value) ? block.wire.value.text : undefined;
   const text = block.text ?? (typeof said === 'string' ? said : '');
   return isBlank(text) ? undefined : { type: 'text', text };
 }
 
-function cleanResult(block: ToolResultBlock, tally: Tally): ToolResultBlock {
+function cleanResult(block: ToolResultBlock, counts: RepairCounts): ToolResultBlock {
   const whole = block.content.length === 1 && typeof block.content[0]!.wire?.value === 'string';
   const content = whole
     ? block.content
     : mapUnchanged(block.content, (inner): Block | undefined => {
         if (inner.type === 'text') {
           if (!isBlank(inner.text)) return inner;
-          tally.blank++;
+          counts.blank++;
           return undefined;
         }
         if (inner.type === 'media') return inner;
         if (inner.type === 'opaque') {
-          return KNOWN_IN_RESULTS.has(inner.name) ? inner : inWords(inner, tally);
+          return KNOWN_TYPES_IN_RESULTS.has(inner.name) ? inner : asText(inner, counts);
         }
-        tally.foreign++;
+        counts.foreign++;
         const text = nestedText(inner);
         return isBlank(text) ? undefined : { type: 'text', text };
       });
   if (block.isError && content.length === 0) {
     // content cannot be empty if `is_error` is true
-    tally.blank++;
+    counts.blank++;
     return editNode(block, {
       content: [{ type: 'text', text: 'The tool failed without a message.' }],
     });
@@ -119,15 +123,15 @@ function nestedText(block: Block): string {
 }
 
 /** Thinking takes no cache_control ("Extra inputs are not permitted"). */
-function withoutMark<T extends Block>(block: T, tally: Tally): T {
+function withoutMark<T extends Block>(block: T, counts: RepairCounts): T {
   const value = block.wire?.value;
   if (!isObject(value) || value.cache_control === undefined) return block;
-  tally.cache++;
-  return { ...block, wire: { protocol: 'anthropic-messages', value: unmarked(value) } };
+  counts.cache++;
+  return { ...block, wire: { protocol: 'anthropic-messages', value: withoutCacheMark(value) } };
 }
 
 /** The JSON of a block without its cache mark. */
-export function unmarked(value: JsonObject): Json {
+export function withoutCacheMark(value: JsonObject): Json {
   const { cache_control: _, ...rest } = value;
   return rest;
 }

@@ -3,25 +3,25 @@
 import { editNode, mapUnchanged, withParts } from '../../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
-import type { Tally } from '../rules.ts';
-import { unmarked } from './blocks.ts';
+import type { RepairCounts } from '../rules.ts';
+import { withoutCacheMark } from './blocks.ts';
 
 // A maximum of 4 blocks with cache_control may be provided. Found 5.
-const MOST = 4;
+const MAX_MARKS = 4;
 
 /**
  * The conversation with four marks at most. Those in the messages go first, the earliest first: what
  * is marked last covers all before it, and the marks on tools and instructions cover what every
  * request shares. Then the earliest of tools and instructions.
  */
-export function limitCacheMarks(conversation: Conversation, tally: Tally): Conversation {
+export function limitCacheMarks(conversation: Conversation, counts: RepairCounts): Conversation {
   const { tools, system, turns } = conversation;
   const inTools = tools.filter(isMarked).length;
-  const inSystem = count(system);
-  const inTurns = turns.reduce((sum, turn) => sum + count(turn.blocks), 0);
-  let excess = inTools + inSystem + inTurns - MOST;
+  const inSystem = countMarks(system);
+  const inTurns = turns.reduce((sum, turn) => sum + countMarks(turn.blocks), 0);
+  let excess = inTools + inSystem + inTurns - MAX_MARKS;
   if (excess <= 0) return conversation;
-  tally.cache += excess;
+  counts.cache += excess;
   const drop = <T extends Block>(block: T): T => {
     if (excess <= 0) return block;
     let out = block;
@@ -46,11 +46,11 @@ export function limitCacheMarks(conversation: Conversation, tally: Tally): Conve
   return withParts(conversation, { turns: turnsLeft, tools: toolsLeft, system: systemLeft });
 }
 
-function count(blocks: readonly Block[]): number {
+function countMarks(blocks: readonly Block[]): number {
   let marks = 0;
   for (const block of blocks) {
     if (isMarked(block)) marks++;
-    if (block.type === 'tool-result') marks += count(block.content);
+    if (block.type === 'tool-result') marks += countMarks(block.content);
   }
   return marks;
 }
@@ -66,5 +66,5 @@ function withoutMark<T extends Block | Tool>(node: T): T {
   if ('cache' in node) return editNode(node, { cache: undefined } as unknown as Partial<T>);
   const { wire } = node;
   if (wire === undefined || !isObject(wire.value)) return node;
-  return { ...node, wire: { ...wire, value: unmarked(wire.value) } };
+  return { ...node, wire: { ...wire, value: withoutCacheMark(wire.value) } };
 }

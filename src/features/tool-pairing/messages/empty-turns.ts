@@ -4,7 +4,7 @@ import { editNode } from '../../../conversation/edit.ts';
 import type { Block, Turn } from '../../../conversation/types.ts';
 import { isAside, runsOf } from '../pairs/runs.ts';
 import { isBlank, NO_CONTENT } from '../replacements.ts';
-import type { Rules } from '../rules.ts';
+import type { PairingRules } from '../rules.ts';
 
 /**
  * "all messages must have non-empty content except for the optional final assistant message". An
@@ -12,7 +12,11 @@ import type { Rules } from '../rules.ts';
  * nothing, which keeps the borders of all others. A final assistant message that is empty as it came
  * stays; one that became so goes.
  */
-export function fillEmpty(turns: readonly Turn[], rules: Rules, note: () => void): readonly Turn[] {
+export function fillEmpty(
+  turns: readonly Turn[],
+  rules: PairingRules,
+  note: () => void,
+): readonly Turn[] {
   if (!turns.some((turn) => turn.blocks.length === 0)) return turns;
   const out: Turn[] = [];
   let changed = false;
@@ -48,7 +52,7 @@ export function trimPrefill(turns: readonly Turn[], note: () => void): readonly 
   const turn = turns.at(-1);
   const block: Block | undefined = turn?.blocks.at(-1);
   if (turn?.role !== 'assistant' || block?.type !== 'text') return turns;
-  const text = withoutTail(block.text);
+  const text = trimBlankEnd(block.text);
   if (text === block.text) return turns;
   note();
   const blocks = turn.blocks.with(-1, editNode(block, { text }));
@@ -56,7 +60,7 @@ export function trimPrefill(turns: readonly Turn[], note: () => void): readonly 
 }
 
 /** Without white space at the end; a loop, since a pattern would try every run of spaces anew. */
-function withoutTail(text: string): string {
+function trimBlankEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isBlank(text.charAt(end - 1))) end--;
   return text.slice(0, end);

@@ -11,14 +11,14 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { isAside, runsOf } from '../pairs/runs.ts';
-import type { Rules, Tally } from '../rules.ts';
+import type { PairingRules, RepairCounts } from '../rules.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEX = /^(?:[0-9a-f]+|[0-9A-F]+)$/;
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
 
-/** Anthropic's shortest seals are longer by far. */
-const LEAST = 32;
+/** Anthropic's shortest sealContext are longer by far. */
+const MIN_SEAL_LENGTH = 32;
 
 /**
  * Can this signature be Anthropic's? Theirs are base64 of sealed bytes. Empty
@@ -26,14 +26,14 @@ const LEAST = 32;
  * the key.
  */
 export function isPlausibleSeal(value: string): boolean {
-  if (value.length < LEAST || !BASE64.test(value) || HEX.test(value)) return false;
+  if (value.length < MIN_SEAL_LENGTH || !BASE64.test(value) || HEX.test(value)) return false;
   const bare = value.replace(/={1,2}$/, '').length;
   if (bare % 4 === 1) return false;
   return !PRINTABLE.test(Buffer.from(value.slice(0, 64), 'base64').toString('latin1'));
 }
 
-/** Who gets seals, and who made them where the block itself does not say. */
-export interface Seals {
+/** Who gets sealContext, and who made them where the block itself does not say. */
+export interface SealContext {
   readonly provider: string;
   readonly madeBy: string | undefined;
   /** The vendor does not check its signatures: any that came on its wire goes back. */
@@ -41,13 +41,13 @@ export interface Seals {
 }
 
 /** May this block go out to this provider under its own seal? */
-export function sealHolds(block: ReasoningBlock, seals: Seals): boolean {
+export function sealHolds(block: ReasoningBlock, sealContext: SealContext): boolean {
   const { sealed } = block;
-  const { provider, madeBy } = seals;
+  const { provider, madeBy } = sealContext;
   if (sealed === undefined || sealed.protocol !== 'anthropic-messages') return false;
   const maker = sealed.provider ?? madeBy;
   if (maker !== undefined && maker !== provider) return false;
-  if (seals.unchecked) return true;
+  if (sealContext.unchecked) return true;
   // What is sealed altogether may be short.
   if (sealed.kind === 'redacted') return BASE64.test(sealed.value);
   return isPlausibleSeal(sealed.value);
@@ -59,12 +59,12 @@ const isThinking = (block: Block | undefined): boolean => block?.type === 'reaso
  * Thinking stands first in its message and never last ("the first block must be `thinking`", "The
  * final block in an assistant message cannot be `thinking`"). The same reference where that is so.
  */
-export function placeThinking(turn: Turn, tally: Tally): Turn {
+export function placeThinking(turn: Turn, counts: RepairCounts): Turn {
   let end = turn.blocks.length;
   while (end > 0 && isThinking(turn.blocks[end - 1])) end--;
   const first = turn.blocks.findIndex(isThinking);
   if (first < 0 || (first === 0 && end === turn.blocks.length)) return turn;
-  tally.thinking += turn.blocks.length - end;
+  counts.thinking += turn.blocks.length - end;
   const said = end === turn.blocks.length ? turn.blocks : turn.blocks.slice(0, end);
   if (first === 0 || first >= end) return editNode(turn, { blocks: said });
   const thought = said.filter(isThinking);
@@ -78,10 +78,10 @@ export function placeThinking(turn: Turn, tally: Tally): Turn {
  */
 export function fitThinking(
   conversation: Conversation,
-  rules: Rules,
+  rules: PairingRules,
   unchecked: boolean,
   notes: Notes,
-  tally: Tally,
+  counts: RepairCounts,
 ): Conversation {
   const { turns, settings } = conversation;
   const { reasoning } = settings;
@@ -95,13 +95,13 @@ export function fitThinking(
     if (heads.every((head) => isThinking(turns[head]!.blocks[0]))) return conversation;
     notes.add('thinking_disabled', 'thinking', 'the open tool loop does not begin with thinking');
     return withParts(conversation, {
-      turns: withoutThinking(turns, outermost, tally),
-      settings: disabled(settings),
+      turns: withoutThinking(turns, outermost, counts),
+      settings: withThinkingOff(settings),
     });
   }
   const last = turns.length - 1;
   if (turns[last]?.role !== 'assistant') return conversation;
-  const kept = withoutThinking(turns, last, tally);
+  const kept = withoutThinking(turns, last, counts);
   return kept === turns ? conversation : withParts(conversation, { turns: kept });
 }
 
@@ -110,7 +110,7 @@ export function fitThinking(
  * in a message of their own beside results end a loop or do not, the API does not say: what begins
  * behind them is a head then, and what began before them another. Innermost first.
  */
-function loopHeads(turns: readonly Turn[], rules: Rules): readonly number[] {
+function loopHeads(turns: readonly Turn[], rules: PairingRules): readonly number[] {
   const heads: number[] = [];
   let head: number | undefined;
   for (const run of runsOf(turns, rules).toReversed()) {
@@ -129,13 +129,17 @@ function loopHeads(turns: readonly Turn[], rules: Rules): readonly number[] {
   return head === undefined || heads.at(-1) === head ? heads : [...heads, head];
 }
 
-function withoutThinking(turns: readonly Turn[], from: number, tally: Tally): readonly Turn[] {
+function withoutThinking(
+  turns: readonly Turn[],
+  from: number,
+  counts: RepairCounts,
+): readonly Turn[] {
   let changed = false;
   const out = turns.flatMap((turn, i) => {
     if (i < from || turn.role !== 'assistant' || !turn.blocks.some(isThinking)) return [turn];
     changed = true;
     const blocks = turn.blocks.filter((block) => !isThinking(block));
-    tally.thinking += turn.blocks.length - blocks.length;
+    counts.thinking += turn.blocks.length - blocks.length;
     // A last message of nothing but thinking is no message.
     return blocks.length === 0 ? [] : [editNode(turn, { blocks })];
   });
@@ -143,7 +147,7 @@ function withoutThinking(turns: readonly Turn[], from: number, tally: Tally): re
 }
 
 /** Without thinking, and without the context edit that the API takes only beside it. */
-function disabled(settings: Settings): Settings {
+function withThinkingOff(settings: Settings): Settings {
   const management = settings.rest?.context_management;
   const without: Settings = { ...settings, reasoning: { enabled: false } };
   if (!isObject(management) || !Array.isArray(management.edits)) return without;

@@ -52,8 +52,8 @@ export function cleanItems(
       notes.add('item_reference_dropped', `/input/${at}`, String(item.id));
       return undefined;
     }
-    const sound = turn.role === 'assistant' ? assistantParts(turn) : turn;
-    const shaped = textual(sound);
+    const sound = turn.role === 'assistant' ? withOutputText(turn) : turn;
+    const shaped = withTextArguments(sound);
     if (shaped !== turn) notes.add('item_shape_repaired', `/input/${at}`, typeOf(item));
     const { id } = item;
     if (id === undefined || id === null) return shaped;
@@ -74,7 +74,7 @@ export function cleanItems(
 }
 
 /** Assistant messages hold `output_text` and `refusal`; the client's own kinds of text are refused there. */
-function assistantParts(turn: Turn): Turn {
+function withOutputText(turn: Turn): Turn {
   const blocks = mapUnchanged(turn.blocks, (block): Block => {
     const part = block.wire?.value;
     if (block.type !== 'text' || !isObject(part) || part.type === 'output_text') return block;
@@ -84,7 +84,7 @@ function assistantParts(turn: Turn): Turn {
 }
 
 /** Arguments are text; some servers hand them on as the object itself. */
-function textual(turn: Turn): Turn {
+function withTextArguments(turn: Turn): Turn {
   const [block] = turn.blocks;
   if (turn.blocks.length !== 1 || block === undefined || block.wire === undefined) return turn;
   const item = block.wire.value;
@@ -110,9 +110,9 @@ function textual(turn: Turn): Turn {
 /** The item without its id, which is always optional in an input. */
 function withoutId(turn: Turn): Turn {
   const strip = (wire: Wire | undefined): { wire: Wire } | undefined =>
-    wire === undefined ? undefined : { wire: { ...wire, value: bare(wire.value) } };
+    wire === undefined ? undefined : { wire: { ...wire, value: withoutIdMember(wire.value) } };
   const stripResidue = (wire: Wire | undefined): { residue: Wire } | undefined =>
-    wire === undefined ? undefined : { residue: { ...wire, value: bare(wire.value) } };
+    wire === undefined ? undefined : { residue: { ...wire, value: withoutIdMember(wire.value) } };
   const whole = (block: Block): boolean =>
     block.type === 'tool-call' || block.type === 'tool-result' || block.type === 'reasoning';
   return {
@@ -127,14 +127,14 @@ function withoutId(turn: Turn): Turn {
   };
 }
 
-function bare(value: Json): Json {
+function withoutIdMember(value: Json): Json {
   if (!isObject(value)) return value;
   const { id: _, ...rest } = value;
   return rest;
 }
 
 /** What may follow reasoning: what the model makes. */
-function isMade(turn: Turn): boolean {
+function isModelItem(turn: Turn): boolean {
   const item = wireOf(turn);
   if (item === undefined) return turn.role === 'assistant';
   const type = typeOf(item);
@@ -152,7 +152,7 @@ function isMade(turn: Turn): boolean {
  * nothing of the model's follows goes. One whose message has lost its id gives up its own, where the
  * sealed content says all that the id could.
  */
-export function withFollowers(turns: readonly Turn[], notes: Notes): readonly Turn[] {
+export function dropLoneReasoning(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   if (!turns.some((turn) => wireOf(turn)?.type === 'reasoning')) return turns;
   let next: Turn | undefined;
   const kept: Turn[] = [];
@@ -161,7 +161,7 @@ export function withFollowers(turns: readonly Turn[], notes: Notes): readonly Tu
     let turn = turns[i]!;
     const item = wireOf(turn);
     if (item?.type === 'reasoning') {
-      const fate = fateOf(item, next);
+      const fate = reasoningDisposition(item, next);
       if (fate !== 'stays') {
         changed = true;
         const dropped = fate === 'goes';
@@ -180,8 +180,11 @@ export function withFollowers(turns: readonly Turn[], notes: Notes): readonly Tu
   return changed ? kept.reverse() : turns;
 }
 
-function fateOf(item: JsonObject, next: Turn | undefined): 'stays' | 'goes' | 'loses its id' {
-  if (next === undefined || !isMade(next)) return 'goes';
+function reasoningDisposition(
+  item: JsonObject,
+  next: Turn | undefined,
+): 'stays' | 'goes' | 'loses its id' {
+  if (next === undefined || !isModelItem(next)) return 'goes';
   const after = wireOf(next) ?? (isObject(next.residue?.value) ? next.residue.value : {});
   if (typeof item.id !== 'string' || typeOf(after) !== 'message') return 'stays';
   if (typeof after.id === 'string') return 'stays';

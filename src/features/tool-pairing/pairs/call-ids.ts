@@ -2,8 +2,8 @@
 
 import { carryCallId } from '../../../conversation/tools/call-ids.ts';
 import { isObject } from '../../../lib/json/json.ts';
-import type { Rules } from '../rules.ts';
-import type { Call, Table } from './index-calls.ts';
+import type { PairingRules } from '../rules.ts';
+import type { CallTable, IndexedCall } from './index-calls.ts';
 
 /** Ids that belong to tools which the vendor runs. */
 const SERVER_ID = /^srvtoolu_/;
@@ -16,18 +16,18 @@ const SERVER_ID = /^srvtoolu_/;
  * tool's id does not go out on them
  */
 export function newIds(
-  table: Table,
-  rules: Rules,
+  table: CallTable,
+  rules: PairingRules,
   renamed: ReadonlySet<unknown>,
-): ReadonlyMap<Call, string> {
-  const out = new Map<Call, string>();
+): ReadonlyMap<IndexedCall, string> {
+  const out = new Map<IndexedCall, string>();
   let taken: Set<string> | undefined;
-  const named = new Map<string, Call>();
+  const named = new Map<string, IndexedCall>();
   for (const call of table.calls) {
     const { id } = call.block;
     const earlier = named.get(id);
     const free =
-      earlier === undefined || (rules.unique === 'open' && answeredBefore(earlier, call));
+      earlier === undefined || (rules.idScope === 'open' && answeredBefore(earlier, call));
     const serverId = renamed.has(call.block) && SERVER_ID.test(id);
     if (free && (rules.legalId(id) || isCarried(call, rules)) && !serverId) {
       named.set(id, call);
@@ -45,15 +45,15 @@ export function newIds(
 }
 
 /** Its result stands before the other call; one that stands nowhere will follow it at once. */
-function answeredBefore(earlier: Call, call: Call): boolean {
+function answeredBefore(earlier: IndexedCall, call: IndexedCall): boolean {
   if (earlier.run === call.run) return false;
   const { result } = earlier;
   return result === undefined || result.position < call.position;
 }
 
 /** The client has it under an id that the target takes, and gives back what was made of the vendor's own. */
-function isCarried({ block }: Call, rules: Rules): boolean {
-  const from = rules.own ? (block.wire ?? block.residue)?.value : undefined;
+function isCarried({ block }: IndexedCall, rules: PairingRules): boolean {
+  const from = rules.sameProtocol ? (block.wire ?? block.residue)?.value : undefined;
   if (!isObject(from) || typeof from.id !== 'string' || from.id === block.id) return false;
   return rules.legalId(from.id) && carryCallId(block.id) === from.id;
 }

@@ -1,19 +1,19 @@
 /** First pass: every call and every result of the whole history, wherever it stands, and who belongs to whom. */
 
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
-import type { Run } from './runs.ts';
+import type { TurnRun } from './runs.ts';
 
-export interface Call {
+export interface IndexedCall {
   readonly block: ToolCallBlock;
   readonly run: number;
   /** Counts the blocks of the history: who stands before whom. */
   readonly position: number;
   /** How many calls before it have the same id. */
   readonly ordinal: number;
-  result?: Result;
+  result?: IndexedResult;
 }
 
-export interface Result {
+export interface IndexedResult {
   readonly block: ToolResultBlock;
   readonly run: number;
   readonly position: number;
@@ -21,14 +21,14 @@ export interface Result {
   readonly inline: boolean;
   /** The only block of its turn. */
   readonly alone: Turn | undefined;
-  call?: Call;
+  call?: IndexedCall;
 }
 
-export interface Table {
-  readonly calls: readonly Call[];
-  readonly results: readonly Result[];
-  readonly callOf: ReadonlyMap<Block, Call>;
-  readonly resultOf: ReadonlyMap<Block, Result>;
+export interface CallTable {
+  readonly calls: readonly IndexedCall[];
+  readonly results: readonly IndexedResult[];
+  readonly callOf: ReadonlyMap<Block, IndexedCall>;
+  readonly resultOf: ReadonlyMap<Block, IndexedResult>;
 }
 
 /**
@@ -38,15 +38,15 @@ export interface Table {
  */
 export function indexCalls(
   turns: readonly Turn[],
-  runs: readonly Run[],
+  runs: readonly TurnRun[],
   concerns: (block: ToolCallBlock | ToolResultBlock, turn: Turn) => boolean,
-): Table {
-  const calls: Call[] = [];
-  const results: Result[] = [];
-  const callOf = new Map<Block, Call>();
-  const resultOf = new Map<Block, Result>();
-  const groups = new Map<string, Group>();
-  const groupOf = (id: string): Group => {
+): CallTable {
+  const calls: IndexedCall[] = [];
+  const results: IndexedResult[] = [];
+  const callOf = new Map<Block, IndexedCall>();
+  const resultOf = new Map<Block, IndexedResult>();
+  const groups = new Map<string, IdGroup>();
+  const groupOf = (id: string): IdGroup => {
     let group = groups.get(id);
     if (group === undefined) {
       group = { calls: [], results: [] };
@@ -63,7 +63,12 @@ export function indexCalls(
         if (block.type === 'tool-call') {
           if (!concerns(block, turn)) continue;
           const group = groupOf(block.id);
-          const call: Call = { block, run: run.index, position, ordinal: group.calls.length };
+          const call: IndexedCall = {
+            block,
+            run: run.index,
+            position,
+            ordinal: group.calls.length,
+          };
           group.calls.push(call);
           calls.push(call);
           callOf.set(block, call);
@@ -71,7 +76,7 @@ export function indexCalls(
           if (!concerns(block, turn)) continue;
           const inline = run.side === 'assistant';
           const alone = turn.blocks.length === 1 ? turn : undefined;
-          const result: Result = { block, run: run.index, position, inline, alone };
+          const result: IndexedResult = { block, run: run.index, position, inline, alone };
           groupOf(block.callId).results.push(result);
           results.push(result);
           resultOf.set(block, result);
@@ -79,13 +84,13 @@ export function indexCalls(
       }
     }
   }
-  for (const group of groups.values()) pair(group);
+  for (const group of groups.values()) pairGroup(group);
   return { calls, results, callOf, resultOf };
 }
 
-interface Group {
-  readonly calls: Call[];
-  readonly results: Result[];
+interface IdGroup {
+  readonly calls: IndexedCall[];
+  readonly results: IndexedResult[];
 }
 
 /**
@@ -94,10 +99,10 @@ interface Group {
  * a later result before the next of them comes first: ids that every round begins anew mean the
  * nearest call. Each preference is one walk through both lists, however many share the id.
  */
-function pair({ calls, results }: Group): void {
+function pairGroup({ calls, results }: IdGroup): void {
   if (calls.length === 0 || results.length === 0) return;
   if (calls.length === 1 && results.length === 1) {
-    join(calls[0]!, results[0]!);
+    link(calls[0]!, results[0]!);
     return;
   }
   const following = byRun(results, false);
@@ -106,49 +111,55 @@ function pair({ calls, results }: Group): void {
   takeFrom(calls, (call) => inside.get(call.run));
   takeBehind(calls, results, (at) => calls[at + 1]?.position ?? Number.POSITIVE_INFINITY);
   takeBehind(calls, results, () => Number.POSITIVE_INFINITY);
-  const rest = new Queue(results);
+  const rest = new ResultQueue(results);
   takeFrom(calls, () => rest);
 }
 
 /** Results in their order; those that a call has taken are skipped. */
-class Queue {
-  readonly #results: readonly Result[];
+class ResultQueue {
+  readonly #results: readonly IndexedResult[];
   #at = 0;
 
-  constructor(results: readonly Result[]) {
+  constructor(results: readonly IndexedResult[]) {
     this.#results = results;
   }
 
-  next(): Result | undefined {
+  next(): IndexedResult | undefined {
     while (this.#results[this.#at]?.call !== undefined) this.#at++;
     return this.#results[this.#at];
   }
 }
 
-function byRun(results: readonly Result[], inline: boolean): ReadonlyMap<number, Queue> {
-  const lists = new Map<number, Result[]>();
+function byRun(
+  results: readonly IndexedResult[],
+  inline: boolean,
+): ReadonlyMap<number, ResultQueue> {
+  const lists = new Map<number, IndexedResult[]>();
   for (const result of results) {
     if (result.inline !== inline) continue;
     const list = lists.get(result.run);
     if (list === undefined) lists.set(result.run, [result]);
     else list.push(result);
   }
-  return new Map([...lists].map(([run, list]) => [run, new Queue(list)]));
+  return new Map([...lists].map(([run, list]) => [run, new ResultQueue(list)]));
 }
 
 /** Each call without a result takes the next one of its queue. */
-function takeFrom(calls: readonly Call[], queueOf: (call: Call) => Queue | undefined): void {
+function takeFrom(
+  calls: readonly IndexedCall[],
+  queueOf: (call: IndexedCall) => ResultQueue | undefined,
+): void {
   for (const call of calls) {
     if (call.result !== undefined) continue;
     const found = queueOf(call)?.next();
-    if (found !== undefined) join(call, found);
+    if (found !== undefined) link(call, found);
   }
 }
 
 /** Each call without a result takes the first free one behind it and before `limit`. */
 function takeBehind(
-  calls: readonly Call[],
-  results: readonly Result[],
+  calls: readonly IndexedCall[],
+  results: readonly IndexedResult[],
   limit: (at: number) => number,
 ): void {
   let at = 0;
@@ -162,11 +173,11 @@ function takeBehind(
       at++;
     }
     const found = results[at];
-    if (found !== undefined && found.position < limit(i)) join(call, found);
+    if (found !== undefined && found.position < limit(i)) link(call, found);
   }
 }
 
-function join(call: Call, result: Result): void {
+function link(call: IndexedCall, result: IndexedResult): void {
   call.result = result;
   result.call = call;
 }

@@ -1,9 +1,9 @@
 /** Turns as the vendor sees them: runs of the assistant's and of the other side's. */
 
 import type { Turn } from '../../../conversation/types.ts';
-import type { Rules } from '../rules.ts';
+import type { PairingRules } from '../rules.ts';
 
-export interface Run {
+export interface TurnRun {
   readonly index: number;
   readonly side: 'assistant' | 'input';
   /** Where its turns stand; asides among them. */
@@ -12,12 +12,14 @@ export interface Run {
 }
 
 /** Instructions amid the dialogue that the vendor reads apart from it. */
-export const isAside = (turn: Turn, rules: Rules): boolean =>
-  rules.asides && turn.wire !== undefined && (turn.role === 'system' || turn.role === 'developer');
+export const isAside = (turn: Turn, rules: PairingRules): boolean =>
+  rules.asidesAllowed &&
+  turn.wire !== undefined &&
+  (turn.role === 'system' || turn.role === 'developer');
 
 /** The runs in order; together they cover every turn. */
-export function runsOf(turns: readonly Turn[], rules: Rules): readonly Run[] {
-  const runs: { index: number; side: Run['side']; from: number; to: number }[] = [];
+export function runsOf(turns: readonly Turn[], rules: PairingRules): readonly TurnRun[] {
+  const runs: { index: number; side: TurnRun['side']; from: number; to: number }[] = [];
   for (let i = 0; i < turns.length; i++) {
     const turn = turns[i]!;
     const last = runs.at(-1);
@@ -26,7 +28,11 @@ export function runsOf(turns: readonly Turn[], rules: Rules): readonly Run[] {
       continue;
     }
     const side = turn.role === 'assistant' ? 'assistant' : 'input';
-    if (last === undefined || last.side !== side || (side === 'assistant' && !rules.joins)) {
+    if (
+      last === undefined ||
+      last.side !== side ||
+      (side === 'assistant' && !rules.joinsAssistantTurns)
+    ) {
       runs.push({ index: runs.length, side, from: i, to: i + 1 });
     } else last.to = i + 1;
   }

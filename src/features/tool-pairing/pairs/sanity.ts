@@ -4,8 +4,8 @@ import { editNode } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, ToolCallBlock, Turn } from '../../../conversation/types.ts';
 import { missingResult } from '../replacements.ts';
-import type { Rules } from '../rules.ts';
-import { isAside, type Run, runsOf } from './runs.ts';
+import type { PairingRules } from '../rules.ts';
+import { isAside, runsOf, type TurnRun } from './runs.ts';
 
 /**
  * Looks only at what will be sent, and shares nothing with the two passes but their words: whatever
@@ -15,13 +15,13 @@ import { isAside, type Run, runsOf } from './runs.ts';
  */
 export function sanityPass(
   turns: readonly Turn[],
-  rules: Rules,
+  rules: PairingRules,
   isCall: (block: ToolCallBlock, turn: Turn) => boolean,
   notes: Notes,
 ): readonly Turn[] {
   const runs = runsOf(turns, rules);
   const lacking = new Map<number, Block[]>();
-  const last = rules.results === 'after' ? lastAnswers(turns) : undefined;
+  const last = rules.results === 'after' ? lastResultTurns(turns) : undefined;
   for (const run of runs) {
     if (run.side !== 'assistant') continue;
     const calls = turns
@@ -32,7 +32,7 @@ export function sanityPass(
         ),
       );
     if (calls.length === 0) continue;
-    const answered = last === undefined ? answers(turns, runs, run, rules) : undefined;
+    const answered = last === undefined ? answeredIds(turns, runs, run, rules) : undefined;
     const open = calls.filter(({ id }) =>
       answered === undefined ? (last?.get(id) ?? -1) < run.to : !answered.has(id),
     );
@@ -45,11 +45,11 @@ export function sanityPass(
       open.map((call) => missingResult(call, call.id)),
     );
   }
-  return lacking.size === 0 ? turns : inserted(turns, lacking, rules);
+  return lacking.size === 0 ? turns : insertResults(turns, lacking, rules);
 }
 
 /** Responses looks for an answer anywhere behind its call: the last turn with one, by id. */
-function lastAnswers(turns: readonly Turn[]): ReadonlyMap<string, number> {
+function lastResultTurns(turns: readonly Turn[]): ReadonlyMap<string, number> {
   const last = new Map<string, number>();
   turns.forEach((turn, at) => {
     for (const block of turn.blocks) if (block.type === 'tool-result') last.set(block.callId, at);
@@ -58,11 +58,11 @@ function lastAnswers(turns: readonly Turn[]): ReadonlyMap<string, number> {
 }
 
 /** Ids answered at the front of the next input, where the others look for them. */
-function answers(
+function answeredIds(
   turns: readonly Turn[],
-  runs: readonly Run[],
-  run: Run,
-  rules: Rules,
+  runs: readonly TurnRun[],
+  run: TurnRun,
+  rules: PairingRules,
 ): ReadonlySet<string> {
   const ids = new Set<string>();
   const next = runs[run.index + 1];
@@ -71,16 +71,16 @@ function answers(
     if (isAside(turns[i]!, rules)) continue;
     for (const block of turns[i]!.blocks) {
       if (block.type === 'tool-result') ids.add(block.callId);
-      else if (rules.own) return ids;
+      else if (rules.sameProtocol) return ids;
     }
   }
   return ids;
 }
 
-function inserted(
+function insertResults(
   turns: readonly Turn[],
   lacking: ReadonlyMap<number, readonly Block[]>,
-  rules: Rules,
+  rules: PairingRules,
 ): readonly Turn[] {
   const out: Turn[] = [];
   for (let i = 0; i <= turns.length; i++) {
@@ -90,11 +90,11 @@ function inserted(
       if (turn !== undefined) out.push(turn);
       continue;
     }
-    if (rules.shared && turn?.role === 'user') {
+    if (rules.resultsShareTurns && turn?.role === 'user') {
       out.push(editNode(turn, { blocks: [...results, ...turn.blocks] }));
       continue;
     }
-    if (rules.shared) out.push({ role: 'user', blocks: results });
+    if (rules.resultsShareTurns) out.push({ role: 'user', blocks: results });
     else for (const result of results) out.push({ role: 'user', blocks: [result] });
     if (turn !== undefined) out.push(turn);
   }

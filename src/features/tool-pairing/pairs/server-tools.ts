@@ -11,10 +11,10 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { strayAsText, wordsOf } from '../replacements.ts';
+import { blockText, strayAsText } from '../replacements.ts';
 
 /** Anthropic's server tools and the type of the block that answers each. */
-const ANSWERS: Readonly<Record<string, string>> = {
+const RESULT_TYPES: Readonly<Record<string, string>> = {
   web_search: 'web_search_tool_result',
   web_fetch: 'web_fetch_tool_result',
   code_execution: 'code_execution_tool_result',
@@ -28,14 +28,14 @@ const ANSWERS: Readonly<Record<string, string>> = {
 // server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'
 const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
 
-interface Hosted<T extends Block> {
+interface PositionedBlock<T extends Block> {
   readonly block: T;
   readonly turn: number;
   readonly position: number;
 }
 
 /** What became of the blocks of server tools. */
-export interface Settled {
+export interface SettledServerTools {
   readonly turns: readonly Turn[];
   /** Calls that turned out to be of the client's own tools. */
   readonly renamed: ReadonlySet<unknown>;
@@ -51,38 +51,39 @@ export function settleServerTools(
   turns: readonly Turn[],
   tools: readonly Tool[],
   notes: Notes,
-): Settled {
-  const calls: Hosted<ToolCallBlock>[] = [];
-  const results: Hosted<ToolResultBlock>[] = [];
+): SettledServerTools {
+  const calls: PositionedBlock<ToolCallBlock>[] = [];
+  const results: PositionedBlock<ToolResultBlock>[] = [];
   const clientResults = new Set<string>();
   const taken = new Set<string>();
   let position = 0;
   turns.forEach((turn, at) => {
     for (const block of turn.blocks) {
       position++;
-      if (block.type === 'tool-call' && isServers(block)) calls.push({ block, turn: at, position });
+      if (block.type === 'tool-call' && isServerBlock(block))
+        calls.push({ block, turn: at, position });
       else if (block.type === 'tool-call') taken.add(block.id);
       else if (block.type !== 'tool-result') continue;
-      else if (isServers(block)) results.push({ block, turn: at, position });
+      else if (isServerBlock(block)) results.push({ block, turn: at, position });
       else clientResults.add(block.callId);
     }
   });
   if (calls.length === 0 && results.length === 0) return { turns, renamed: new Set() };
   const declared = new Set(tools.filter((tool) => tool.type !== 'hosted').map((tool) => tool.name));
-  const edges = runEdges(turns);
-  const waiting = new Answers(turns, edges, results);
-  const isLast = lastTurns(turns, edges);
+  const edges = runStarts(turns);
+  const waiting = new ServerResults(turns, edges, results);
+  const isLast = inFlightTurns(turns, edges);
   const answers = new Map<Block, ToolResultBlock>();
   const spent = new Set<Block>();
   const genuine = new Set<Block>();
   for (const call of calls) {
     const { id } = call.block;
-    const sound = !taken.has(id) && isSound(call.block);
+    const sound = !taken.has(id) && hasServerId(call.block);
     const answer = waiting.find(call);
     const servers =
       !clientResults.has(id) &&
       !declared.has(call.block.name) &&
-      (Object.hasOwn(ANSWERS, call.block.name) || typeOf(call.block) === 'mcp_tool_use') &&
+      (Object.hasOwn(RESULT_TYPES, call.block.name) || wireTypeOf(call.block) === 'mcp_tool_use') &&
       !waiting.has(id);
     const awaited = servers && isLast(call.turn);
     if (!sound || (answer === undefined && !awaited)) {
@@ -104,12 +105,12 @@ export function settleServerTools(
 
 function rewrite(
   turns: readonly Turn[],
-  calls: readonly Hosted<ToolCallBlock>[],
+  calls: readonly PositionedBlock<ToolCallBlock>[],
   genuine: ReadonlySet<Block>,
   spent: ReadonlySet<Block>,
   answers: ReadonlyMap<Block, ToolResultBlock>,
   notes: Notes,
-): Settled {
+): SettledServerTools {
   const moved = new Set<Block>(answers.values());
   const clients = new Map<string, number>();
   for (const { block } of calls) {
@@ -117,7 +118,7 @@ function rewrite(
   }
   const renamed = new Set<unknown>();
   const change = (block: Block, at: number): Block | readonly Block[] | undefined => {
-    if (block.type === 'tool-call' && isServers(block)) {
+    if (block.type === 'tool-call' && isServerBlock(block)) {
       const answer = answers.get(block);
       if (answer !== undefined) {
         notes.add('misplaced_tool_result_relocated', `/messages/${at}`, answer.callId);
@@ -128,10 +129,10 @@ function rewrite(
       renamed.add(client);
       return client;
     }
-    if (block.type !== 'tool-result' || !isServers(block)) return block;
+    if (block.type !== 'tool-result' || !isServerBlock(block)) return block;
     if (moved.has(block)) return undefined;
     if (spent.has(block)) return block;
-    if (clients.has(block.callId)) return asClients(block);
+    if (clients.has(block.callId)) return asClientResult(block);
     notes.add('stray_tool_result_as_text', `/messages/${at}`, block.callId);
     return strayAsText(block);
   };
@@ -143,8 +144,8 @@ function rewrite(
 }
 
 /** A server's answer as the result of the client's tool it really was. */
-function asClients(block: ToolResultBlock): ToolResultBlock {
-  const text = block.content.map(wordsOf).filter((words) => words !== '');
+function asClientResult(block: ToolResultBlock): ToolResultBlock {
+  const text = block.content.map(blockText).filter((words) => words !== '');
   return {
     type: 'tool-result',
     callId: block.callId,
@@ -156,42 +157,45 @@ function asClients(block: ToolResultBlock): ToolResultBlock {
 }
 
 /** Of a server tool of the Messages wire; Responses' hosted calls are items complete in themselves. */
-function isServers(block: ToolCallBlock | ToolResultBlock): boolean {
+function isServerBlock(block: ToolCallBlock | ToolResultBlock): boolean {
   return (
     block.by === 'provider' && (block.wire ?? block.residue)?.protocol === 'anthropic-messages'
   );
 }
 
-function typeOf(block: Block): string {
+function wireTypeOf(block: Block): string {
   const value = (block.wire ?? block.residue)?.value;
   return isObject(value) && typeof value.type === 'string' ? value.type : '';
 }
 
-function isSound(call: ToolCallBlock): boolean {
-  return typeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
+function hasServerId(call: ToolCallBlock): boolean {
+  return wireTypeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
 }
 
 /** The types of block that answer a call. */
-function answerTypes(call: ToolCallBlock): readonly string[] {
-  if (typeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
+function resultTypesOf(call: ToolCallBlock): readonly string[] {
+  if (wireTypeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
   const own = `${call.name}_tool_result`;
-  const known = memberOf(ANSWERS, call.name);
+  const known = memberOf(RESULT_TYPES, call.name);
   return known === undefined || known === own ? [own] : [known, own];
 }
 
 /** Results of server tools that no call has taken, to be found by what a call wants. */
-class Answers {
+class ServerResults {
   readonly #edges: readonly number[];
   readonly #ids = new Set<string>();
   /** By run, id and type, in order. */
-  readonly #lists = new Map<string, { at: number; readonly items: Hosted<ToolResultBlock>[] }>();
+  readonly #lists = new Map<
+    string,
+    { at: number; readonly items: PositionedBlock<ToolResultBlock>[] }
+  >();
   /** For each turn the first one from there on that is not merely results of the other side. */
   readonly #stops: readonly number[];
 
   constructor(
     turns: readonly Turn[],
     edges: readonly number[],
-    results: readonly Hosted<ToolResultBlock>[],
+    results: readonly PositionedBlock<ToolResultBlock>[],
   ) {
     this.#edges = edges;
     const stops = new Array<number>(turns.length + 1).fill(turns.length);
@@ -209,7 +213,7 @@ class Answers {
     for (const result of results) {
       const { callId } = result.block;
       this.#ids.add(callId);
-      const key = keyOf(edges[result.turn]!, callId, typeOf(result.block));
+      const key = listKey(edges[result.turn]!, callId, wireTypeOf(result.block));
       const list = this.#lists.get(key);
       if (list === undefined) this.#lists.set(key, { at: 0, items: [result] });
       else list.items.push(result);
@@ -225,21 +229,21 @@ class Answers {
    * The first that answers a call: in its turn, or opening the turn behind. A search that ran beside
    * the client's tools goes on once their results are there.
    */
-  find(call: Hosted<ToolCallBlock>): Hosted<ToolResultBlock> | undefined {
+  find(call: PositionedBlock<ToolCallBlock>): PositionedBlock<ToolResultBlock> | undefined {
     const edge = this.#edges[call.turn]!;
     return this.#first(edge, call.block) ?? this.#first(this.#stops[call.turn]!, call.block);
   }
 
   /** It is taken: the next call of its id gets the next one. */
-  take(call: Hosted<ToolCallBlock>, answer: Hosted<ToolResultBlock>): void {
-    const key = keyOf(this.#edges[answer.turn]!, call.block.id, typeOf(answer.block));
+  take(call: PositionedBlock<ToolCallBlock>, answer: PositionedBlock<ToolResultBlock>): void {
+    const key = listKey(this.#edges[answer.turn]!, call.block.id, wireTypeOf(answer.block));
     this.#lists.get(key)!.at++;
   }
 
-  #first(edge: number, call: ToolCallBlock): Hosted<ToolResultBlock> | undefined {
-    let found: Hosted<ToolResultBlock> | undefined;
-    for (const type of answerTypes(call)) {
-      const list = this.#lists.get(keyOf(edge, call.id, type));
+  #first(edge: number, call: ToolCallBlock): PositionedBlock<ToolResultBlock> | undefined {
+    let found: PositionedBlock<ToolResultBlock> | undefined;
+    for (const type of resultTypesOf(call)) {
+      const list = this.#lists.get(listKey(edge, call.id, type));
       const next = list?.items[list.at];
       if (next !== undefined && (found === undefined || next.position < found.position)) {
         found = next;
@@ -249,10 +253,10 @@ class Answers {
   }
 }
 
-const keyOf = (edge: number, id: string, type: string) => `${edge}\0${type}\0${id}`;
+const listKey = (edge: number, id: string, type: string) => `${edge}\0${type}\0${id}`;
 
 /** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */
-function runEdges(turns: readonly Turn[]): readonly number[] {
+function runStarts(turns: readonly Turn[]): readonly number[] {
   const edges: number[] = [];
   let first = 0;
   turns.forEach((turn, i) => {
@@ -267,7 +271,7 @@ function runEdges(turns: readonly Turn[]): readonly number[] {
  * result that is to become text, or that parts the turn, would end the wait; so does a turn of nothing,
  * which gets some words.
  */
-function endsWith(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
+function isInFlight(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
   const due = new Set<string>();
   for (let i = edges[at]!; i < turns.length; i++) {
     const { role, blocks } = turns[i]!;
@@ -283,12 +287,12 @@ function endsWith(turns: readonly Turn[], edges: readonly number[], at: number):
   return true;
 }
 
-/** {@link endsWith}, found out once a run. */
-function lastTurns(turns: readonly Turn[], edges: readonly number[]): (at: number) => boolean {
+/** {@link isInFlight}, found out once a run. */
+function inFlightTurns(turns: readonly Turn[], edges: readonly number[]): (at: number) => boolean {
   const known = new Map<number, boolean>();
   return (at) => {
     const edge = edges[at]!;
-    const found = known.get(edge) ?? endsWith(turns, edges, at);
+    const found = known.get(edge) ?? isInFlight(turns, edges, at);
     known.set(edge, found);
     return found;
   };

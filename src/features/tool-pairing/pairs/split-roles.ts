@@ -2,33 +2,33 @@
 
 import { editNode } from '../../../conversation/edit.ts';
 import type { Block, Turn } from '../../../conversation/types.ts';
-import type { Tally } from '../rules.ts';
+import type { RepairCounts } from '../rules.ts';
 
 /** What only the assistant can have made. */
-const isAssistants = (block: Block): boolean =>
+const isAssistantBlock = (block: Block): boolean =>
   block.type === 'tool-call' || (block.type === 'tool-result' && block.by === 'provider');
 
 /**
  * The turns with every call in an assistant turn ("`tool_use` blocks can only be in `assistant`
  * messages"). Thinking that a user turn holds goes. The same reference where all is in its place.
  */
-export function splitRoles(turns: readonly Turn[], tally: Tally): readonly Turn[] {
+export function splitRoles(turns: readonly Turn[], counts: RepairCounts): readonly Turn[] {
   if (!turns.some(isMixed)) return turns;
-  return turns.flatMap((turn) => (isMixed(turn) ? parts(turn, tally) : [turn]));
+  return turns.flatMap((turn) => (isMixed(turn) ? splitTurn(turn, counts) : [turn]));
 }
 
 const isMixed = (turn: Turn): boolean =>
   turn.role === 'user' &&
-  turn.blocks.some((block) => isAssistants(block) || block.type === 'reasoning');
+  turn.blocks.some((block) => isAssistantBlock(block) || block.type === 'reasoning');
 
-function parts(turn: Turn, tally: Tally): readonly Turn[] {
+function splitTurn(turn: Turn, counts: RepairCounts): readonly Turn[] {
   const out: { role: 'user' | 'assistant'; blocks: Block[] }[] = [];
   for (const block of turn.blocks) {
     if (block.type === 'reasoning') {
-      tally.thinking++;
+      counts.thinking++;
       continue;
     }
-    const role = isAssistants(block) ? 'assistant' : 'user';
+    const role = isAssistantBlock(block) ? 'assistant' : 'user';
     const last = out.at(-1);
     if (last?.role === role) last.blocks.push(block);
     else out.push({ role, blocks: [block] });
@@ -37,7 +37,7 @@ function parts(turn: Turn, tally: Tally): readonly Turn[] {
   if (out.at(-1)?.role === 'assistant') out.push({ role: 'user', blocks: [] });
   let host = true;
   return out.map(({ role, blocks }) => {
-    if (role === 'assistant' || !host) return madeTurn(turn, role, blocks);
+    if (role === 'assistant' || !host) return newTurn(turn, role, blocks);
     host = false;
     return editNode(turn, { blocks });
   });
@@ -47,7 +47,7 @@ function parts(turn: Turn, tally: Tally): readonly Turn[] {
  * A turn that did not come as one. Where its source came on a wire, it is marked as of that wire too,
  * so that the encoder leaves it the borders it is given.
  */
-export function madeTurn(
+export function newTurn(
   source: Turn | undefined,
   role: 'user' | 'assistant',
   blocks: readonly Block[],

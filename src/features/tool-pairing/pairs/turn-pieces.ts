@@ -3,7 +3,7 @@
 import type { Block, Turn } from '../../../conversation/types.ts';
 
 /** Blocks that come from one turn, or from none. */
-export interface Piece {
+export interface TurnPiece {
   readonly host: Turn | undefined;
   readonly role: Turn['role'];
   blocks: Block[];
@@ -12,7 +12,7 @@ export interface Piece {
 }
 
 /** How many results stand at the front. */
-export function resultsAhead(blocks: readonly Block[]): number {
+export function countLeadingResults(blocks: readonly Block[]): number {
   const end = blocks.findIndex((block) => block.type !== 'tool-result');
   return end < 0 ? blocks.length : end;
 }
@@ -22,13 +22,13 @@ export const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block
   origin.get(block) ?? block;
 
 /** Exactly the blocks of its turn. */
-export const isSame = ({ host, blocks }: Piece): boolean =>
+export const isUnchanged = ({ host, blocks }: TurnPiece): boolean =>
   host !== undefined &&
   host.blocks.length === blocks.length &&
   host.blocks.every((block, i) => block === blocks[i]);
 
 /** A turn that came empty. */
-export const keptEmpty = ({ host }: Piece): boolean =>
+export const cameEmpty = ({ host }: TurnPiece): boolean =>
   host !== undefined && host.blocks.length === 0;
 
 /** A turn that is one result and nothing else, as Chat and Responses write them. */
@@ -43,11 +43,11 @@ export function callsLast(blocks: Block[], isCall: (block: Block) => boolean): B
   const last = blocks.findLastIndex(isCall);
   if (last < 0) return blocks;
   const behind = blocks.slice(last + 1);
-  if (!behind.some(speaks)) return blocks;
+  if (!behind.some(isSpoken)) return blocks;
   let first = last;
   while (first > 0 && isCall(blocks[first - 1]!)) first--;
   return [...blocks.slice(0, first), ...behind, ...blocks.slice(first, last + 1)];
 }
 
-const speaks = (block: Block): boolean =>
+const isSpoken = (block: Block): boolean =>
   block.type !== 'reasoning' && block.type !== 'tool-call' && block.type !== 'tool-result';

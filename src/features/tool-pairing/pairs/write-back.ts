@@ -3,35 +3,35 @@
 import { editNode } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, ToolResultBlock, Turn } from '../../../conversation/types.ts';
-import { missingResult, saidBy, strayAsText } from '../replacements.ts';
-import type { Rules } from '../rules.ts';
-import type { Call, Result, Table } from './index-calls.ts';
-import { isAside, type Run } from './runs.ts';
-import { madeTurn } from './split-roles.ts';
+import { comparableContent, missingResult, strayAsText } from '../replacements.ts';
+import type { PairingRules } from '../rules.ts';
+import type { CallTable, IndexedCall, IndexedResult } from './index-calls.ts';
+import { isAside, type TurnRun } from './runs.ts';
+import { newTurn } from './split-roles.ts';
 import {
   callsLast,
+  cameEmpty,
+  countLeadingResults,
   isLoneResult,
-  isSame,
-  keptEmpty,
-  type Piece,
-  resultsAhead,
+  isUnchanged,
   sourceOf,
+  type TurnPiece,
 } from './turn-pieces.ts';
 
 /** Everything that one write-back needs. */
-export interface Plan {
+export interface WriteBackPlan {
   readonly turns: readonly Turn[];
-  readonly runs: readonly Run[];
-  readonly table: Table;
-  readonly ids: ReadonlyMap<Call, string>;
-  readonly rules: Rules;
+  readonly runs: readonly TurnRun[];
+  readonly table: CallTable;
+  readonly ids: ReadonlyMap<IndexedCall, string>;
+  readonly rules: PairingRules;
   readonly notes: Notes;
 }
 
 /** The turns as they go out; untouched ones are the same references, in the same list if all are. */
-export function writeBack(plan: Plan): readonly Turn[] {
+export function writeBack(plan: WriteBackPlan): readonly Turn[] {
   const { turns, runs } = plan;
-  const writer = new Writer(plan);
+  const writer = new HistoryWriter(plan);
   for (const run of runs) {
     if (run.side === 'input') writer.input(run);
     else {
@@ -43,27 +43,27 @@ export function writeBack(plan: Plan): readonly Turn[] {
   return out.length === turns.length && out.every((turn, i) => turn === turns[i]) ? turns : out;
 }
 
-class Writer {
+class HistoryWriter {
   readonly out: Turn[] = [];
-  readonly #plan: Plan;
+  readonly #plan: WriteBackPlan;
   /** Calls of the last assistant turn, for the input that follows. */
-  #open: Call[] = [];
+  #open: IndexedCall[] = [];
   /** Stray results found inside the assistant turn, as the user's text. */
-  #loose: Block[] = [];
+  #strays: Block[] = [];
 
-  constructor(plan: Plan) {
+  constructor(plan: WriteBackPlan) {
     this.#plan = plan;
   }
 
   /** An assistant run: as one turn, or as several with the results between that stood inline. */
-  assistant(run: Run): void {
+  assistant(run: TurnRun): void {
     const { turns, table, rules } = this.#plan;
-    let pieces: Piece[] = [];
-    let calls = new Set<Call>();
+    let pieces: TurnPiece[] = [];
+    let calls = new Set<IndexedCall>();
     /** The model has read a result: what it says now belongs to its next turn. */
     let read = false;
     /** Calls whose result stands before them, and whether one of the open ones is such. */
-    const early = new Set<Call>();
+    const early = new Set<IndexedCall>();
     let ahead = false;
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
@@ -71,13 +71,13 @@ class Writer {
         pieces.push({ host: turn, role: turn.role, blocks: [...turn.blocks] });
         continue;
       }
-      let piece: Piece = { host: turn, role: 'assistant', blocks: [] };
+      let piece: TurnPiece = { host: turn, role: 'assistant', blocks: [] };
       pieces.push(piece);
       for (const block of turn.blocks) {
         const result = table.resultOf.get(block);
         if (result !== undefined) {
           const { call } = result;
-          if (call === undefined) this.#loose.push(...this.#stray(result));
+          if (call === undefined) this.#strays.push(...this.#strayBlocks(result));
           else if (call.run === run.index) {
             if (calls.has(call)) read = true;
             else early.add(call);
@@ -100,67 +100,75 @@ class Writer {
           calls.add(call);
           ahead ||= early.has(call);
         }
-        piece.blocks.push(call === undefined ? block : this.#named(call));
+        piece.blocks.push(call === undefined ? block : this.#callAsSent(call));
       }
     }
     this.#close(pieces, calls);
   }
 
   /** What is not the assistant's: results of the calls before it first, then the rest. */
-  input(run: Run): void {
+  input(run: TurnRun): void {
     const { rules } = this.#plan;
     const pieces = this.#inputPieces(run);
-    const wanted = this.#open.filter((call) => rules.results === 'lead' || !this.#stays(call));
-    const leads = rules.results === 'lead' ? this.#lead(pieces) : wanted.length === 0;
-    if (leads && this.#loose.length === 0) {
+    const wanted = this.#open.filter(
+      (call) => rules.results === 'lead' || !this.#staysInPlace(call),
+    );
+    const leads = rules.results === 'lead' ? this.#resultsLead(pieces) : wanted.length === 0;
+    if (leads && this.#strays.length === 0) {
       this.#open = [];
-      this.#emitAll(rules.shared && rules.own ? this.#joined(pieces) : pieces);
+      this.#emitAll(
+        rules.resultsShareTurns && rules.sameProtocol ? this.#joinPieces(pieces) : pieces,
+      );
       return;
     }
-    const placed = new Set(rules.results === 'lead' ? this.#inPlace(this.#ahead(pieces)) : []);
+    const placed = new Set(
+      rules.results === 'lead' ? this.#alreadyPlaced(this.#callsAnsweredFirst(pieces)) : [],
+    );
     const results = leads ? [] : this.#results(wanted, run, placed);
     const moved = new Set<Block>(leads ? [] : wanted.flatMap((c) => c.result?.block ?? []));
     for (const piece of pieces) {
-      piece.blocks = piece.blocks.filter((block) => !moved.has(sourceOf(this.#origin, block)));
+      piece.blocks = piece.blocks.filter((block) => !moved.has(sourceOf(this.#originals, block)));
     }
-    const loose = this.#loose;
+    const strays = this.#strays;
     this.#open = [];
-    this.#loose = [];
-    if (rules.shared) this.#intoHost(pieces, results, loose);
+    this.#strays = [];
+    if (rules.resultsShareTurns) this.#insertResults(pieces, results, strays);
     else {
-      for (const turn of this.#alone(results)) this.out.push(turn);
-      if (loose.length > 0) this.out.push({ role: 'user', blocks: loose });
-      this.#emitAll(pieces.filter((piece) => piece.blocks.length > 0 || keptEmpty(piece)));
+      for (const turn of this.#resultTurns(results)) this.out.push(turn);
+      if (strays.length > 0) this.out.push({ role: 'user', blocks: strays });
+      this.#emitAll(pieces.filter((piece) => piece.blocks.length > 0 || cameEmpty(piece)));
     }
   }
 
   /** Results where no input follows. */
   answer(): void {
     const { rules } = this.#plan;
-    const wanted = this.#open.filter((call) => rules.results === 'lead' || !this.#stays(call));
-    const loose = this.#loose;
+    const wanted = this.#open.filter(
+      (call) => rules.results === 'lead' || !this.#staysInPlace(call),
+    );
+    const strays = this.#strays;
     this.#open = [];
-    this.#loose = [];
-    if (wanted.length === 0 && loose.length === 0) return;
+    this.#strays = [];
+    if (wanted.length === 0 && strays.length === 0) return;
     const results = this.#results(wanted, undefined, new Set());
-    if (rules.shared) {
-      const blocks = [...results.map(({ block }) => block), ...loose];
-      this.out.push(madeTurn(this.#source(), 'user', blocks));
+    if (rules.resultsShareTurns) {
+      const blocks = [...results.map(({ block }) => block), ...strays];
+      this.out.push(newTurn(this.#wireSample(), 'user', blocks));
       return;
     }
-    for (const turn of this.#alone(results)) this.out.push(turn);
-    if (loose.length > 0) this.out.push({ role: 'user', blocks: loose });
+    for (const turn of this.#resultTurns(results)) this.out.push(turn);
+    if (strays.length > 0) this.out.push({ role: 'user', blocks: strays });
   }
 
   /** Blocks as they go out → as they came in, for those that changed. */
-  readonly #origin = new Map<Block, Block>();
+  readonly #originals = new Map<Block, Block>();
 
   /** Something that came on the wire of this history, to mark made turns with. */
-  #source(): Turn | undefined {
-    return this.#plan.rules.own ? this.#plan.turns[0] : undefined;
+  #wireSample(): Turn | undefined {
+    return this.#plan.rules.sameProtocol ? this.#plan.turns[0] : undefined;
   }
 
-  #close(pieces: Piece[], calls: ReadonlySet<Call>): void {
+  #close(pieces: TurnPiece[], calls: ReadonlySet<IndexedCall>): void {
     this.#open = [...calls];
     if (!this.#plan.rules.callsLast) {
       this.#emitAll(pieces);
@@ -169,7 +177,7 @@ class Writer {
     const own = pieces.filter((piece) => piece.role === 'assistant');
     const all = own.flatMap((piece) => piece.blocks);
     const ordered = callsLast(all, (block) => this.#isCall(block));
-    const changed = ordered !== all || own.some((piece) => piece.rest || !isSame(piece));
+    const changed = ordered !== all || own.some((piece) => piece.rest || !isUnchanged(piece));
     // Joined once they change at all, so that older deployments, which want roles to alternate, take them.
     if (changed && own.length > 1) {
       const [first, ...others] = own;
@@ -183,41 +191,41 @@ class Writer {
   }
 
   #isCall(block: Block): boolean {
-    return this.#plan.table.callOf.has(sourceOf(this.#origin, block));
+    return this.#plan.table.callOf.has(sourceOf(this.#originals, block));
   }
 
   /** The call under its new id. */
-  #named(call: Call): Block {
+  #callAsSent(call: IndexedCall): Block {
     const id = this.#plan.ids.get(call);
     if (id === undefined) return call.block;
     const block = editNode(call.block, { id });
-    this.#origin.set(block, call.block);
+    this.#originals.set(block, call.block);
     return block;
   }
 
   /** The result as its call wants it: under its id, of its kind. */
-  #fitted(result: Result): ToolResultBlock {
+  #resultAsSent(result: IndexedResult): ToolResultBlock {
     const call = result.call!;
     const callId = this.#plan.ids.get(call) ?? call.block.id;
     const { block } = result;
     const kind = this.#plan.rules.protocol === 'openai-responses' ? call.block.kind : block.kind;
     if (block.callId === callId && block.kind === kind) return block;
     const fitted = editNode(block, { callId, kind });
-    this.#origin.set(fitted, block);
+    this.#originals.set(fitted, block);
     return fitted;
   }
 
   /** Responses: the result already stands behind its call. */
-  #stays(call: Call): boolean {
+  #staysInPlace(call: IndexedCall): boolean {
     const { result } = call;
     return result !== undefined && !result.inline && result.position > call.position;
   }
 
   /** The run's turns: results of other turns' calls are gone, strays are text, the rest is as it was. */
-  #inputPieces(run: Run): Piece[] {
+  #inputPieces(run: TurnRun): TurnPiece[] {
     const { turns, table, rules } = this.#plan;
     const open = new Set(this.#open);
-    const pieces: Piece[] = [];
+    const pieces: TurnPiece[] = [];
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
       const blocks: Block[] = [];
@@ -226,21 +234,23 @@ class Writer {
         const result = table.resultOf.get(block);
         if (result === undefined) blocks.push(block);
         else if (result.call === undefined) {
-          blocks.push(...this.#stray(result));
+          blocks.push(...this.#strayBlocks(result));
           became = true;
-        } else if (rules.results === 'lead' ? open.has(result.call) : this.#stays(result.call)) {
-          blocks.push(this.#fitted(result));
+        } else if (
+          rules.results === 'lead' ? open.has(result.call) : this.#staysInPlace(result.call)
+        ) {
+          blocks.push(this.#resultAsSent(result));
         }
       }
       // A tool message that holds no result any more is a user's message like any.
-      const host = became && isLoneResult(turn) && !rules.shared ? undefined : turn;
+      const host = became && isLoneResult(turn) && !rules.resultsShareTurns ? undefined : turn;
       pieces.push({ host, role: turn.role, blocks });
     }
     return pieces;
   }
 
   /** Exactly the results of the open calls stand first. */
-  #lead(pieces: readonly Piece[]): boolean {
+  #resultsLead(pieces: readonly TurnPiece[]): boolean {
     const { rules } = this.#plan;
     const { resultOf } = this.#plan.table;
     const due = new Set(this.#open);
@@ -250,9 +260,9 @@ class Writer {
     for (const piece of pieces) {
       if (piece.host !== undefined && isAside(piece.host, rules)) continue;
       // A message of nothing is a message all the same.
-      if (!rules.shared && keptEmpty(piece) && before > 0) return false;
+      if (!rules.resultsShareTurns && cameEmpty(piece) && before > 0) return false;
       for (const block of piece.blocks) {
-        const call = resultOf.get(sourceOf(this.#origin, block))?.call;
+        const call = resultOf.get(sourceOf(this.#originals, block))?.call;
         if (call === undefined) {
           if (before > 0) return false;
         } else if (due.has(call)) {
@@ -266,28 +276,28 @@ class Writer {
   }
 
   /** Once anything in them changes, neighbours become one message: older deployments want that. */
-  #joined(pieces: Piece[]): Piece[] {
-    const isOwn = ({ host }: Piece) => host === undefined || !isAside(host, this.#plan.rules);
+  #joinPieces(pieces: TurnPiece[]): TurnPiece[] {
+    const isOwn = ({ host }: TurnPiece) => host === undefined || !isAside(host, this.#plan.rules);
     const own = pieces.filter(isOwn);
     const [first] = own;
-    if (first === undefined || own.length < 2 || own.every(isSame)) return pieces;
+    if (first === undefined || own.length < 2 || own.every(isUnchanged)) return pieces;
     first.blocks = own.flatMap((piece) => piece.blocks);
     return pieces.filter((piece) => piece === first || !isOwn(piece));
   }
 
   /** Calls whose results already open the input. */
-  #ahead(pieces: readonly Piece[]): readonly Call[] {
+  #callsAnsweredFirst(pieces: readonly TurnPiece[]): readonly IndexedCall[] {
     const blocks = pieces
       .filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules))
       .flatMap((piece) => piece.blocks);
     const { resultOf } = this.#plan.table;
     return blocks
-      .slice(0, resultsAhead(blocks))
-      .flatMap((block) => resultOf.get(sourceOf(this.#origin, block))?.call ?? []);
+      .slice(0, countLeadingResults(blocks))
+      .flatMap((block) => resultOf.get(sourceOf(this.#originals, block))?.call ?? []);
   }
 
   /** Of the calls whose results open the input those that stand where they will: all but in Chat, which wants their order. */
-  #inPlace(ahead: readonly Call[]): readonly Call[] {
+  #alreadyPlaced(ahead: readonly IndexedCall[]): readonly IndexedCall[] {
     return this.#plan.rules.protocol === 'openai-chat'
       ? ahead.filter((call, at) => call === this.#open[at])
       : ahead;
@@ -295,9 +305,9 @@ class Writer {
 
   /** The results of these calls in their order, with notes for those that come from elsewhere. */
   #results(
-    calls: readonly Call[],
-    run: Run | undefined,
-    placed: ReadonlySet<Call>,
+    calls: readonly IndexedCall[],
+    run: TurnRun | undefined,
+    placed: ReadonlySet<IndexedCall>,
   ): { block: Block; alone?: Turn }[] {
     const { notes, ids } = this.#plan;
     const at = `${this.#plan.rules.where}/${this.out.length}`;
@@ -312,17 +322,17 @@ class Writer {
       if (result.run !== run?.index && !result.inline) {
         notes.add('sent_prefix_changed', at, `the result of ${call.block.id} stood elsewhere`);
       }
-      return { block: this.#fitted(result), alone: result.alone };
+      return { block: this.#resultAsSent(result), alone: result.alone };
     });
   }
 
-  #stray(result: Result): readonly Block[] {
+  #strayBlocks(result: IndexedResult): readonly Block[] {
     const { notes } = this.#plan;
     const { block } = result;
     const twin = this.#twins().get(block.callId);
     const at = `${this.#plan.rules.where}/${this.out.length}`;
     // Not one that came later: this one has been sent as text by then.
-    if (twin !== undefined && twin.run <= result.run + 1 && this.#same(twin.block, block)) {
+    if (twin !== undefined && twin.run <= result.run + 1 && this.#sameContent(twin.block, block)) {
       notes.add('duplicate_tool_result_removed', at, block.callId);
       return [];
     }
@@ -330,11 +340,11 @@ class Writer {
     return strayAsText(block);
   }
 
-  #twinOf: Map<string, Result> | undefined;
-  readonly #said = new Map<ToolResultBlock, readonly unknown[]>();
+  #twinOf: Map<string, IndexedResult> | undefined;
+  readonly #contents = new Map<ToolResultBlock, readonly unknown[]>();
 
   /** The first result that its call took, by id. */
-  #twins(): ReadonlyMap<string, Result> {
+  #twins(): ReadonlyMap<string, IndexedResult> {
     if (this.#twinOf === undefined) {
       this.#twinOf = new Map();
       for (const result of this.#plan.table.results) {
@@ -347,58 +357,59 @@ class Writer {
   }
 
   /** Do two results say the same? What the first says is kept: many may be compared with it. */
-  #same(twin: ToolResultBlock, block: ToolResultBlock): boolean {
+  #sameContent(twin: ToolResultBlock, block: ToolResultBlock): boolean {
     if (twin.isError !== block.isError || twin.content.length !== block.content.length)
       return false;
-    let said = this.#said.get(twin);
-    if (said === undefined) {
-      said = saidBy(twin);
-      this.#said.set(twin, said);
+    let content = this.#contents.get(twin);
+    if (content === undefined) {
+      content = comparableContent(twin);
+      this.#contents.set(twin, content);
     }
-    return Bun.deepEquals(said, saidBy(block));
+    return Bun.deepEquals(content, comparableContent(block));
   }
 
   /** Results as turns of their own. */
-  *#alone(results: readonly { block: Block; alone?: Turn }[]): Generator<Turn> {
+  *#resultTurns(results: readonly { block: Block; alone?: Turn }[]): Generator<Turn> {
     for (const { block, alone } of results) {
-      if (alone === undefined) yield madeTurn(undefined, 'user', [block]);
+      if (alone === undefined) yield newTurn(undefined, 'user', [block]);
       else yield alone.blocks[0] === block ? alone : editNode(alone, { blocks: [block] });
     }
   }
 
   /** Results into the first user turn of the run, or before it where that is not the user's. */
-  #intoHost(
-    pieces: readonly Piece[],
+  #insertResults(
+    pieces: readonly TurnPiece[],
     results: readonly { block: Block }[],
-    loose: readonly Block[],
+    strays: readonly Block[],
   ): void {
     const { rules } = this.#plan;
     const lead = results.map(({ block }) => block);
     const others = pieces.filter((p) => p.host === undefined || !isAside(p.host, rules));
     const first = others[0];
     if (first === undefined || first.role !== 'user') {
-      const blocks = [...lead, ...loose];
-      if (blocks.length > 0) this.out.push(madeTurn(this.#source(), 'user', blocks));
+      const blocks = [...lead, ...strays];
+      if (blocks.length > 0) this.out.push(newTurn(this.#wireSample(), 'user', blocks));
       this.#emitAll(pieces);
       return;
     }
-    const rest = rules.own ? others.flatMap((piece) => piece.blocks) : first.blocks;
-    const held = lead.length === 0 ? resultsAhead(rest) : 0;
-    first.blocks = [...lead, ...rest.slice(0, held), ...loose, ...rest.slice(held)];
-    const gone = new Set(rules.own ? others.slice(1) : []);
+    const rest = rules.sameProtocol ? others.flatMap((piece) => piece.blocks) : first.blocks;
+    const held = lead.length === 0 ? countLeadingResults(rest) : 0;
+    first.blocks = [...lead, ...rest.slice(0, held), ...strays, ...rest.slice(held)];
+    const gone = new Set(rules.sameProtocol ? others.slice(1) : []);
     this.#emitAll(pieces.filter((piece) => !gone.has(piece)));
   }
 
-  #emitAll(pieces: readonly Piece[]): void {
+  #emitAll(pieces: readonly TurnPiece[]): void {
     for (const piece of pieces) {
       const { host, role, blocks } = piece;
-      if (host !== undefined && !piece.rest && isSame(piece)) this.out.push(host);
+      if (host !== undefined && !piece.rest && isUnchanged(piece)) this.out.push(host);
       else if (blocks.length === 0) {
         // Its border stays: a Messages turn of nothing is filled later, where it is alone.
-        const stays = this.#plan.rules.own && this.#plan.rules.shared && !piece.rest;
+        const stays =
+          this.#plan.rules.sameProtocol && this.#plan.rules.resultsShareTurns && !piece.rest;
         if (stays && host !== undefined) this.out.push(editNode(host, { blocks }));
       } else if (host === undefined) this.out.push({ role, blocks });
-      else if (piece.rest) this.out.push(madeTurn(host, 'assistant', blocks));
+      else if (piece.rest) this.out.push(newTurn(host, 'assistant', blocks));
       else this.out.push(editNode(host, { blocks }));
     }
   }

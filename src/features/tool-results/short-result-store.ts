@@ -1,14 +1,18 @@
 /** The ledger of short results in a file: what is new waits in memory and is written in batches. */
 
 import { openStateFile } from '../../lib/store/versioned-store.ts';
-import { SENT_SHORT_ROWS, type SentShort, sentShortInMemory } from './sent-short.ts';
+import {
+  DEFAULT_ROWS,
+  memoryShortResultLedger,
+  type ShortResultLedger,
+} from './short-result-ledger.ts';
 
 const SCHEMA = `
 CREATE TABLE sent_short (key TEXT PRIMARY KEY, chars INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX sent_short_used ON sent_short (used);
 `;
 
-export interface SentShortOptions {
+export interface ShortResultLedgerOptions {
   /** The database file; made 0600 in a directory 0700. */
   readonly path: string;
   /** Entries kept, in the file and in memory. */
@@ -22,13 +26,13 @@ export interface SentShortOptions {
 }
 
 /** Opens the ledger. Never throws: without a usable file it remembers as long as the process lives. */
-export function openSentShort(options: SentShortOptions): SentShort {
-  const rows = options.rows ?? SENT_SHORT_ROWS;
+export function openShortResultLedger(options: ShortResultLedgerOptions): ShortResultLedger {
+  const rows = options.rows ?? DEFAULT_ROWS;
   const now = options.now ?? Date.now;
-  const memory = sentShortInMemory(rows);
+  const memory = memoryShortResultLedger(rows);
   /** Entries that the file does not have yet, or whose last use it does not know. */
   const waiting = new Map<string, number>();
-  let file: File | undefined;
+  let file: ResultFile | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
 
@@ -109,14 +113,14 @@ export function openSentShort(options: SentShortOptions): SentShort {
   };
 }
 
-interface File {
+interface ResultFile {
   limitOf(key: string): number | undefined;
   apply(entries: ReadonlyMap<string, number>, now: number, rows: number): void;
   close(): void;
 }
 
 /** @throws SQLiteError, or an Error where a newer version made the file */
-function openFile(path: string): File {
+function openFile(path: string): ResultFile {
   const db = openStateFile({ path, migrations: [SCHEMA] });
   const read = db.query<{ chars: number }, [string]>('SELECT chars FROM sent_short WHERE key = ?');
   const put = db.query<unknown, [string, number, number]>(

@@ -6,8 +6,14 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
-import { collector, type Heard } from '../../../src/features/reasoning-memory/answer-collector.ts';
-import { type Entry, memorySessionLedger } from '../../../src/features/reasoning-memory/ledger.ts';
+import {
+  answerCollector,
+  type CollectedAnswer,
+} from '../../../src/features/reasoning-memory/answer-collector.ts';
+import {
+  type LedgerEntry,
+  memorySessionLedger,
+} from '../../../src/features/reasoning-memory/session-ledger.ts';
 import { openSessionLedger } from '../../../src/features/reasoning-memory/session-ledger-store.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type ChatMessage, call, chatReply, DEEPSEEK, Session } from './scripts.ts';
@@ -22,7 +28,7 @@ afterEach(() => {
   for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true });
 });
 
-const entry = (id: string, text = 'thought'): Entry => ({
+const entry = (id: string, text = 'thought'): LedgerEntry => ({
   id,
   provider: 'p',
   protocol: 'openai-chat',
@@ -164,9 +170,9 @@ describe('the stream', () => {
     by: 'client',
   } as const;
 
-  function hear(events: readonly StreamEvent[]): Heard | undefined {
-    let heard: Heard | undefined;
-    const interceptor = collector((all) => {
+  function hear(events: readonly StreamEvent[]): CollectedAnswer | undefined {
+    let heard: CollectedAnswer | undefined;
+    const interceptor = answerCollector((all) => {
       heard = all;
     });
     for (const event of events) expect(interceptor.event(event)).toBe(event);
@@ -194,7 +200,7 @@ describe('the stream', () => {
         { type: 'text' },
         { type: 'call', id: 'a' },
       ],
-      said: 'said',
+      text: 'said',
     });
   });
 

@@ -3,31 +3,31 @@
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
 
 /** One part of an answer, in its order. Text only says where it stood. */
-export type Piece =
+export type AnswerPiece =
   | { readonly type: 'reasoning'; readonly block: ReasoningBlock }
   | { readonly type: 'call'; readonly id: string; readonly sealed?: Sealed }
   | { readonly type: 'text' };
 
 /** One answer of a model. */
-export interface Entry {
+export interface LedgerEntry {
   /** Says which entry it is; made of its keys. */
   readonly id: string;
   readonly provider: string;
   readonly protocol: ProtocolName;
   readonly model: string;
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly AnswerPiece[];
 }
 
 export interface SessionLedger {
   /** Nothing is kept: no request needs a look. */
   readonly empty: boolean;
   /** The entry behind the first of the keys that is known. */
-  find(keys: readonly string[]): Entry | undefined;
+  find(keys: readonly string[]): LedgerEntry | undefined;
   /**
    * Keeps an entry under those of the keys that are free. What a key once stood for stays: the
    * history that was sent with it must be sent so again, or the vendor's prompt cache is lost.
    */
-  put(keys: readonly string[], entry: Entry): void;
+  put(keys: readonly string[], entry: LedgerEntry): void;
   close(): void;
 }
 
@@ -37,13 +37,13 @@ export interface MemoryLimits {
   readonly chars: number;
 }
 
-const MEMORY: MemoryLimits = { entries: 4000, chars: 32_000_000 };
+const DEFAULT_LIMITS: MemoryLimits = { entries: 4000, chars: 32_000_000 };
 
 /** A ledger in memory alone, the least recently used answers first to go. */
 export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): SessionLedger {
-  const { entries: most, chars: room } = { ...MEMORY, ...limits };
+  const { entries: most, chars: room } = { ...DEFAULT_LIMITS, ...limits };
   /** In order of use. */
-  const kept = new Map<string, { readonly entry: Entry; readonly keys: string[] }>();
+  const kept = new Map<string, { readonly entry: LedgerEntry; readonly keys: string[] }>();
   const idOf = new Map<string, string>();
   let chars = 0;
   const drop = (id: string) => {
@@ -90,7 +90,7 @@ export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): Session
 }
 
 /** Characters that an entry holds, roughly. */
-export function sizeOf({ pieces }: Entry): number {
+export function sizeOf({ pieces }: LedgerEntry): number {
   let size = 0;
   for (const piece of pieces) {
     if (piece.type === 'reasoning') {

@@ -1,25 +1,25 @@
 /** The memory of which tool results were sent short, so that they stay short once they are history. */
 
 /**
- * Keys are opaque (see {@link keyOf}); the value is the limit in characters that a text was cut to (0:
+ * Keys are opaque (see {@link resultKey}); the value is the limit in characters that a text was cut to (0:
  * none), from which the same short text is made again. Bounded: the least recently used go first.
  */
-export interface SentShort {
+export interface ShortResultLedger {
   limitOf(key: string): number | undefined;
   put(key: string, limit: number): void;
   /** Writes down what is still in memory and lets go of it. */
   close(): void;
 }
 
-export const SENT_SHORT_ROWS = 50_000;
+export const DEFAULT_ROWS = 50_000;
 
 /** The key of a result: its call's id and a hash of what the client sent as its content. */
-export function keyOf(callId: string, content: string): string {
+export function resultKey(callId: string, content: string): string {
   return `${callId.slice(0, 128)} ${Bun.hash.xxHash64(content).toString(36)} ${content.length.toString(36)}`;
 }
 
 /** A ledger that lives as long as the process. */
-export function sentShortInMemory(rows = SENT_SHORT_ROWS): SentShort {
+export function memoryShortResultLedger(rows = DEFAULT_ROWS): ShortResultLedger {
   const known = new Map<string, number>();
   return {
     limitOf(key) {
