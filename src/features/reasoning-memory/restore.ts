@@ -3,6 +3,7 @@
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
+import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type {
   Block,
   Conversation,
@@ -69,9 +70,6 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
   return withParts(conversation, { turns: out });
 }
 
-const isCall = (block: Block): block is ToolCallBlock =>
-  block.type === 'tool-call' && block.by !== 'provider';
-
 /** One answer with what its entry knows; the same list where that is nothing. */
 function restoreAnswer(
   run: readonly Turn[],
@@ -81,7 +79,7 @@ function restoreAnswer(
   work: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
-  const calls = blocks.filter(isCall);
+  const calls = blocks.filter(isClientCall);
   const entry = findEntry(run, calls, turns, at, work);
   if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
   if (entry.protocol !== work.target.protocol) return run;
@@ -205,7 +203,7 @@ function callSeals({ pieces }: LedgerEntry): ReadonlyMap<string, Sealed> {
 function withCallSeals(turn: Turn, seals: ReadonlyMap<string, Sealed>, { protocol }: Target): Turn {
   if (seals.size === 0) return turn;
   const blocks = mapUnchanged(turn.blocks, (block): Block => {
-    if (!isCall(block) || block.sealed !== undefined) return block;
+    if (!isClientCall(block) || block.sealed !== undefined) return block;
     const sealed = seals.get(block.id);
     return sealed?.protocol === protocol ? editNode(block, { sealed }) : block;
   });
@@ -228,7 +226,7 @@ function placements(
   const text = blocks.find((block) => block.type === 'text');
   const calls = new Map<string, Block>();
   for (const block of blocks) {
-    if (isCall(block) && !calls.has(block.id)) calls.set(block.id, block);
+    if (isClientCall(block) && !calls.has(block.id)) calls.set(block.id, block);
   }
   const wanted = new Set<Block>(reasoning);
   const out = new Map<Block, ReasoningBlock[]>();

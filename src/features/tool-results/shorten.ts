@@ -2,6 +2,7 @@
 
 import { editNode, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
+import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
 import type { Block, TextBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { readEnvelope, shortText } from './envelope.ts';
 import { resultKey, type ShortResultLedger } from './short-result-ledger.ts';
@@ -20,9 +21,9 @@ export function shortenResults(turns: readonly Turn[], options: ShortenOptions):
   const round = lastRound(turns);
   if (round === undefined) return turns;
   return mapUnchanged(turns, (turn, at) => {
-    if (!turn.blocks.some(isToolResult)) return turn;
+    if (!turn.blocks.some(isClientResult)) return turn;
     const blocks = mapUnchanged(turn.blocks, (block) => {
-      if (!isToolResult(block)) return block;
+      if (!isClientResult(block)) return block;
       const isCurrent = at >= round.from && round.ids.has(block.callId);
       return isCurrent ? shortenNew(block, options) : shortenAsSent(block, options);
     });
@@ -30,16 +31,8 @@ export function shortenResults(turns: readonly Turn[], options: ShortenOptions):
   });
 }
 
-/** A result of a client's tool. Results of the vendor's own tools stay as they are. */
-const isToolResult = (block: { readonly type: string }): block is ToolResultBlock =>
-  block.type === 'tool-result' && (block as ToolResultBlock).by !== 'provider';
-
 const callIds = (turn: Turn) =>
-  turn.role === 'assistant'
-    ? turn.blocks.flatMap((block) =>
-        block.type === 'tool-call' && block.by !== 'provider' ? [block.id] : [],
-      )
-    : [];
+  turn.role === 'assistant' ? turn.blocks.filter(isClientCall).map(({ id }) => id) : [];
 
 /**
  * The last round of calls: the index of its first assistant turn, and the ids of its calls. Neighbouring

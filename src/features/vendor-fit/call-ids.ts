@@ -1,4 +1,4 @@
-/** Ids of tool calls in the only shape that a vendor takes, the same for the same call in every request. */
+/** Rewrites ids of tool calls to the format that a vendor accepts, the same way in every request. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';

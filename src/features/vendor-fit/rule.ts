@@ -1,4 +1,4 @@
-/** What every rule of this feature is given, and how a rule says that it did something. */
+/** The types of a rule of this feature and of its context. */
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/target.ts';
@@ -7,14 +7,14 @@ import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 export interface FitContext {
   readonly profile: Profile;
   readonly notes: Notes;
-  /** What the target speaks. */
+  /** The target's protocol. */
   readonly protocol: ProtocolName;
   /**
-   * The conversation came in the target's own protocol, so that the codec sends its parts as they
-   * came. In any other case the codec fits roles, content and choices itself while it converts.
+   * The conversation came in the target's protocol, so the codec sends unchanged parts as they came.
+   * Otherwise the codec fits roles, content and tool choices itself while it converts.
    */
   readonly sameProtocol: boolean;
 }
 
-/** One rule: the same reference where it has nothing to do; idempotent. */
-export type FitRule = (conversation: Conversation, fit: FitContext) => Conversation;
+/** One rule. Idempotent; returns the same reference if there is nothing to change. */
+export type FitRule = (conversation: Conversation, context: FitContext) => Conversation;

@@ -1,4 +1,4 @@
-/** Has a Chat body a field that the vendor spells otherwise, in a request that would go out as it came? */
+/** Finds fields that the vendor spells differently in a Chat body that would be forwarded unchanged. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
@@ -6,9 +6,9 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import type { FitRule } from './rule.ts';
 
 /**
- * The codec spells a body for the profile whenever it writes one; a body that nobody changed is
- * forwarded instead. Where such a body holds something to be spelled, this makes the codec write it:
- * the settings become a copy of themselves, which says the same but is not what was decoded.
+ * The codec uses the vendor's spelling whenever it writes a body; an unchanged body is forwarded
+ * instead. If such a body has a field to be spelled differently, this rule makes the codec write it:
+ * it copies the settings, so that they are no longer the decoded reference.
  */
 export const fitSpelling: FitRule = (conversation, { profile, protocol, sameProtocol }) => {
   const { origin } = conversation;

@@ -1,52 +1,50 @@
-/** Shapes of a history that a model's own chat template refuses: late instructions, neighbours of one role, parallel calls. */
+/** Fits the order of turns to what a vendor or a model's chat template accepts: roles, neighbours, first and last turn, parallel calls. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
-import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
+import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
+import type { Block, Turn } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
-const isResult = (block: Block) => block.type === 'tool-result' && block.by !== 'provider';
-const isCall = (block: Block): block is ToolCallBlock =>
-  block.type === 'tool-call' && block.by !== 'provider';
 const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
 const hasUserContent = (turn: Turn | undefined): boolean =>
-  turn?.role === 'user' && turn.blocks.some((block) => !isResult(block));
+  turn?.role === 'user' && turn.blocks.some((block) => !isClientResult(block));
 
-/** Chat only: the other protocols have no template of the model's own before them. */
-export const fitChatTemplate: FitRule = (conversation, fit) => {
-  const { profile, protocol } = fit;
+/** Only on Chat, where servers run the model's own chat template over the messages. */
+export const fitChatTemplate: FitRule = (conversation, context) => {
+  const { profile, protocol } = context;
   if (protocol !== 'openai-chat') return conversation;
   let { turns } = conversation;
-  if (profile.systemTurns === false) turns = instructionsFirst(turns, fit);
-  if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, fit);
+  if (profile.systemTurns === false) turns = instructionsFirst(turns, context);
+  if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, context);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
-/** A user message where the vendor wants one, an assistant message between tool results and the user, no late instructions. */
-export const fitTurns: FitRule = (conversation, fit) => {
-  const { profile, protocol, sameProtocol, notes } = fit;
+/** Adds turns that the vendor requires, and moves instructions that it refuses in mid-dialogue. */
+export const fitTurns: FitRule = (conversation, context) => {
+  const { profile, protocol, sameProtocol, notes } = context;
   let { turns } = conversation;
   if (protocol === 'anthropic-messages' && sameProtocol && profile.systemTurns === false) {
     turns = instructionsAsUser(turns, notes);
   }
   if (profile.userAfterTool === false && protocol === 'openai-chat')
-    turns = closeToolRounds(turns, fit);
+    turns = closeToolRounds(turns, context);
   if (profile.needsUserTurn === true && !turns.some(hasUserContent))
-    turns = withUserTurn(turns, fit);
+    turns = withUserTurn(turns, context);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
-/** The last of the rules about turns: those before it make neighbours and part some, and say who is first and last. */
-export const fitNeighbours: FitRule = (conversation, fit) => {
-  const { profile, protocol } = fit;
+/** Fixes the first and last turn, and joins neighbours of one role. Runs last: earlier rules add and split turns. */
+export const fitNeighbours: FitRule = (conversation, context) => {
+  const { profile, protocol } = context;
   let { turns } = conversation;
-  if (protocol === 'anthropic-messages') turns = fitFirstAndLast(turns, fit);
+  if (protocol === 'anthropic-messages') turns = fitFirstAndLast(turns, context);
   if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
-    turns = joinNeighbours(turns, fit);
+    turns = joinNeighbours(turns, context);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
-/** "System message must be at the beginning": one stands there, later ones are the user's words. */
+/** "System message must be at the beginning": leading ones are joined, later ones become user text. */
 function instructionsFirst(
   turns: readonly Turn[],
   { notes, sameProtocol }: FitContext,
@@ -58,7 +56,7 @@ function instructionsFirst(
     notes.add('content_bridged', `/messages/${at}`, `${turn.role} turn as user text`);
     return { role: 'user', blocks: turn.blocks };
   });
-  // Those of another protocol become one message anyway.
+  // From another protocol the codec writes one message anyway.
   if (!sameProtocol || lead < 2) return late;
   notes.add('message_shape_repaired', '/messages', `${lead} leading system messages as one`);
   return [joinTurns(late.slice(0, lead)), ...late.slice(lead)];
@@ -74,7 +72,7 @@ function oneCallPerTurn(
   for (let at = 0; at < turns.length; ) {
     const end = answerEnd(turns, at, sameProtocol);
     const round = turns.slice(at, end);
-    const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
+    const calls = round.flatMap(({ blocks }) => blocks.filter(isClientCall));
     let behind = end;
     while (behind < turns.length && turns[behind]!.role !== 'assistant') behind++;
     if (calls.length < 2) {
@@ -89,7 +87,7 @@ function oneCallPerTurn(
   return changed ? out : turns;
 }
 
-/** Behind one answer of the model: codecs write neighbouring assistant turns of another protocol as one message. */
+/** The index after one answer: codecs write neighbouring assistant turns of another protocol as one message. */
 function answerEnd(turns: readonly Turn[], at: number, own: boolean): number {
   if (turns[at]!.role !== 'assistant') return at;
   let end = at + 1;
@@ -97,14 +95,14 @@ function answerEnd(turns: readonly Turn[], at: number, own: boolean): number {
   return end;
 }
 
-/** One round of calls as several: what was said goes with the first call, what else came in follows the last. */
+/** Splits a round of parallel calls: text goes with the first call, other input follows the last result. */
 function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Turn[] {
   const results = new Map<string, Turn>();
   const rest: Turn[] = [];
   for (const turn of input) {
     const others: Block[] = [];
     for (const block of turn.blocks) {
-      if (block.type !== 'tool-result' || !isResult(block) || results.has(block.callId)) {
+      if (!isClientResult(block) || results.has(block.callId)) {
         others.push(block);
       } else {
         const alone = turn.blocks.length === 1;
@@ -114,17 +112,17 @@ function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Tu
     if (others.length === turn.blocks.length) rest.push(turn);
     else if (others.length > 0) rest.push({ role: 'user', blocks: others });
   }
-  const said = round.map((turn): Turn => {
-    const blocks = turn.blocks.filter((block) => !isCall(block));
+  const spoken = round.map((turn): Turn => {
+    const blocks = turn.blocks.filter((block) => !isClientCall(block));
     return blocks.length === turn.blocks.length ? turn : editNode(turn, { blocks });
   });
-  const calls = round.flatMap(({ blocks }) => blocks.filter(isCall));
+  const calls = round.flatMap(({ blocks }) => blocks.filter(isClientCall));
   const out: Turn[] = [];
   calls.forEach((call, i) => {
     if (i > 0) out.push({ role: 'assistant', blocks: [call] });
     else {
-      const host = said.pop()!;
-      for (const turn of said) if (turn.blocks.length > 0) out.push(turn);
+      const host = spoken.pop()!;
+      for (const turn of spoken) if (turn.blocks.length > 0) out.push(turn);
       out.push(editNode(host, { blocks: [...host.blocks, call] }));
     }
     const result = results.get(call.id);
@@ -137,25 +135,25 @@ function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Tu
   return [...out, ...rest];
 }
 
-/** Mistral: behind tool messages the next one must be the assistant's. */
+/** Mistral requires an assistant message between tool messages and a user message. */
 function closeToolRounds(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
   const done = (): Turn => {
     notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
     return { role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] };
   };
   return mapUnchanged(turns, (turn, at) => {
-    const results = turn.blocks.filter(isResult);
+    const results = turn.blocks.filter(isClientResult);
     if (turn.role !== 'user' || results.length === 0) return turn;
-    const others = turn.blocks.filter((block) => !isResult(block));
+    const others = turn.blocks.filter((block) => !isClientResult(block));
     const next = turns[at + 1];
     if (others.length > 0) {
       return [editNode(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
     }
-    return next?.role === 'user' && !next.blocks.some(isResult) ? [turn, done()] : turn;
+    return next?.role === 'user' && !next.blocks.some(isClientResult) ? [turn, done()] : turn;
   });
 }
 
-/** Zhipu answers 1214 to a conversation without any user message. */
+/** Zhipu refuses a conversation without a user message (error 1214). */
 function withUserTurn(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
   notes.add('user_turn_added', '/messages', 'the vendor wants one');
   const user: Turn = { role: 'user', blocks: [{ type: 'text', text: 'Continue.' }] };
@@ -165,14 +163,14 @@ function withUserTurn(turns: readonly Turn[], { notes }: FitContext): readonly T
 
 const userText = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
 
-/** Who may begin and end a conversation. */
+/** Makes the first and the last turn such as the vendor accepts. */
 function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext): readonly Turn[] {
   let out = turns;
   const last = turns.at(-1);
   const prefill = last?.role === 'assistant' && !isUnderWay(last);
   if (profile.assistantLast === false && prefill) {
-    notes.add('user_turn_added', '/messages', 'the model takes no words put into its mouth');
-    // One that says nothing may only be the last.
+    notes.add('user_turn_added', '/messages', 'the model accepts no prefill');
+    // An empty assistant turn is valid only as the last one.
     out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), userText('Continue.')];
   }
   const first = turns[0]?.role;
@@ -183,7 +181,7 @@ function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext)
   return out;
 }
 
-/** A call of the vendor's own tools has no answer yet: the vendor goes on with this turn itself. */
+/** The vendor's own tool has no result yet, so the vendor continues this turn itself. */
 function isUnderWay({ blocks }: Turn): boolean {
   const open = new Set<string>();
   for (const block of blocks) {
@@ -193,14 +191,14 @@ function isUnderWay({ blocks }: Turn): boolean {
   return open.size > 0;
 }
 
-/** "Conversation roles must alternate": neighbours of one role are one message. */
+/** "Conversation roles must alternate": neighbours of one role become one message. */
 function joinNeighbours(
   turns: readonly Turn[],
   { notes, sameProtocol, protocol }: FitContext,
 ): readonly Turn[] {
   const out: Turn[] = [];
   let changed = false;
-  // Messages has results among the user's blocks, and its codec puts them in front.
+  // On Messages results are blocks of user turns, and the codec puts them first.
   const join =
     protocol === 'openai-chat'
       ? mayJoin
@@ -222,26 +220,26 @@ function joinNeighbours(
 
 function mayJoin(a: Turn, b: Turn, own: boolean): boolean {
   if (a.role !== b.role) return false;
-  if (a.role === 'user') return !a.blocks.some(isResult) && !b.blocks.some(isResult);
-  // The codec joins the assistant's turns of another protocol itself.
-  return a.role === 'assistant' && own && !a.blocks.some(isCall);
+  if (a.role === 'user') return !a.blocks.some(isClientResult) && !b.blocks.some(isClientResult);
+  // From another protocol the codec joins assistant turns itself.
+  return a.role === 'assistant' && own && !a.blocks.some(isClientCall);
 }
 
-/** Turns of one role as one, with a blank line between their texts. */
+/** Joins turns of one role, with a blank line between their texts. */
 function joinTurns(turns: readonly Turn[]): Turn {
   const blocks: Block[] = [];
-  let said = false;
+  let hasText = false;
   for (const turn of turns) {
-    let apart = said;
+    let needsGap = hasText;
     for (const block of turn.blocks) {
       const last = blocks.at(-1);
-      if (!apart || block.type !== 'text' || block.text === '') blocks.push(block);
+      if (!needsGap || block.type !== 'text' || block.text === '') blocks.push(block);
       else if (last?.type === 'text') {
         blocks[blocks.length - 1] = editNode(last, { text: `${last.text}\n\n${block.text}` });
       } else blocks.push(editNode(block, { text: `\n\n${block.text}` }));
       if (block.type === 'text') {
-        apart = false;
-        said = true;
+        needsGap = false;
+        hasText = true;
       }
     }
   }
