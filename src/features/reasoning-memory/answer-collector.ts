@@ -1,4 +1,4 @@
-/** Listens to one answer and keeps what it was made with; every event goes on untouched. */
+/** Collects the reasoning, seals and call ids of one streamed answer. Passes every event unchanged. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
@@ -7,31 +7,30 @@ import type { AnswerPiece } from './session-ledger.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 
-/** Longer reasoning is not kept. */
+/** Longer reasoning is not stored. */
 const MAX_CHARS = 2_000_000;
 
 export interface CollectedAnswer {
   readonly pieces: readonly AnswerPiece[];
-  /** The answer's text; undefined where it was not listened to. */
+  /** The answer's text; undefined if not all of it was collected. */
   readonly text: string | undefined;
 }
 
 /**
- * Costs a comparison per delta, and a push while reasoning is open or text follows it: text without
- * reasoning is nothing to remember.
- * @param done told once, when the stream is over or cut; not at all where there is nothing to keep
+ * Collects text only after reasoning: text without reasoning is not stored.
+ * @param done called once when the stream has ended or was cut; not called if there is nothing to store
  */
-export function answerCollector(done: (heard: CollectedAnswer) => void): Interceptor {
+export function answerCollector(done: (answer: CollectedAnswer) => void): Interceptor {
   const pieces: AnswerPiece[] = [];
   let open: 'reasoning' | 'text' | 'call' | undefined;
   let summary = false;
   let parts: string[] = [];
   let sealed: Sealed | undefined;
-  const said: string[] = [];
+  const texts: string[] = [];
   let reasoned = false;
   let sealedCall = false;
-  /** Text came before any reasoning, and is lost. */
-  let unheard = false;
+  /** Text came before any reasoning and was not collected. */
+  let missedText = false;
   let chars = 0;
 
   function closeReasoning(): void {
@@ -84,8 +83,8 @@ export function answerCollector(done: (heard: CollectedAnswer) => void): Interce
             parts.push(event.text);
             chars += event.text.length;
           } else if (open === 'text') {
-            if (reasoned) said.push(event.text);
-            else unheard = true;
+            if (reasoned) texts.push(event.text);
+            else missedText = true;
           }
           break;
         case 'block-start':
@@ -109,7 +108,7 @@ export function answerCollector(done: (heard: CollectedAnswer) => void): Interce
     minds: () => '',
     end() {
       if ((reasoned || sealedCall) && chars <= MAX_CHARS) {
-        done({ pieces, text: unheard ? undefined : said.join('') });
+        done({ pieces, text: missedText ? undefined : texts.join('') });
       }
       return NOTHING;
     },

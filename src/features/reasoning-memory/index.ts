@@ -1,4 +1,4 @@
-/** The session ledger: what a vendor wants back of its own answers is remembered for clients that do not send it. */
+/** Remembers the reasoning and signatures of answers, and adds them to later requests if the client leaves them out. */
 
 import type { Target } from '../../conversation/target.ts';
 import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
@@ -20,23 +20,23 @@ export { openSessionLedger } from './session-ledger-store.ts';
 
 export interface ReasoningMemoryOptions {
   readonly ledger: SessionLedger;
-  /** The name of the gateway key; '' without auth. What one owner's answers left is not another's. */
+  /** The name of the gateway key; '' without auth. Owners never see each other's entries. */
   readonly owner: string;
 }
 
 /**
- * The feature of one exchange. It stands behind features that recover and run calls, and before those
- * that repair the history and fit it to the vendor, which then find it complete.
+ * The feature for one exchange. Place it after features that recover and run calls, and before those that
+ * repair the history and fit it to the vendor, so that they see the complete history.
  */
 export const reasoningMemory = (options: ReasoningMemoryOptions): Feature =>
   new ReasoningMemory(options);
 
-/** One object for each exchange: as functions that close over it there would be four. */
+/** A class, because it is created for each exchange: one object instead of four closures. */
 class ReasoningMemory implements Feature {
   readonly name = 'session-ledger';
   readonly #ledger: SessionLedger;
   readonly #owner: string;
-  /** Where the words before the answer that is awaited are read, as the pass of the same try saw them. */
+  /** The turns that the request pass of this try saw; the text before the expected answer is read from them. */
   #seen: { readonly by: FeatureContext; readonly turns: Conversation['turns'] } | undefined;
 
   constructor({ ledger, owner }: ReasoningMemoryOptions) {
@@ -83,21 +83,21 @@ class LateCollector extends LateInterceptor {
 
   protected make(): Interceptor {
     const turns = this.#turns;
-    const words = () => textBefore(turns, turns.length);
-    return answerCollector((heard) =>
-      storeAnswer(this.#ledger, this.#owner, this.#target, heard, words),
+    const before = () => textBefore(turns, turns.length);
+    return answerCollector((answer) =>
+      storeAnswer(this.#ledger, this.#owner, this.#target, answer, before),
     );
   }
 
-  /** Text alone is nothing to remember. */
+  /** An answer of text alone has nothing to remember. */
   ignores(): boolean {
     return true;
   }
 }
 
 /**
- * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and
- * Responses hold what was sealed, or have left it to the vendor.
+ * If client and vendor speak the same protocol, only Chat clients lose reasoning. Clients of Messages and
+ * Responses keep sealed reasoning, or the vendor stores it.
  */
 const mayLoseReasoning = (client: ProtocolName, target: Target): boolean =>
   client !== target.protocol || client === 'openai-chat';
@@ -110,11 +110,11 @@ function storeAnswer(
   before: () => string,
 ): void {
   const { provider, protocol, model } = target;
-  const wanted = replayRules(target);
+  const rules = replayRules(target);
   const ids = pieces.flatMap((piece) => (piece.type === 'call' ? [piece.id] : []));
   const useful = pieces.some((piece) => {
     if (piece.type === 'call') return piece.sealed !== undefined;
-    return piece.type === 'reasoning' && isReplayed(piece.block, target, wanted, ids.length > 0);
+    return piece.type === 'reasoning' && isReplayed(piece.block, target, rules, ids.length > 0);
   });
   if (!useful) return;
   const scope = { owner, provider };

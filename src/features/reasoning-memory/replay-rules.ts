@@ -1,20 +1,20 @@
-/** What a target wants back of the reasoning that it made. */
+/** Which reasoning a target expects to get back in later requests. */
 
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
 
 export interface ReplayRules {
-  /** Which answers get their readable, unsealed reasoning back. */
+  /** Which answers get their readable (unsealed) reasoning back. */
   readonly text: 'calls' | 'all' | 'none';
-  /** Sealed reasoning goes back. */
+  /** Sealed reasoning is sent back. */
   readonly sealed: boolean;
 }
 
 /**
- * Chat vendors that sign or encrypt want it back, those with a field for it want it where the model
- * called tools (their own documents say that reasoning of plain answers is ignored or refused), and
- * those of `reasoningReplay: all` everywhere. Messages and Responses take sealed reasoning alone,
- * except that a vendor may say that it reads the text (DeepSeek's Responses).
+ * Chat vendors get sealed reasoning back. If they have a field for reasoning text, they get the text for
+ * answers that called tools (according to their documentation they ignore or refuse it for other answers),
+ * and with `reasoningReplay: all` for all answers. Messages and Responses take only sealed reasoning,
+ * unless the profile says that the vendor reads the text (DeepSeek's Responses).
  */
 export function replayRules({ protocol, profile }: Target): ReplayRules {
   const { reasoningField, reasoningReplay } = profile;
@@ -26,7 +26,7 @@ export function replayRules({ protocol, profile }: Target): ReplayRules {
   return { text: reads ? (reasoningReplay ?? 'calls') : 'none', sealed: true };
 }
 
-/** Does this seal open anything for a target of this protocol? */
+/** Can a target of this protocol use this seal? */
 export function isGenuine(
   sealed: Sealed | undefined,
   protocol: ProtocolName,
@@ -38,7 +38,7 @@ export function isGenuine(
   );
 }
 
-/** Does the target get this block back on an answer with (or without) calls? */
+/** Is this block sent back to the target? `calls`: its answer called tools. */
 export function isReplayed(
   block: ReasoningBlock,
   { protocol, profile }: Target,
@@ -51,8 +51,8 @@ export function isReplayed(
 }
 
 /**
- * Aggregators serve models of many makers under one roof (`anthropic/claude-…`, `google/gemini-…`),
- * and what one maker sealed the other cannot read.
+ * Aggregators serve models of many makers (`anthropic/claude-…`, `google/gemini-…`). A maker cannot read
+ * what another one sealed.
  */
 export function sameMaker(a: string, b: string): boolean {
   return makerOf(a) === makerOf(b);

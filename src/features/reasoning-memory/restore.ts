@@ -1,4 +1,4 @@
-/** Puts reasoning and seals back where they stood, in answers that the target itself made. */
+/** Restores reasoning and seals at their original positions, in answers that the target made. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -24,33 +24,33 @@ export interface RestoreContext {
 }
 
 interface RestoreState extends RestoreContext {
-  readonly wanted: ReplayRules;
-  /** The client's message has one place for all reasoning of an answer: what stood where is lost. */
+  readonly rules: ReplayRules;
+  /** The client's protocol merges all reasoning of an answer, so its positions are lost. */
   readonly unordered: boolean;
-  /** Pieces that have their place: an answer's calls may stand in several runs of items. */
+  /** Pieces that have been inserted, since the calls of one answer may be spread over several runs of items. */
   readonly placed: Set<string>;
-  /** Pieces of entries that may still be looked at: a history could name one long answer in every turn. */
+  /** How many more pieces may be read: a history could name one long answer in every turn. */
   left: number;
 }
 
-/** Pieces that are looked at beyond as many as the history has turns. */
+/** Pieces that may be read in addition to one per turn of the history. */
 const SPARE_PIECES = 100_000;
 
 /**
- * The history with what its clients left out; itself where nothing is known or wanted. The same
- * answer is completed in the same way in every request, so that one turn's messages begin the next's.
+ * Adds the reasoning that the client left out. Returns the same conversation if there is none to add. An
+ * answer is completed the same way in every request, so that each request extends the one before.
  */
 export function restore(conversation: Conversation, context: RestoreContext): Conversation {
   const { turns, origin } = conversation;
   const chat = origin?.protocol === 'openai-chat';
-  const work: RestoreState = {
+  const state: RestoreState = {
     ...context,
-    wanted: replayRules(context.target),
+    rules: replayRules(context.target),
     unordered: chat && context.target.protocol !== 'openai-chat',
     placed: new Set(),
     left: SPARE_PIECES + turns.length,
   };
-  // Responses spreads an answer over items, each a turn of its own.
+  // Responses splits an answer into items, and each item is a turn.
   const items = origin?.protocol === 'openai-responses';
   const out: Turn[] = [];
   let count = 0;
@@ -59,8 +59,9 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     const isAnswer = turns[at]!.role === 'assistant';
     while (items && isAnswer && turns[end]?.role === 'assistant') end++;
     const run = turns.slice(at, end);
-    // What nothing follows is a prefill, which no vendor lets begin with reasoning.
-    const whole = isAnswer && end < turns.length ? restoreAnswer(run, turns, at, items, work) : run;
+    // A last assistant turn is a prefill, which must not begin with reasoning.
+    const whole =
+      isAnswer && end < turns.length ? restoreAnswer(run, turns, at, items, state) : run;
     if (whole !== run) count++;
     for (const turn of whole) out.push(turn);
     at = end;
@@ -70,71 +71,71 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
   return withParts(conversation, { turns: out });
 }
 
-/** One answer with what its entry knows; the same list where that is nothing. */
+/** Completes one answer from its ledger entry. Returns the same list if there is nothing to add. */
 function restoreAnswer(
   run: readonly Turn[],
   turns: readonly Turn[],
   at: number,
   items: boolean,
-  work: RestoreState,
+  state: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
   const calls = blocks.filter(isClientCall);
-  const entry = findEntry(run, calls, turns, at, work);
-  if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
-  if (entry.protocol !== work.target.protocol) return run;
-  work.left -= entry.pieces.length;
-  if (work.left < 0) return run;
+  const entry = findEntry(run, calls, turns, at, state);
+  if (entry === undefined || !sameMaker(entry.model, state.target.model)) return run;
+  if (entry.protocol !== state.target.protocol) return run;
+  state.left -= entry.pieces.length;
+  if (state.left < 0) return run;
   const seals = callSeals(entry);
-  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, work.target));
+  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, state.target));
   const reasoning = entry.pieces.flatMap((piece) =>
     piece.type === 'reasoning' &&
-    isReplayed(piece.block, work.target, work.wanted, calls.length > 0)
+    isReplayed(piece.block, state.target, state.rules, calls.length > 0)
       ? [piece.block]
       : [],
   );
   if (reasoning.length === 0) return signed;
-  if (needsReasoning(blocks, reasoning, work.target)) {
+  if (needsReasoning(blocks, reasoning, state.target)) {
     const bare = mapUnchanged(signed, withoutReasoning);
     return items
-      ? insertItems(bare, entry, reasoning, work)
-      : bare.map((turn) => insertBlocks(turn, entry, reasoning, work));
+      ? insertItems(bare, entry, reasoning, state)
+      : bare.map((turn) => insertBlocks(turn, entry, reasoning, state));
   }
-  if (!work.unordered) return signed;
-  return mapUnchanged(signed, (turn) => reorder(turn, entry, reasoning, work));
+  if (!state.unordered) return signed;
+  return mapUnchanged(signed, (turn) => reorder(turn, entry, reasoning, state));
 }
 
 /**
- * A turn whose reasoning the client gave back, with each piece where it stood. The turn itself where
- * they stand so already, are not all of this answer, or one has nothing before which to stand.
+ * Moves reasoning that the client sent back to its original positions. Returns the same turn if the order
+ * is right already, if a piece is of another answer, or if no position is known for one.
  */
 function reorder(
   turn: Turn,
   entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: RestoreState,
+  state: RestoreState,
 ): Turn {
-  const held = turn.blocks.filter((block) => block.type === 'reasoning');
+  const sent = turn.blocks.filter((block) => block.type === 'reasoning');
   const own = reasoningKeys(reasoning);
   const bare = withoutReasoning(turn);
   if (
-    held.length === 0 ||
+    sent.length === 0 ||
     bare === undefined ||
-    !held.every((block) => own.has(reasoningKey(block)))
+    !sent.every((block) => own.has(reasoningKey(block)))
   ) {
     return turn;
   }
-  const whole = insertBlocks(bare, entry, reasoning, work);
+  const whole = insertBlocks(bare, entry, reasoning, state);
   const there = reasoningKeys(whole.blocks);
-  const kept = held.every((block) => there.has(reasoningKey(block)));
+  const kept = sent.every((block) => there.has(reasoningKey(block)));
   return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
 }
 
-/** By what a client's block is known as a piece of an answer: its seal, or its words without one. */
+/** Identifies a client's reasoning block: by its seal, or by its text if it has none. */
 const reasoningKey = ({ sealed, text }: ReasoningBlock): string =>
   sealed === undefined ? `text ${text.trim()}` : `${sealed.protocol} ${sealed.value}`;
 
-/** The keys under which a client may hold these pieces. */
+/** All keys by which a client may send these blocks back. */
 function reasoningKeys(blocks: readonly Block[]): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const block of blocks) {
@@ -159,36 +160,36 @@ function findEntry(
   calls: readonly ToolCallBlock[],
   turns: readonly Turn[],
   at: number,
-  { ledger, scope, wanted }: RestoreState,
+  { ledger, scope, rules }: RestoreState,
 ): LedgerEntry | undefined {
-  let words: string | undefined;
+  let text: string | undefined;
   const before = () => {
-    words ??= textBefore(turns, at);
-    return words;
+    text ??= textBefore(turns, at);
+    return text;
   };
   if (calls.length > 0) return ledger.find(calls.map(({ id }) => callKey(scope, id, before)));
-  if (!wanted.sealed && wanted.text !== 'all') return undefined;
+  if (!rules.sealed && rules.text !== 'all') return undefined;
   return ledger.find(textKeys(scope, run.map((turn) => textOf(turn)).join(''), before));
 }
 
 /**
- * Is there reasoning to be put back? Not where the client gave it back itself; but where it kept only
- * the words of what was sealed, the whole takes their place.
+ * Does the answer need its reasoning restored? Not if the client sent it back. If the client kept only the
+ * text of sealed reasoning, the sealed form replaces it.
  */
 function needsReasoning(
   blocks: readonly Block[],
   reasoning: readonly ReasoningBlock[],
   { protocol, profile }: Target,
 ): boolean {
-  const held = blocks.filter((block) => block.type === 'reasoning');
-  if (held.some(({ sealed }) => sealed !== undefined && sealed.value !== '')) return false;
-  if (held.every(({ text }) => text.trim() === '')) return true;
+  const sent = blocks.filter((block) => block.type === 'reasoning');
+  if (sent.some(({ sealed }) => sealed !== undefined && sealed.value !== '')) return false;
+  if (sent.every(({ text }) => text.trim() === '')) return true;
   return reasoning.some(
     ({ sealed }) => isGenuine(sealed, protocol, profile) && sealed.value !== '',
   );
 }
 
-/** The seals of an answer's calls, by their ids. */
+/** The seals of an answer's calls, by call id. */
 function callSeals({ pieces }: LedgerEntry): ReadonlyMap<string, Sealed> {
   const seals = new Map<string, Sealed>();
   const seen = new Set<string>();
@@ -216,7 +217,7 @@ function withoutReasoning(turn: Turn): Turn | undefined {
   return blocks.length === 0 ? undefined : editNode(turn, { blocks });
 }
 
-/** The blocks of the run in front of which each piece of reasoning stood. */
+/** Maps each block to the reasoning that originally preceded it. */
 function placements(
   blocks: readonly Block[],
   entry: LedgerEntry,
@@ -230,7 +231,7 @@ function placements(
   }
   const wanted = new Set<Block>(reasoning);
   const out = new Map<Block, ReasoningBlock[]>();
-  // From the end: the nearest block behind a piece that the client still has is where it stood.
+  // From the end: a piece goes before the nearest later block that the client still has.
   let behind: Block | undefined;
   for (let i = entry.pieces.length - 1; i >= 0; i--) {
     const piece = entry.pieces[i]!;
@@ -238,7 +239,7 @@ function placements(
     else if (piece.type === 'call') behind = calls.get(piece.id) ?? behind;
     else if (wanted.has(piece.block)) {
       const name = `${entry.id}#${i}`;
-      // On Chat reasoning is a field of its message, wherever it was said.
+      // On Chat reasoning is a field of the message, so its position does not matter.
       const anchor = behind ?? (target.protocol === 'openai-chat' ? blocks[0] : undefined);
       if (anchor === undefined || placed.has(name)) continue;
       placed.add(name);
@@ -255,9 +256,9 @@ function insertBlocks(
   turn: Turn,
   entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: RestoreState,
+  state: RestoreState,
 ): Turn {
-  const found = placements(turn.blocks, entry, reasoning, work);
+  const found = placements(turn.blocks, entry, reasoning, state);
   if (found.size === 0) return turn;
   const blocks = turn.blocks.flatMap((block) => [...(found.get(block) ?? []), block]);
   return editNode(turn, { blocks });
@@ -267,10 +268,10 @@ function insertItems(
   run: readonly Turn[],
   entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: RestoreState,
+  state: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
-  const found = placements(blocks, entry, reasoning, work);
+  const found = placements(blocks, entry, reasoning, state);
   return run.flatMap((turn) => {
     const lead = turn.blocks.flatMap((block) => found.get(block) ?? []);
     return [...lead.map((block): Turn => ({ role: 'assistant', blocks: [block] })), turn];

@@ -1,8 +1,8 @@
-/** What a session's answers were made with and clients do not give back: reasoning, seals, signatures of calls. */
+/** The session ledger: reasoning, seals and call signatures of answers, which clients may not send back. */
 
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
 
-/** One part of an answer, in its order. Text only says where it stood. */
+/** One part of an answer, in order. A text piece holds only its position. */
 export type AnswerPiece =
   | { readonly type: 'reasoning'; readonly block: ReasoningBlock }
   | { readonly type: 'call'; readonly id: string; readonly sealed?: Sealed }
@@ -10,7 +10,7 @@ export type AnswerPiece =
 
 /** One answer of a model. */
 export interface LedgerEntry {
-  /** Says which entry it is; made of its keys. */
+  /** Identifies the entry; derived from its keys. */
   readonly id: string;
   readonly provider: string;
   readonly protocol: ProtocolName;
@@ -19,13 +19,13 @@ export interface LedgerEntry {
 }
 
 export interface SessionLedger {
-  /** Nothing is kept: no request needs a look. */
+  /** The ledger has no entries, so no request can be completed. */
   readonly empty: boolean;
-  /** The entry behind the first of the keys that is known. */
+  /** The entry of the first known key. */
   find(keys: readonly string[]): LedgerEntry | undefined;
   /**
-   * Keeps an entry under those of the keys that are free. What a key once stood for stays: the
-   * history that was sent with it must be sent so again, or the vendor's prompt cache is lost.
+   * Stores an entry under those keys that are free. A key never changes its entry: later requests must
+   * repeat the history as it was sent, or the vendor's prompt cache is lost.
    */
   put(keys: readonly string[], entry: LedgerEntry): void;
   close(): void;
@@ -39,31 +39,31 @@ export interface MemoryLimits {
 
 const DEFAULT_LIMITS: MemoryLimits = { entries: 4000, chars: 32_000_000 };
 
-/** A ledger in memory alone, the least recently used answers first to go. */
+/** A ledger in memory. Drops the least recently used answers first. */
 export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): SessionLedger {
-  const { entries: most, chars: room } = { ...DEFAULT_LIMITS, ...limits };
+  const { entries: maxEntries, chars: maxChars } = { ...DEFAULT_LIMITS, ...limits };
   /** In order of use. */
-  const kept = new Map<string, { readonly entry: LedgerEntry; readonly keys: string[] }>();
+  const entriesById = new Map<string, { readonly entry: LedgerEntry; readonly keys: string[] }>();
   const idOf = new Map<string, string>();
   let chars = 0;
   const drop = (id: string) => {
-    const known = kept.get(id);
+    const known = entriesById.get(id);
     if (known === undefined) return;
-    kept.delete(id);
+    entriesById.delete(id);
     chars -= sizeOf(known.entry);
     for (const key of known.keys) idOf.delete(key);
   };
   return {
     get empty() {
-      return kept.size === 0;
+      return entriesById.size === 0;
     },
     find(keys) {
       for (const key of keys) {
         const id = idOf.get(key);
-        const known = id === undefined ? undefined : kept.get(id);
+        const known = id === undefined ? undefined : entriesById.get(id);
         if (id === undefined || known === undefined) continue;
-        kept.delete(id);
-        kept.set(id, known);
+        entriesById.delete(id);
+        entriesById.set(id, known);
         return known.entry;
       }
       return undefined;
@@ -71,17 +71,17 @@ export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): Session
     put(keys, entry) {
       const free = keys.filter((key) => !idOf.has(key));
       const size = sizeOf(entry);
-      if (free.length === 0 || size > room) return;
+      if (free.length === 0 || size > maxChars) return;
       for (const key of free) idOf.set(key, entry.id);
-      const known = kept.get(entry.id);
+      const known = entriesById.get(entry.id);
       if (known !== undefined) {
         known.keys.push(...free);
         return;
       }
-      kept.set(entry.id, { entry, keys: free });
+      entriesById.set(entry.id, { entry, keys: free });
       chars += size;
-      for (const id of kept.keys()) {
-        if (kept.size <= most && chars <= room) break;
+      for (const id of entriesById.keys()) {
+        if (entriesById.size <= maxEntries && chars <= maxChars) break;
         drop(id);
       }
     },
@@ -89,7 +89,7 @@ export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): Session
   };
 }
 
-/** Characters that an entry holds, roughly. */
+/** The approximate number of characters in an entry. */
 export function sizeOf({ pieces }: LedgerEntry): number {
   let size = 0;
   for (const piece of pieces) {

@@ -1,4 +1,4 @@
-/** Keeps executed-tool records out of a streamed answer: holds what may begin one until it is clear. */
+/** Removes executed-tool records from a streamed answer. Holds text that may begin a record until that is decided. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -6,10 +6,10 @@ import type { Interceptor } from '../feature.ts';
 import { ENVELOPE_MARK } from './envelope.ts';
 import { isEscaped, ObjectScan, recordsIn } from './residue.ts';
 
-// A record's first key, with or without escaped quotes. Anything else behind a brace is let through.
+// The first key of a record, with or without escaped quotes. A brace followed by anything else begins no record.
 const KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'];
 const FIRST_KEY = new RegExp(`\\{\\s{0,64}\\\\?"(?:${KEYS.join('|')})\\\\?"`, 'y');
-/** Characters of the longest head: a brace, whitespace, a key and its quotes. */
+/** Maximum length of a record's head: a brace, white space, a key and its quotes. */
 const LONGEST_HEAD = 80;
 
 const isRecordHead = (text: string, at: number): boolean => {
@@ -17,7 +17,7 @@ const isRecordHead = (text: string, at: number): boolean => {
   return FIRST_KEY.test(text);
 };
 
-/** The beginning of such a head at the end of the text, cut off anywhere. */
+/** May the end of the text be the beginning of a head? */
 function mayBeHead(text: string, at: number): boolean {
   if (text.length - at > LONGEST_HEAD) return false;
   const rest = text.slice(at + 1).trimStart();
@@ -26,17 +26,17 @@ function mayBeHead(text: string, at: number): boolean {
   return name !== undefined && KEYS.some((key) => key.startsWith(name));
 }
 
-/** Characters after which an object without the mark is taken for what the model meant to say. */
+/** An object that is longer than this and has no mark is ordinary text. */
 const MAX_UNMARKED = 16_384;
-/** Whitespace behind a fence, or in front of the one that closes it. */
+/** Maximum white space after an opening fence, or before a closing one. */
 const MAX_SPACE = 200;
 
-/** An interceptor for one answer; texts without a suspicious brace pass as the very events they were. */
+/** An interceptor for one answer. Events without a suspicious brace pass unchanged. */
 export function residueInterceptor(notes: Notes): Interceptor {
   let index = -1;
   let text = new ResidueFilter(notes);
 
-  const give = (clean: string): StreamEvent[] =>
+  const deltaOf = (clean: string): StreamEvent[] =>
     clean === '' ? [] : [{ type: 'delta', index, text: clean }];
 
   return {
@@ -50,37 +50,37 @@ export function residueInterceptor(notes: Notes): Interceptor {
           if (event.index !== index || text.passes(event.text)) return event;
           const idle = text.idle;
           const clean = text.push(event.text);
-          return idle && text.idle && clean === event.text ? event : give(clean);
+          return idle && text.idle && clean === event.text ? event : deltaOf(clean);
         }
         case 'block-stop':
-          return event.index !== index || text.idle ? event : [...give(text.end()), event];
+          return event.index !== index || text.idle ? event : [...deltaOf(text.end()), event];
         default:
           return event;
       }
     },
     minds: () => (text.idle ? '{`~' : undefined),
     passes: (event) => event.index !== index || text.passes(event.text),
-    // The stream was cut inside a text block: what is certain no record was still said.
-    end: () => (text.idle ? [] : give(text.end())),
+    // The stream was cut inside a text block: held text that is no record still goes out.
+    end: () => (text.idle ? [] : deltaOf(text.end())),
   };
 }
 
-/** The text of one block without records; each character is read once or twice, however it is cut. */
+/** Filters records out of the text of one block. Reads each character at most twice, however the text is cut. */
 class ResidueFilter {
   readonly #notes: Notes;
-  /** Text that may be the beginning of a fence or of a record's head; short. */
+  /** Text that may begin a fence or a record's head; always short. */
   #head = '';
-  /** What may be a record, with the fence in front of it; `brace`: where it begins. */
+  /** A possible record with the fence before it. It begins at `#brace`. */
   #held: string[] = [];
   #brace = 0;
   #size = 0;
   #scan: ObjectScan | undefined;
   #hasMark = false;
-  /** The end of what is held, where the mark may be cut. */
+  /** The end of the held text, where the mark may be cut. */
   #tail = '';
-  /** A fence was swallowed with its record: so is the line that closes it. */
+  /** A fence was removed with its record, so the closing line is removed too. */
   #fenced = false;
-  /** Inside a code fence that was given out: the next fence closes it. */
+  /** Inside a code fence that was sent out; the next fence closes it. */
   #inFence = false;
   #out: string[] = [];
 
@@ -93,36 +93,36 @@ class ResidueFilter {
     return this.#head === '' && this.#scan === undefined && !this.#fenced;
   }
 
-  /** Nothing is held, and nothing of this begins a record or closes a fence. */
+  /** Nothing is held, and nothing in this text begins a record or closes a fence. */
   passes(text: string): boolean {
     return this.idle && !/[{`~]/.test(text);
   }
 
-  /** What is certain so far. */
+  /** Takes a piece of text and returns what can go out. */
   push(text: string): string {
     const buffer = this.#head + text;
     this.#head = '';
     this.#read(buffer, false);
-    return this.#take();
+    return this.#takeOutput();
   }
 
-  /** The text is over: the rest of it. */
+  /** The text has ended; returns the rest. */
   end(): string {
     const head = this.#head;
     this.#head = '';
     if (head !== '') this.#read(head, true);
     if (this.#scan !== undefined) this.#close();
     this.#fenced = false;
-    return this.#take();
+    return this.#takeOutput();
   }
 
-  #take(): string {
+  #takeOutput(): string {
     const out = this.#out.join('');
     this.#out = [];
     return out;
   }
 
-  #say(text: string): void {
+  #emit(text: string): void {
     if (text === '') return;
     this.#out.push(text);
     for (let at = text.indexOf('```'); at >= 0; at = text.indexOf('```', at + 3)) {
@@ -143,7 +143,7 @@ class ResidueFilter {
           continue;
         }
         if (this.#hasMark || this.#size < MAX_UNMARKED) return;
-        // A record has its mark by now. Only what has just begun may still be one.
+        // A record would have its mark by now. Only one that has just begun may still follow.
         buffer = this.#expired();
         at = 0;
         continue;
@@ -162,7 +162,7 @@ class ResidueFilter {
     }
   }
 
-  /** Goes on to the next record that may begin; where it is read on. */
+  /** Goes to the next possible record and returns the index from which to read on. */
   #seek(buffer: string, from: number, last: boolean): number {
     for (
       let brace = buffer.indexOf('{', from);
@@ -172,7 +172,7 @@ class ResidueFilter {
       const isHead = isRecordHead(buffer, brace);
       if (!isHead && (last || !mayBeHead(buffer, brace))) continue;
       const fence = fenceBefore(buffer, from, brace);
-      this.#say(buffer.slice(from, fence));
+      this.#emit(buffer.slice(from, fence));
       if (!isHead) {
         this.#head = buffer.slice(fence);
         return buffer.length;
@@ -186,7 +186,7 @@ class ResidueFilter {
       return brace;
     }
     const end = last ? buffer.length : this.#fenceAtEnd(buffer, from);
-    this.#say(buffer.slice(from, end));
+    this.#emit(buffer.slice(from, end));
     this.#head = buffer.slice(end);
     return buffer.length;
   }
@@ -199,63 +199,63 @@ class ResidueFilter {
     this.#tail = (this.#tail + text.slice(-ENVELOPE_MARK.length)).slice(-ENVELOPE_MARK.length);
   }
 
-  #letGo(): string {
+  #takeHeld(): string {
     const held = this.#held.join('');
     this.#held = [];
     this.#scan = undefined;
     return held;
   }
 
-  /** The object is over, or broken off where the text ends. */
+  /** The object has ended, or the text broke off inside it. */
   #close(): void {
     const brace = this.#brace;
-    const held = this.#letGo();
+    const held = this.#takeHeld();
     const records = this.#hasMark ? recordsIn(held) : [];
     let from = 0;
     for (const { start, end } of records) {
       this.#notes.add('tool_residue_removed', 'response');
       const isAll = start === brace;
-      this.#say(isAll ? '' : held.slice(from, start));
+      this.#emit(isAll ? '' : held.slice(from, start));
       from = end;
       this.#fenced = isAll && brace > 0;
     }
-    this.#say(held.slice(from));
+    this.#emit(held.slice(from));
   }
 
-  /** Gives out what is no record; the rest may be the beginning of one. */
+  /** Emits what is no record and returns the rest, which may begin one. */
   #expired(): string {
     const brace = this.#brace;
-    const held = this.#letGo();
+    const held = this.#takeHeld();
     let at = held.lastIndexOf('{');
     while (at > brace && !isRecordHead(held, at) && !mayBeHead(held, at)) {
       at = held.lastIndexOf('{', at - 1);
     }
     const end = at > brace ? at : held.length;
-    this.#say(held.slice(0, end));
+    this.#emit(held.slice(0, end));
     return held.slice(end);
   }
 
-  /** Where a fence begins with which the text ends, perhaps cut off; its length where there is none. */
+  /** The index of a fence at the end of the text, perhaps cut off; the text's length if there is none. */
   #fenceAtEnd(buffer: string, from: number): number {
     const base = Math.max(from, buffer.length - MAX_SPACE);
     const found = /(`{1,3}|~{1,3})[a-zA-Z]*\s*$/.exec(buffer.slice(base));
     if (found === null || found[0].includes('\n\n')) return buffer.length;
     const at = base + found.index;
-    // A fence that closes another one begins nothing.
+    // A closing fence begins no record.
     const before = buffer.slice(from, at).split('```').length - 1;
     const closes = this.#inFence !== (before % 2 === 1);
     return closes && found[1]!.length === 3 ? buffer.length : at;
   }
 }
 
-/** Where the fence begins that stands right in front of the brace, else the brace. */
+/** The index of the fence right before the brace, or of the brace if there is none. */
 function fenceBefore(buffer: string, from: number, brace: number): number {
   const base = Math.max(from, brace - MAX_SPACE);
   const found = /(?:```|~~~)[a-zA-Z]*\s*$/.exec(buffer.slice(base, brace));
   return found === null ? brace : base + found.index;
 }
 
-/** The index behind the line that closes a fence here; the place itself where none does; -1: wait. */
+/** The index after the line that closes a fence here; `at` if none does; -1 if more text is needed. */
 function fenceEnd(buffer: string, at: number, last: boolean): number {
   const text = buffer.slice(at, at + MAX_SPACE);
   const close = /^\s*(?:```|~~~)[ \t]*\n?/.exec(text);

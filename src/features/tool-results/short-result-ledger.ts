@@ -1,24 +1,24 @@
-/** The memory of which tool results were sent short, so that they stay short once they are history. */
+/** Remembers which tool results were sent short, so that later requests send the same short text. */
 
 /**
- * Keys are opaque (see {@link resultKey}); the value is the limit in characters that a text was cut to (0:
- * none), from which the same short text is made again. Bounded: the least recently used go first.
+ * Maps a key (see {@link resultKey}) to the limit in characters that was used (0: none), from which the
+ * same short text is made again. Bounded; the least recently used entries are dropped first.
  */
 export interface ShortResultLedger {
   limitOf(key: string): number | undefined;
   put(key: string, limit: number): void;
-  /** Writes down what is still in memory and lets go of it. */
+  /** Writes pending entries and releases the file. */
   close(): void;
 }
 
 export const DEFAULT_ROWS = 50_000;
 
-/** The key of a result: its call's id and a hash of what the client sent as its content. */
+/** The key of a result: the call's id and a hash of the content that the client sent. */
 export function resultKey(callId: string, content: string): string {
   return `${callId.slice(0, 128)} ${Bun.hash.xxHash64(content).toString(36)} ${content.length.toString(36)}`;
 }
 
-/** A ledger that lives as long as the process. */
+/** A ledger in memory; it lasts as long as the process. */
 export function memoryShortResultLedger(rows = DEFAULT_ROWS): ShortResultLedger {
   const known = new Map<string, number>();
   return {

@@ -1,4 +1,4 @@
-/** The ledger of short results in a file: what is new waits in memory and is written in batches. */
+/** The ledger of short results in a database file. New entries are written in batches. */
 
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
@@ -13,39 +13,39 @@ CREATE INDEX sent_short_used ON sent_short (used);
 `;
 
 export interface ShortResultLedgerOptions {
-  /** The database file; made 0600 in a directory 0700. */
+  /** The database file; created with mode 0600 in a directory with mode 0700. */
   readonly path: string;
-  /** Entries kept, in the file and in memory. */
+  /** Maximum number of entries, in the file and in memory. */
   readonly rows?: number;
-  /** Milliseconds between an entry and its way to the file. */
+  /** Milliseconds until a new entry is written to the file. */
   readonly flushAfter?: number;
-  /** Told once when the file cannot be used; the ledger then lives in memory. */
+  /** Called once if the file cannot be used; the ledger then works in memory. */
   readonly warn?: (message: string) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Opens the ledger. Never throws: without a usable file it remembers as long as the process lives. */
+/** Opens the ledger. Never throws: without a usable file the entries last as long as the process. */
 export function openShortResultLedger(options: ShortResultLedgerOptions): ShortResultLedger {
   const rows = options.rows ?? DEFAULT_ROWS;
   const now = options.now ?? Date.now;
   const memory = memoryShortResultLedger(rows);
-  /** Entries that the file does not have yet, or whose last use it does not know. */
-  const waiting = new Map<string, number>();
+  /** Entries that are not yet in the file, or whose last use is not. */
+  const pending = new Map<string, number>();
   let file: ResultFile | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
 
   const giveUp = (what: string, error: unknown) => {
-    const words = error instanceof Error ? error.message : String(error);
-    options.warn?.(`ledger of short tool results: ${what} (${words}); keeping it in memory`);
+    const reason = error instanceof Error ? error.message : String(error);
+    options.warn?.(`ledger of short tool results: ${what} (${reason}); keeping it in memory`);
     try {
       file?.close();
     } catch {
-      // It is given up anyway.
+      // The file is abandoned anyway.
     }
     file = undefined;
-    waiting.clear();
+    pending.clear();
   };
 
   try {
@@ -57,13 +57,13 @@ export function openShortResultLedger(options: ShortResultLedgerOptions): ShortR
   const write = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (file === undefined || waiting.size === 0) return;
+    if (file === undefined || pending.size === 0) return;
     try {
-      file.apply(waiting, now(), rows);
-      waiting.clear();
+      file.apply(pending, now(), rows);
+      pending.clear();
     } catch (error) {
-      // Another process may be writing: what waits is bounded and tried again.
-      if (/BUSY|LOCKED/.test(String((error as { code?: unknown }).code)) && waiting.size < rows) {
+      // Another process may be writing. The pending entries are bounded and written later.
+      if (/BUSY|LOCKED/.test(String((error as { code?: unknown }).code)) && pending.size < rows) {
         if (!closed) schedule();
       } else giveUp('cannot write', error);
     }
@@ -83,7 +83,7 @@ export function openShortResultLedger(options: ShortResultLedgerOptions): ShortR
         const limit = file.limitOf(key);
         if (limit === undefined) return undefined;
         memory.put(key, limit);
-        waiting.set(key, limit);
+        pending.set(key, limit);
         schedule();
         return limit;
       } catch (error) {
@@ -95,7 +95,7 @@ export function openShortResultLedger(options: ShortResultLedgerOptions): ShortR
       if (closed) return;
       memory.put(key, limit);
       if (file === undefined) return;
-      waiting.set(key, limit);
+      pending.set(key, limit);
       schedule();
     },
     close() {
@@ -105,7 +105,7 @@ export function openShortResultLedger(options: ShortResultLedgerOptions): ShortR
       try {
         file?.close();
       } catch {
-        // What was committed is safe.
+        // Committed entries are safe.
       }
       file = undefined;
       memory.close();
