@@ -1,4 +1,4 @@
-/** Tool pairing: histories that the target would refuse are made valid; valid ones go out untouched. */
+/** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
@@ -41,8 +41,8 @@ export { repairBody } from './body-repair/index.ts';
 export { sanityPass } from './pairs/index.ts';
 
 /**
- * On for every provider. Repairs by what is wrong at the target, whoever wrote it; never throws; the
- * same conversation comes back when the target would take it as it is.
+ * Enabled for every provider. Applies the target's rules, whichever client wrote the history. Never throws;
+ * returns the same conversation if the target would accept it.
  */
 export const toolPairing: Feature = {
   name: 'pairing',
@@ -54,7 +54,7 @@ export const toolPairing: Feature = {
 
 /**
  * The request pass of {@link toolPairing}.
- * @param madeBy the provider that sealed what is sealed in the history, where that is known
+ * @param madeBy the provider that made the seals of the history, if known
  */
 export function repairHistory(
   conversation: Conversation,
@@ -67,7 +67,7 @@ export function repairHistory(
   const unchecked = target.profile.anySignature === true;
   const sealContext = { provider: target.provider, madeBy, unchecked };
   const cleaned = clean(conversation, rules, sealContext, notes, counts);
-  // Behind the pairing, which makes the client's calls of some that came as the vendor's.
+  // After pairing, which turns some of the vendor's calls into the client's.
   const paired = withParsableInputs(
     pairUp(cleaned, conversation, rules, notes, counts),
     rules,
@@ -77,13 +77,13 @@ export function repairHistory(
   noteCounts(counts, notes);
   const silent = rules.sameProtocol ? finished.turns.length === 0 : finished.turns.every(isSilent);
   if (!silent || conversation.turns.length === 0) return finished;
-  // Nothing that may be sent is left, and no API takes a history of nothing.
+  // Nothing is left to send, and no API accepts an empty history.
   notes.add('empty_content_removed', '/', 'all of the history');
   const blocks = [{ type: 'text', text: NO_CONTENT } as const];
   return withParts(finished, { turns: [{ role: 'user', blocks }] });
 }
 
-/** Before pairing: blocks and messages that are refused wherever they stand. */
+/** Before pairing: repairs blocks and messages that are refused at any position. */
 function clean(
   conversation: Conversation,
   rules: PairingRules,
@@ -94,7 +94,7 @@ function clean(
   if (!rules.sameProtocol) return conversation;
   switch (rules.protocol) {
     case 'anthropic-messages': {
-      // Before calls and results are paired: the user's words part them, asides do not.
+      // Before pairing: user text separates calls from their results, asides do not.
       const { turns } = conversation;
       const spoken = rules.asidesAllowed ? turns : instructionsAsUser(turns, notes);
       return withChanges(conversation, {
@@ -113,7 +113,7 @@ function clean(
   }
 }
 
-/** With arguments that every server can parse; the codec of Messages writes objects itself. */
+/** Makes the arguments of calls parsable. The Messages codec writes objects itself. */
 function withParsableInputs(
   conversation: Conversation,
   rules: PairingRules,
@@ -125,7 +125,7 @@ function withParsableInputs(
   });
 }
 
-/** The two passes, and the last layer behind them. */
+/** Pairs calls with results: index and write-back, then the final check. */
 function pairUp(
   conversation: Conversation,
   original: Conversation,
@@ -139,7 +139,7 @@ function pairUp(
   const isPaired = (block: ToolCallBlock | ToolResultBlock, turn: Turn) =>
     mustPair(block, turn, rules);
   const all = indexCalls(turns, runs, isPaired);
-  // The calls of these results are known to the server.
+  // The server knows the calls of results that have none here.
   const table = rules.sameProtocol && isContinued(original) ? withoutStrays(all) : all;
   const ids = newIds(table, rules, renamed);
   if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
@@ -147,7 +147,7 @@ function pairUp(
   return withChanges(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
 }
 
-/** After pairing: what depends on where things stand now. */
+/** After pairing: repairs what depends on final positions. */
 function finish(
   conversation: Conversation,
   rules: PairingRules,
@@ -165,7 +165,7 @@ function finish(
   const placed = mapTurns(conversation.turns, (turn) =>
     turn.role === 'assistant' ? placeThinking(turn, counts) : turn,
   );
-  // Before the fitting, since words may be what a last turn begins with now; and behind it, for what it took out.
+  // Before fitThinking, because the added text may come first in the last turn; and after it, because it removes blocks.
   const whole = withChanges(conversation, { turns: fillEmpty(placed, rules, blank) });
   const fitted = fitThinking(whole, rules, unchecked, notes, counts);
   const filled = fillEmpty(fitted.turns, rules, blank);
@@ -173,7 +173,7 @@ function finish(
   return limitCacheMarks(withChanges(fitted, { turns: trimmed }), counts);
 }
 
-/** Reasoning says nothing to another protocol unless something follows that it led to. */
+/** A turn with nothing that another protocol could show: only reasoning and blank text. */
 const isSilent = (turn: Turn): boolean =>
   turn.blocks.every(
     (block) => block.type === 'reasoning' || (block.type === 'text' && isBlank(block.text)),
@@ -188,8 +188,8 @@ function noteCounts(counts: RepairCounts, notes: Notes): void {
 }
 
 /**
- * Calls and results that must find each other: not those of the vendor's own tools, and not Chat's
- * legacy functions, which the API pairs by name or not at all.
+ * Is this a call or result that must be paired? Not those of the vendor's own tools, and not Chat's legacy
+ * functions, which the API pairs by name or not at all.
  */
 function mustPair(
   block: ToolCallBlock | ToolResultBlock,
@@ -204,7 +204,7 @@ function mustPair(
   return block.type === 'tool-result' || (block.wire ?? block.residue) !== undefined;
 }
 
-/** The request continues what the server keeps, where calls may stand that nobody here sees. */
+/** The request continues a conversation stored by the server, which may hold calls that are not sent. */
 function isContinued({ origin, turns }: Conversation): boolean {
   if (origin?.protocol !== 'openai-responses') return false;
   const { previous_response_id: previous, conversation, prompt, store } = origin.value;
@@ -226,7 +226,7 @@ function withoutStrays(table: CallTable): CallTable {
   return { ...table, results, resultOf: new Map(results.map((result) => [result.block, result])) };
 }
 
-/** The conversation with these parts; itself where they are its own. */
+/** The conversation with these parts; the same reference if they are its own. */
 function withChanges(
   conversation: Conversation,
   parts: Partial<Pick<Conversation, 'turns' | 'system'>>,

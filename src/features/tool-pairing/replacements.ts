@@ -1,23 +1,23 @@
-/** What is said in place of results that are missing, and of results that nobody asked for. */
+/** Replacement texts for missing results, results without a call, and empty messages. */
 
 import type { Block, ToolCallBlock, ToolResultBlock } from '../../conversation/types.ts';
 
-/** Text that an upstream takes for none: blank in the sense of Python's `str.strip` or JavaScript's `trim`. */
+/** Text that upstreams treat as empty: blank for Python's `str.strip` or JavaScript's `trim`. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
 const BLANK = /^[\s\x1c-\x1f\x85]*$/;
 
 export const isBlank = (text: string): boolean => BLANK.test(text);
 
-/** A tool's name as every API takes it: `^[a-zA-Z0-9_-]{1,64}$`. */
+/** A tool's name as every API accepts it: `^[a-zA-Z0-9_-]{1,64}$`. */
 export const legalName = (name: string): string =>
   name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';
 
-/** What stands in a message that has to say something and says nothing. */
+/** The text of a message that must not be empty but has no content. */
 export const NO_CONTENT = '(no content)';
 
 /**
- * The result of a call that has none. An error result must say something ("content cannot be empty
- * if `is_error` is true"), and the model should read what happened.
+ * A result for a call that has none. An error result must have text ("content cannot be empty if
+ * `is_error` is true"), and the model should read what happened.
  */
 export function missingResult(call: ToolCallBlock, id: string): ToolResultBlock {
   return {
@@ -30,23 +30,23 @@ export function missingResult(call: ToolCallBlock, id: string): ToolResultBlock 
   };
 }
 
-/** A result without a call as what a user could have said: text, with its media behind it. */
+/** A result without a call as user content: its text, followed by its media. */
 export function strayAsText(result: ToolResultBlock): readonly Block[] {
-  const said: string[] = [];
+  const texts: string[] = [];
   const media: Block[] = [];
   for (const block of result.content) {
     if (block.type === 'media') media.push(block);
     else {
-      const words = blockText(block);
-      if (!isBlank(words)) said.push(words);
+      const text = blockText(block);
+      if (!isBlank(text)) texts.push(text);
     }
   }
   const head = result.isError ? 'Error of an earlier tool call' : 'Result of an earlier tool call';
-  const text = said.length > 0 ? said.join('\n') : media.length > 0 ? '' : NO_CONTENT;
+  const text = texts.length > 0 ? texts.join('\n') : media.length > 0 ? '' : NO_CONTENT;
   return [{ type: 'text', text: `${head}: ${text}`.trimEnd() }, ...media];
 }
 
-/** A block of a result in words. */
+/** A block of a result as text. */
 export function blockText(block: Block): string {
   switch (block.type) {
     case 'text':
@@ -62,7 +62,7 @@ export function blockText(block: Block): string {
   }
 }
 
-/** What a result says, to be compared. */
+/** A result's content in a form that can be compared. */
 export const comparableContent = (result: ToolResultBlock): readonly unknown[] =>
   result.content.map((block) =>
     block.type === 'media' ? [block.media, block.source] : blockText(block),

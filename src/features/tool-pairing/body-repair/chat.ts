@@ -1,4 +1,4 @@
-/** Chat bodies: what a strict decoder would refuse, as what it was meant to be. */
+/** Repairs Chat bodies that a strict decoder would refuse. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -37,17 +37,18 @@ function repairMessage(message: Json): Json | undefined {
     memberOf(ROLES, asString(message.role)) ??
     (message.tool_call_id === undefined ? 'user' : 'tool');
   const { content } = message;
-  // No content at all is legal beside calls; elsewhere the decoder refuses it.
+  // Missing content is legal beside calls; elsewhere the decoder refuses it.
   const silent = content === undefined || content === null;
-  const mended = withMembers(message, {
+  const repaired = withMembers(message, {
     role,
     ...(silent && role === 'assistant'
       ? {}
       : { content: repairContent(content, 'text', repairPart) }),
   });
-  if (role === 'tool') return withMembers(mended, { tool_call_id: asString(mended.tool_call_id) });
-  if (role === 'function') return withMembers(mended, { name: asName(mended.name) });
-  return role === 'assistant' ? repairCalls(mended) : mended;
+  if (role === 'tool')
+    return withMembers(repaired, { tool_call_id: asString(repaired.tool_call_id) });
+  if (role === 'function') return withMembers(repaired, { name: asName(repaired.name) });
+  return role === 'assistant' ? repairCalls(repaired) : repaired;
 }
 
 function repairPart(part: JsonObject): JsonObject | undefined {
@@ -89,7 +90,7 @@ function repairCall(call: Json): Json | undefined {
       custom: withMembers(custom, { name: asName(custom.name), input }),
     });
   }
-  // Some clients leave the name beside the id, as Responses does.
+  // Some clients put the name beside the id, as on Responses.
   const inner = isObject(call.function)
     ? call.function
     : { name: call.name ?? null, arguments: call.arguments ?? '' };

@@ -1,4 +1,4 @@
-/** Raw bodies in which something has the wrong type, made readable before they are decoded. */
+/** Repairs raw request bodies with values of the wrong type, before they are decoded. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';
@@ -14,13 +14,13 @@ const REPAIRS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> 
 };
 
 /**
- * The body with a history that the decoder of its protocol reads without complaint: ids that are no
- * strings, content that is null, blocks that are no objects or do not say what they are. Whatever can
- * be read is kept. The same reference where there is nothing to mend, or nothing that can be.
+ * Repairs the history so that the protocol's decoder accepts it: ids that are no strings, content that is
+ * null, blocks that are no objects or have no type. Keeps everything readable. Returns the same reference if
+ * there is nothing to repair, or if the body cannot be repaired.
  */
 export function repairBody(body: Json, protocol: ProtocolName, notes: Notes): Json {
   if (!isObject(body)) return body;
-  const mended = REPAIRS[protocol](body);
-  if (mended !== body) notes.add('malformed_content_mended');
-  return mended;
+  const repaired = REPAIRS[protocol](body);
+  if (repaired !== body) notes.add('malformed_content_mended');
+  return repaired;
 }

@@ -1,4 +1,4 @@
-/** Messages bodies: what a strict decoder would refuse, as what it was meant to be. */
+/** Repairs Messages bodies that a strict decoder would refuse. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -40,7 +40,7 @@ function repairMessage(message: Json): Json | undefined {
     const content = asString(message);
     return content === '' ? undefined : { role: 'user', content };
   }
-  // Foreign roles (`tool`, `function`, none at all) are the user's side.
+  // Unknown roles (`tool`, `function`, a missing one) become the user's.
   const role = memberOf(ROLES, asString(message.role)) ?? 'user';
   return withMembers(message, {
     role,
@@ -82,7 +82,7 @@ function repairBlock(block: JsonObject): JsonObject | undefined {
   }
 }
 
-/** A block that does not say what it is, by what it holds; undefined for one that holds nothing. */
+/** The type of a block that names none, guessed from its members; undefined if it has none. */
 function guessType(block: JsonObject): string | undefined {
   if (block.text !== undefined) return 'text';
   if (block.tool_use_id !== undefined) return 'tool_result';

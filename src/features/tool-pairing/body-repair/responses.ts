@@ -1,4 +1,4 @@
-/** Responses bodies: what a strict decoder would refuse, as what it was meant to be. */
+/** Repairs Responses bodies that a strict decoder would refuse. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import {
@@ -49,7 +49,7 @@ function repairItem(item: Json): Json | undefined {
   }
 }
 
-/** `call_id`; the item's own id stands in for it, as it does for the decoder. */
+/** The item's `call_id`, or its own id, as the decoder does. */
 function callId(item: JsonObject): JsonObject {
   if (typeof item.call_id === 'string') return {};
   if (item.call_id !== undefined && item.call_id !== null)
@@ -87,7 +87,7 @@ function repairPart(part: JsonObject, textType = 'input_text'): JsonObject | und
   }
 }
 
-/** An item that does not say what it is, by what it holds. */
+/** The type of an item that names none, guessed from its members. */
 function guessType(item: JsonObject): string | undefined {
   if (item.role !== undefined) return 'message';
   if (item.output !== undefined) return 'function_call_output';

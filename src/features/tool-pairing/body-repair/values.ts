@@ -1,15 +1,15 @@
-/** Small steps from what stands in a broken body to what should: identity wherever it already does. */
+/** Converts values of a broken body to the types they should have; valid values keep their reference. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 
-/** Anything as the string it was meant to be; null and absence are ''. */
+/** Any value as a string; '' for null and undefined. */
 export function asString(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The object with these members; itself where it has them already. Undefined removes one. */
+/** The object with these members; the same reference if it has them. Undefined removes a member. */
 export function withMembers(object: JsonObject, members: JsonObject): JsonObject {
   let out: Record<string, Json | undefined> | undefined;
   for (const key of Object.keys(members)) {
@@ -21,15 +21,15 @@ export function withMembers(object: JsonObject, members: JsonObject): JsonObject
   return out ?? object;
 }
 
-/** A list with each item mended; undefined drops one. The same list where nothing changed. */
+/** Repairs each item of a list; undefined drops it. Returns the same list if nothing changed. */
 export function repairList(
   list: readonly Json[],
-  mend: (item: Json, index: number) => Json | undefined,
+  repair: (item: Json, index: number) => Json | undefined,
 ): readonly Json[] {
   let out: Json[] | undefined;
   for (let i = 0; i < list.length; i++) {
     const item = list[i]!;
-    const next = mend(item, i);
+    const next = repair(item, i);
     if (out === undefined && next === item) continue;
     out ??= list.slice(0, i);
     if (next !== undefined) out.push(next);
@@ -37,27 +37,27 @@ export function repairList(
   return out ?? list;
 }
 
-/** What a list should have been: one thing alone is a list of it, nothing is none. */
+/** Any value as a list: a single value becomes a list of one, null and undefined an empty list. */
 export function asList(value: Json | undefined): readonly Json[] {
   if (Array.isArray(value)) return value as readonly Json[];
   return value === undefined || value === null ? [] : [value];
 }
 
-/** The entries of a history, mended; one that says that it says nothing where none could be read. */
+/** Repairs the entries of a history. If none is readable, a placeholder message takes their place. */
 export function repairHistoryList(
   given: Json,
-  mend: (item: Json) => Json | undefined,
+  repair: (item: Json) => Json | undefined,
 ): readonly Json[] {
   const list = asList(given);
-  const mended = repairList(list, mend);
-  return mended.length === 0 && list.length > 0
+  const repaired = repairList(list, repair);
+  return repaired.length === 0 && list.length > 0
     ? [{ role: 'user', content: '(no content)' }]
-    : mended;
+    : repaired;
 }
 
 /**
- * `content` as a string or a list of parts; '' for none.
- * @param part mends one part that is an object
+ * `content` as a string or a list of parts; '' if there is none.
+ * @param part repairs one part that is an object
  */
 export function repairContent(
   content: Json | undefined,
@@ -74,12 +74,12 @@ export function repairContent(
   });
 }
 
-/** A text part whose text is no string; undefined for one without any. */
+/** Makes the text of a part a string; undefined if the part has no text. */
 export function repairTextPart(value: JsonObject): JsonObject | undefined {
   if (typeof value.text === 'string') return value;
   if (value.text === undefined || value.text === null) return undefined;
   return { ...value, text: asString(value.text) };
 }
 
-/** A name that can stand on the wire. */
+/** A name as a string that is not empty. */
 export const asName = (value: Json | undefined): string => asString(value) || 'unknown';

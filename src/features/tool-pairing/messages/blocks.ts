@@ -1,4 +1,4 @@
-/** Blocks that the Messages API refuses wherever they stand: blank text, foreign types, inputs that are no objects. */
+/** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
 
 import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
@@ -8,7 +8,7 @@ import type { RepairCounts } from '../rules.ts';
 import { type SealContext, sealHolds } from './thinking.ts';
 
 /**
- * The block types that have no meaning in the conversation model and that the API knows
+ * Block types that the conversation model does not know but the API does
  * (@anthropic-ai/sdk 1.12: `BetaContentBlockParam`). Others are refused: "Input tag 'X' found using
  * 'type' does not match any of the expected tags".
  */
@@ -28,16 +28,16 @@ const KNOWN_TYPES = new Set([
 /** The same inside a tool result: "… expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'". */
 const KNOWN_TYPES_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_reference']);
 
-// tool_use.name of a history; declarations are held to 128.
+// tool_use.name in a history; in declarations the limit is 128.
 const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
-/** The turn with the blocks that the API takes; the same reference where it took them all. */
+/** The turn with blocks that the API accepts; the same reference if it accepts them all. */
 export function cleanTurn(turn: Turn, sealContext: SealContext, counts: RepairCounts): Turn {
   const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, sealContext, counts));
   return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
-/** Instructions: text that says something. */
+/** Instructions without blank text. */
 export function cleanSystem(blocks: readonly Block[], counts: RepairCounts): readonly Block[] {
   return mapUnchanged(blocks, (block) => {
     if (block.type !== 'text' || !isBlank(block.text)) return block;
@@ -63,7 +63,7 @@ function cleanBlock(
       }
       return withoutMark(block, counts);
     case 'tool-call': {
-      // The codec writes a wire as it stands; edited, the input is wrapped and the name made legal.
+      // The codec writes an unchanged block verbatim. It wraps the input of an edited one.
       const sound = block.input.startsWith('{') && NAME.test(block.name);
       if (block.wire === undefined || sound) return block;
       return NAME.test(block.name)
@@ -79,11 +79,11 @@ function cleanBlock(
   }
 }
 
-/** A block of a kind that no API of this protocol knows: its text stays, if it has one. */
+/** Replaces a block of an unknown type with its text, if it has any. */
 function asText(block: OpaqueBlock, counts: RepairCounts): Block | undefined {
   counts.foreign++;
-  const said = isObject(block.wire.value) ? block.wire.value.text : undefined;
-  const text = block.text ?? (typeof said === 'string' ? said : '');
+  const wireText = isObject(block.wire.value) ? block.wire.value.text : undefined;
+  const text = block.text ?? (typeof wireText === 'string' ? wireText : '');
   return isBlank(text) ? undefined : { type: 'text', text };
 }
 
@@ -115,14 +115,14 @@ function cleanResult(block: ToolResultBlock, counts: RepairCounts): ToolResultBl
   return content === block.content ? block : editNode(block, { content });
 }
 
-/** What a call, a result or thinking inside a result says. */
+/** The text of a call, a result or thinking inside a result. */
 function nestedText(block: Block): string {
   if (block.type === 'tool-call') return `${block.name} ${block.input}`;
   if (block.type === 'tool-result') return block.content.map(nestedText).join('\n');
   return 'text' in block && typeof block.text === 'string' ? block.text : '';
 }
 
-/** Thinking takes no cache_control ("Extra inputs are not permitted"). */
+/** Thinking blocks accept no cache_control ("Extra inputs are not permitted"). */
 function withoutMark<T extends Block>(block: T, counts: RepairCounts): T {
   const value = block.wire?.value;
   if (!isObject(value) || value.cache_control === undefined) return block;

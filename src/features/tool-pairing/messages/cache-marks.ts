@@ -1,4 +1,4 @@
-/** At most four cache marks a request, which is all that the Messages API takes. */
+/** Limits cache marks to four per request, as the Messages API requires. */
 
 import { editNode, mapUnchanged, withParts } from '../../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../../conversation/types.ts';
@@ -10,9 +10,8 @@ import { withoutCacheMark } from './blocks.ts';
 const MAX_MARKS = 4;
 
 /**
- * The conversation with four marks at most. Those in the messages go first, the earliest first: what
- * is marked last covers all before it, and the marks on tools and instructions cover what every
- * request shares. Then the earliest of tools and instructions.
+ * Removes surplus cache marks: first from messages, earliest first, then from tools and instructions. The
+ * last mark covers everything before it, and marks on tools and instructions cover what all requests share.
  */
 export function limitCacheMarks(conversation: Conversation, counts: RepairCounts): Conversation {
   const { tools, system, turns } = conversation;
@@ -55,7 +54,7 @@ function countMarks(blocks: readonly Block[]): number {
   return marks;
 }
 
-/** The mark of a node: its own field, or on its wire where the model has no field for it. */
+/** Has this node a cache mark, in its own field or in the JSON it was decoded from? */
 function isMarked(node: Block | Tool): boolean {
   if ('cache' in node) return node.cache !== undefined;
   const value = node.wire?.value;

@@ -1,4 +1,4 @@
-/** Messages that say nothing, and the blank tail of a prefill. */
+/** Fills or removes empty messages, and trims the end of a prefill. */
 
 import { editNode } from '../../../conversation/edit.ts';
 import type { Block, Turn } from '../../../conversation/types.ts';
@@ -7,10 +7,10 @@ import { isBlank, NO_CONTENT } from '../replacements.ts';
 import type { PairingRules } from '../rules.ts';
 
 /**
- * "all messages must have non-empty content except for the optional final assistant message". An
- * empty message among neighbours of its role goes; one that is a whole turn says that it says
- * nothing, which keeps the borders of all others. A final assistant message that is empty as it came
- * stays; one that became so goes.
+ * "all messages must have non-empty content except for the optional final assistant message". An empty
+ * message next to others of its role is removed. One that is a whole turn gets a placeholder text, so that
+ * the turns around it stay separate. A final assistant message that came empty stays; one that became empty
+ * is removed.
  */
 export function fillEmpty(
   turns: readonly Turn[],
@@ -21,10 +21,10 @@ export function fillEmpty(
   const out: Turn[] = [];
   let changed = false;
   for (const run of runsOf(turns, rules)) {
-    const said = turns
+    const hasContent = turns
       .slice(run.from, run.to)
       .some((turn) => turn.blocks.length > 0 && !isAside(turn, rules));
-    let filled = said;
+    let filled = hasContent;
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
       if (turn.role === 'system' && turn.blocks.length === 0) {
@@ -59,7 +59,7 @@ export function trimPrefill(turns: readonly Turn[], note: () => void): readonly 
   return turns.with(-1, editNode(turn, { blocks }));
 }
 
-/** Without white space at the end; a loop, since a pattern would try every run of spaces anew. */
+/** Removes trailing white space. A loop, because a pattern would restart at every run of spaces. */
 function trimBlankEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isBlank(text.charAt(end - 1))) end--;

@@ -1,4 +1,4 @@
-/** Thinking in Messages histories: whose signature can be genuine, where blocks may stand, and when the parameter must go. */
+/** Thinking in Messages histories: plausible signatures, positions of blocks, and when thinking must be turned off. */
 
 import { editNode, withParts } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -17,13 +17,12 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEX = /^(?:[0-9a-f]+|[0-9A-F]+)$/;
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/;
 
-/** Anthropic's shortest sealContext are longer by far. */
+/** Anthropic's shortest seals are much longer. */
 const MIN_SEAL_LENGTH = 32;
 
 /**
- * Can this signature be Anthropic's? Theirs are base64 of sealed bytes. Empty
- * ones, words, UUIDs, hex digests and text in base64 are other vendors'. Nobody can tell more without
- * the key.
+ * Can this signature be Anthropic's? Theirs are base64 of encrypted bytes. Empty strings, words, UUIDs, hex
+ * digests and base64 of text come from other vendors. Without the key no more can be checked.
  */
 export function isPlausibleSeal(value: string): boolean {
   if (value.length < MIN_SEAL_LENGTH || !BASE64.test(value) || HEX.test(value)) return false;
@@ -32,11 +31,11 @@ export function isPlausibleSeal(value: string): boolean {
   return !PRINTABLE.test(Buffer.from(value.slice(0, 64), 'base64').toString('latin1'));
 }
 
-/** Who gets sealContext, and who made them where the block itself does not say. */
+/** The receiver of seals, and their maker if the block does not name it. */
 export interface SealContext {
   readonly provider: string;
   readonly madeBy: string | undefined;
-  /** The vendor does not check its signatures: any that came on its wire goes back. */
+  /** The vendor does not check signatures, so any signature in its protocol is sent. */
   readonly unchecked: boolean;
 }
 
@@ -48,7 +47,7 @@ export function sealHolds(block: ReasoningBlock, sealContext: SealContext): bool
   const maker = sealed.provider ?? madeBy;
   if (maker !== undefined && maker !== provider) return false;
   if (sealContext.unchecked) return true;
-  // What is sealed altogether may be short.
+  // Redacted thinking may be short.
   if (sealed.kind === 'redacted') return BASE64.test(sealed.value);
   return isPlausibleSeal(sealed.value);
 }
@@ -56,8 +55,9 @@ export function sealHolds(block: ReasoningBlock, sealContext: SealContext): bool
 const isThinking = (block: Block | undefined): boolean => block?.type === 'reasoning';
 
 /**
- * Thinking stands first in its message and never last ("the first block must be `thinking`", "The
- * final block in an assistant message cannot be `thinking`"). The same reference where that is so.
+ * Moves thinking to the front of its message and removes it from the end ("the first block must be
+ * `thinking`", "The final block in an assistant message cannot be `thinking`"). Returns the same turn if it
+ * is valid.
  */
 export function placeThinking(turn: Turn, counts: RepairCounts): Turn {
   let end = turn.blocks.length;
@@ -65,16 +65,16 @@ export function placeThinking(turn: Turn, counts: RepairCounts): Turn {
   const first = turn.blocks.findIndex(isThinking);
   if (first < 0 || (first === 0 && end === turn.blocks.length)) return turn;
   counts.thinking += turn.blocks.length - end;
-  const said = end === turn.blocks.length ? turn.blocks : turn.blocks.slice(0, end);
-  if (first === 0 || first >= end) return editNode(turn, { blocks: said });
-  const thought = said.filter(isThinking);
-  return editNode(turn, { blocks: [...thought, ...said.filter((block) => !isThinking(block))] });
+  const blocks = end === turn.blocks.length ? turn.blocks : turn.blocks.slice(0, end);
+  if (first === 0 || first >= end) return editNode(turn, { blocks });
+  const thinking = blocks.filter(isThinking);
+  return editNode(turn, { blocks: [...thinking, ...blocks.filter((block) => !isThinking(block))] });
 }
 
 /**
- * Fits the parameter and the last loop to each other. A budget wants the open tool loop (or a
- * prefill) to begin with thinking: where that was lost, thinking is off for this request, and the
- * thinking that is left in the loop goes too. Switched off, a last assistant message holds none.
+ * Makes the thinking parameter and the open tool loop consistent. With a budget, the open tool loop (or a
+ * prefill) must begin with thinking. If that is missing, thinking is turned off for this request and removed
+ * from the loop. With thinking off, the last assistant message must hold none.
  */
 export function fitThinking(
   conversation: Conversation,
@@ -101,14 +101,14 @@ export function fitThinking(
   }
   const last = turns.length - 1;
   if (turns[last]?.role !== 'assistant') return conversation;
-  const kept = withoutThinking(turns, last, counts);
-  return kept === turns ? conversation : withParts(conversation, { turns: kept });
+  const bare = withoutThinking(turns, last, counts);
+  return bare === turns ? conversation : withParts(conversation, { turns: bare });
 }
 
 /**
- * Where the loop that the request continues begins: an assistant turn with calls, or a prefill. Words
- * in a message of their own beside results end a loop or do not, the API does not say: what begins
- * behind them is a head then, and what began before them another. Innermost first.
+ * The first turns of the loop that the request continues: an assistant turn with calls, or a prefill. The
+ * API does not document whether a separate text message beside results ends a loop, so the turns before and
+ * after such a message are both heads. Innermost first.
  */
 function loopHeads(turns: readonly Turn[], rules: PairingRules): readonly number[] {
   const heads: number[] = [];
@@ -140,13 +140,13 @@ function withoutThinking(
     changed = true;
     const blocks = turn.blocks.filter((block) => !isThinking(block));
     counts.thinking += turn.blocks.length - blocks.length;
-    // A last message of nothing but thinking is no message.
+    // A message of thinking alone is removed.
     return blocks.length === 0 ? [] : [editNode(turn, { blocks })];
   });
   return changed ? out : turns;
 }
 
-/** Without thinking, and without the context edit that the API takes only beside it. */
+/** Turns thinking off, and removes the context edit that the API accepts only with thinking. */
 function withThinkingOff(settings: Settings): Settings {
   const management = settings.rest?.context_management;
   const without: Settings = { ...settings, reasoning: { enabled: false } };

@@ -1,4 +1,4 @@
-/** Arguments of past calls: servers parse them, and one that cannot be parsed would end the conversation. */
+/** Makes the arguments of past calls parsable: servers parse the whole history and fail on one that is not. */
 
 import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -6,10 +6,10 @@ import type { Block, ToolCallBlock, Turn } from '../../../conversation/types.ts'
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 
 /**
- * The turns with a JSON object as the arguments of every function call, for Chat and Responses. A call
- * that was cut off comes back from its client as it is; llama.cpp and vLLM parse the arguments of the
- * whole history, so that every later request would fail ("Failed to parse tool call arguments as JSON").
- * The words stay readable under `input`, as the Messages codec writes them.
+ * Makes the arguments of every function call a JSON object, for Chat and Responses. Clients send back calls
+ * that were cut off. llama.cpp and vLLM parse the arguments of the whole history, so every later request
+ * would fail ("Failed to parse tool call arguments as JSON"). The text stays readable under `input`, as the
+ * Messages codec writes it.
  */
 export function parsableInputs(
   turns: readonly Turn[],
@@ -33,7 +33,7 @@ export function parsableInputs(
 }
 
 function objectText({ input, wire }: ToolCallBlock): string {
-  // Codecs write nothing as {} themselves, where they write the call at all.
+  // A codec that writes the call itself writes {} for empty arguments.
   if (input.trim() === '') return wire === undefined ? input : '{}';
   const value = tryParse(input);
   return isObject(value) ? input : JSON.stringify({ input: value ?? input });

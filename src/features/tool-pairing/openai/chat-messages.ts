@@ -1,4 +1,4 @@
-/** Chat messages that the API refuses for their form: no content, no list of calls, arguments that are no text. */
+/** Repairs Chat messages whose form the API refuses: no content, an empty list of calls, arguments that are no string. */
 
 import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, Turn } from '../../../conversation/types.ts';
@@ -8,7 +8,7 @@ import { legalName } from '../replacements.ts';
 // tools[].function.name and tool_calls[].function.name
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** The turns with messages that the API takes; an edited one is written anew by the codec. */
+/** The turns with messages that the API accepts. The codec writes an edited one anew. */
 export function cleanChat(turns: readonly Turn[], note: (at: number) => void): readonly Turn[] {
   return mapUnchanged(turns, (turn, at) => {
     const value = turn.wire?.protocol === 'openai-chat' ? turn.wire.value : undefined;
@@ -16,9 +16,9 @@ export function cleanChat(turns: readonly Turn[], note: (at: number) => void): r
     const blocks = mapUnchanged(turn.blocks, cleanCall);
     if (blocks === turn.blocks && !isRefused(value)) return turn;
     note(at);
-    // Instructions of no parts have no other form.
-    const silent = turn.role === 'system' || turn.role === 'developer';
-    if (silent && turn.blocks.length === 0) return undefined;
+    // Instructions without parts cannot be written in another form.
+    const isInstruction = turn.role === 'system' || turn.role === 'developer';
+    if (isInstruction && turn.blocks.length === 0) return undefined;
     return editNode(turn, { blocks });
   });
 }
@@ -46,6 +46,6 @@ function isRefused(message: JsonObject): boolean {
   if (Array.isArray(content)) return content.length === 0;
   if (content !== null && content !== undefined) return false;
   if (role !== 'assistant') return true;
-  const says = [calls, message.refusal, message.audio, message.function_call];
-  return !says.some((value) => value !== undefined && value !== null);
+  const alternatives = [calls, message.refusal, message.audio, message.function_call];
+  return !alternatives.some((value) => value !== undefined && value !== null);
 }

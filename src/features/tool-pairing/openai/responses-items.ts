@@ -1,4 +1,4 @@
-/** Input items that the Responses API refuses for their form: ids, reasoning that leads nowhere, parts of the wrong side. */
+/** Repairs input items whose form the Responses API refuses: ids, reasoning without a following item, wrong kinds of text. */
 
 import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -8,8 +8,8 @@ import { memberOf } from '../../../lib/json/json-members.ts';
 import { legalName } from '../replacements.ts';
 
 /**
- * "Invalid 'input[2].id': 'call_…'. Expected an ID that begins with 'fc'." Kinds that are not named
- * here may be called anything.
+ * "Invalid 'input[2].id': 'call_…'. Expected an ID that begins with 'fc'." Types that are not listed may have
+ * any id.
  */
 const PREFIXES: Readonly<Record<string, string>> = {
   message: 'msg',
@@ -24,7 +24,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 // "Expected an ID that contains letters, numbers, underscores, or dashes"; 64 characters at most.
 const ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
-// Names of a history; functions of an MCP server's namespace may be long.
+// Names in a history have no limit; those in the namespace of an MCP server may be long.
 const NAME = /^[a-zA-Z0-9_-]+$/;
 
 const wireOf = (turn: Turn): JsonObject | undefined => {
@@ -35,7 +35,7 @@ const wireOf = (turn: Turn): JsonObject | undefined => {
 const typeOf = (item: JsonObject): string =>
   typeof item.type === 'string' ? item.type : 'message';
 
-/** The turns as items that the API takes, but for pairing. */
+/** Makes each turn an item that the API accepts; pairing is done elsewhere. */
 export function cleanItems(
   conversation: Conversation,
   turns: readonly Turn[],
@@ -47,7 +47,7 @@ export function cleanItems(
     const item = wireOf(turn);
     if (item === undefined) return turn;
     if (item.type === 'item_reference') {
-      // Nothing is kept where nothing is stored: "Items are not persisted when `store` is set to false."
+      // "Items are not persisted when `store` is set to false."
       if (value.store !== false) return turn;
       notes.add('item_reference_dropped', `/input/${at}`, String(item.id));
       return undefined;
@@ -73,7 +73,7 @@ export function cleanItems(
   return out;
 }
 
-/** Assistant messages hold `output_text` and `refusal`; the client's own kinds of text are refused there. */
+/** Assistant messages accept only `output_text` and `refusal`; input text is refused there. */
 function withOutputText(turn: Turn): Turn {
   const blocks = mapUnchanged(turn.blocks, (block): Block => {
     const part = block.wire?.value;
@@ -83,7 +83,7 @@ function withOutputText(turn: Turn): Turn {
   return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
-/** Arguments are text; some servers hand them on as the object itself. */
+/** Makes arguments a string; some servers send the object itself. */
 function withTextArguments(turn: Turn): Turn {
   const [block] = turn.blocks;
   if (turn.blocks.length !== 1 || block === undefined || block.wire === undefined) return turn;
@@ -107,20 +107,20 @@ function withTextArguments(turn: Turn): Turn {
   return turn;
 }
 
-/** The item without its id, which is always optional in an input. */
+/** Removes the item's id, which is always optional in an input. */
 function withoutId(turn: Turn): Turn {
   const strip = (wire: Wire | undefined): { wire: Wire } | undefined =>
     wire === undefined ? undefined : { wire: { ...wire, value: withoutIdMember(wire.value) } };
   const stripResidue = (wire: Wire | undefined): { residue: Wire } | undefined =>
     wire === undefined ? undefined : { residue: { ...wire, value: withoutIdMember(wire.value) } };
-  const whole = (block: Block): boolean =>
+  const isWholeItem = (block: Block): boolean =>
     block.type === 'tool-call' || block.type === 'tool-result' || block.type === 'reasoning';
   return {
     ...turn,
     ...strip(turn.wire),
     ...stripResidue(turn.residue),
     blocks: turn.blocks.map((block) =>
-      whole(block)
+      isWholeItem(block)
         ? ({ ...block, ...strip(block.wire), ...stripResidue(block.residue) } as Block)
         : block,
     ),
@@ -133,7 +133,7 @@ function withoutIdMember(value: Json): Json {
   return rest;
 }
 
-/** What may follow reasoning: what the model makes. */
+/** An item made by the model, which may follow reasoning. */
 function isModelItem(turn: Turn): boolean {
   const item = wireOf(turn);
   if (item === undefined) return turn.role === 'assistant';
@@ -148,23 +148,23 @@ function isModelItem(turn: Turn): boolean {
 }
 
 /**
- * "Item 'rs_…' of type 'reasoning' was provided without its required following item." Reasoning that
- * nothing of the model's follows goes. One whose message has lost its id gives up its own, where the
- * sealed content says all that the id could.
+ * "Item 'rs_…' of type 'reasoning' was provided without its required following item." Removes reasoning that
+ * no item of the model follows. If the following message has lost its id, the reasoning loses its own id when
+ * it has encrypted content, and is removed otherwise.
  */
 export function dropLoneReasoning(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   if (!turns.some((turn) => wireOf(turn)?.type === 'reasoning')) return turns;
   let next: Turn | undefined;
-  const kept: Turn[] = [];
+  const remaining: Turn[] = [];
   let changed = false;
   for (let i = turns.length - 1; i >= 0; i--) {
     let turn = turns[i]!;
     const item = wireOf(turn);
     if (item?.type === 'reasoning') {
-      const fate = reasoningDisposition(item, next);
-      if (fate !== 'stays') {
+      const disposition = reasoningDisposition(item, next);
+      if (disposition !== 'keep') {
         changed = true;
-        const dropped = fate === 'goes';
+        const dropped = disposition === 'drop';
         notes.add(
           dropped ? 'reasoning_dropped' : 'item_id_dropped',
           `/input/${i}`,
@@ -174,19 +174,19 @@ export function dropLoneReasoning(turns: readonly Turn[], notes: Notes): readonl
         turn = withoutId(turn);
       }
     }
-    kept.push(turn);
+    remaining.push(turn);
     next = turn;
   }
-  return changed ? kept.reverse() : turns;
+  return changed ? remaining.reverse() : turns;
 }
 
 function reasoningDisposition(
   item: JsonObject,
   next: Turn | undefined,
-): 'stays' | 'goes' | 'loses its id' {
-  if (next === undefined || !isModelItem(next)) return 'goes';
+): 'keep' | 'drop' | 'drop-id' {
+  if (next === undefined || !isModelItem(next)) return 'drop';
   const after = wireOf(next) ?? (isObject(next.residue?.value) ? next.residue.value : {});
-  if (typeof item.id !== 'string' || typeOf(after) !== 'message') return 'stays';
-  if (typeof after.id === 'string') return 'stays';
-  return typeof item.encrypted_content === 'string' ? 'loses its id' : 'goes';
+  if (typeof item.id !== 'string' || typeOf(after) !== 'message') return 'keep';
+  if (typeof after.id === 'string') return 'keep';
+  return typeof item.encrypted_content === 'string' ? 'drop-id' : 'drop';
 }

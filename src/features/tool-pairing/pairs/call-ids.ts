@@ -1,19 +1,17 @@
-/** Ids of calls as the target takes them: accepted ones stay, the others are made from what they were. */
+/** Rewrites ids of calls that the target refuses; new ids are derived from the old ones. */
 
 import { carryCallId } from '../../../conversation/tools/call-ids.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { PairingRules } from '../rules.ts';
 import type { CallTable, IndexedCall } from './index-calls.ts';
 
-/** Ids that belong to tools which the vendor runs. */
+/** Ids of tools that the vendor runs. */
 const SERVER_ID = /^srvtoolu_/;
 
 /**
- * The new ids of those calls that need one. An id depends on the old one and on how many calls of it
- * came before, on nothing behind it: the same call has the same id in every later request, which the
- * vendors' prompt caches want.
- * @param renamed calls of a server tool's kind that turned out to be the client's own: a server
- * tool's id does not go out on them
+ * New ids for the calls that need one. An id depends only on the old one and on the number of earlier calls
+ * with the same id. So a call has the same id in every later request, as prompt caches require.
+ * @param renamed calls that came as server tools but are the client's; they must not keep a server id
  */
 export function newIds(
   table: CallTable,
@@ -44,14 +42,14 @@ export function newIds(
   return out;
 }
 
-/** Its result stands before the other call; one that stands nowhere will follow it at once. */
+/** Does its result come before the other call? A missing result will be added right after it. */
 function answeredBefore(earlier: IndexedCall, call: IndexedCall): boolean {
   if (earlier.run === call.run) return false;
   const { result } = earlier;
   return result === undefined || result.position < call.position;
 }
 
-/** The client has it under an id that the target takes, and gives back what was made of the vendor's own. */
+/** The client sent back an id that carries the vendor's own one. */
 function isCarried({ block }: IndexedCall, rules: PairingRules): boolean {
   const from = rules.sameProtocol ? (block.wire ?? block.residue)?.value : undefined;
   if (!isObject(from) || typeof from.id !== 'string' || from.id === block.id) return false;

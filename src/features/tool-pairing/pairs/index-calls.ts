@@ -1,4 +1,4 @@
-/** First pass: every call and every result of the whole history, wherever it stands, and who belongs to whom. */
+/** First pass of pairing: indexes all calls and results of a history and pairs them. */
 
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import type { TurnRun } from './runs.ts';
@@ -6,7 +6,7 @@ import type { TurnRun } from './runs.ts';
 export interface IndexedCall {
   readonly block: ToolCallBlock;
   readonly run: number;
-  /** Counts the blocks of the history: who stands before whom. */
+  /** The number of the block in the history, which gives the order. */
   readonly position: number;
   /** How many calls before it have the same id. */
   readonly ordinal: number;
@@ -17,9 +17,9 @@ export interface IndexedResult {
   readonly block: ToolResultBlock;
   readonly run: number;
   readonly position: number;
-  /** Inside an assistant turn. */
+  /** Whether it stands inside an assistant turn. */
   readonly inline: boolean;
-  /** The only block of its turn. */
+  /** Its turn, if it is the only block there. */
   readonly alone: Turn | undefined;
   call?: IndexedCall;
 }
@@ -32,9 +32,9 @@ export interface CallTable {
 }
 
 /**
- * Indexes calls and results, then pairs them: both sides are known in full before a pair is decided,
- * so a result that stands before its call is found like any other. Calls and results that the
- * vendor runs itself, and Chat's legacy `function_call`, are nobody's here (`concerns`).
+ * Indexes calls and results, then pairs them. Pairs are decided after the whole history is indexed, so a
+ * result before its call is found too.
+ * @param concerns whether to index a block; not for the vendor's own tools and Chat's legacy `function_call`
  */
 export function indexCalls(
   turns: readonly Turn[],
@@ -94,10 +94,10 @@ interface IdGroup {
 }
 
 /**
- * Calls and results of one id. A call takes the first free result of the input that follows it, else
- * one inside its own turn, else a later one, else an earlier one. Where an id names several calls,
- * a later result before the next of them comes first: ids that every round begins anew mean the
- * nearest call. Each preference is one walk through both lists, however many share the id.
+ * Pairs calls and results of one id. A call takes the first free result of the input that follows it, else
+ * one inside its own turn, else a later one, else an earlier one. If several calls share an id, a later
+ * result before the next such call is preferred: ids that restart in every round mean the nearest call.
+ * Each preference walks both lists once.
  */
 function pairGroup({ calls, results }: IdGroup): void {
   if (calls.length === 0 || results.length === 0) return;
@@ -115,7 +115,7 @@ function pairGroup({ calls, results }: IdGroup): void {
   takeFrom(calls, () => rest);
 }
 
-/** Results in their order; those that a call has taken are skipped. */
+/** Results in order; skips those that are paired already. */
 class ResultQueue {
   readonly #results: readonly IndexedResult[];
   #at = 0;
@@ -144,7 +144,7 @@ function byRun(
   return new Map([...lists].map(([run, list]) => [run, new ResultQueue(list)]));
 }
 
-/** Each call without a result takes the next one of its queue. */
+/** Gives each call without a result the next one of its queue. */
 function takeFrom(
   calls: readonly IndexedCall[],
   queueOf: (call: IndexedCall) => ResultQueue | undefined,
@@ -156,7 +156,7 @@ function takeFrom(
   }
 }
 
-/** Each call without a result takes the first free one behind it and before `limit`. */
+/** Gives each call without a result the first free one after it and before `limit`. */
 function takeBehind(
   calls: readonly IndexedCall[],
   results: readonly IndexedResult[],
@@ -166,7 +166,7 @@ function takeBehind(
   for (let i = 0; i < calls.length; i++) {
     const call = calls[i]!;
     if (call.result !== undefined) continue;
-    // What stands before this call stands before the next one, too.
+    // Results before this call are before the next one, too.
     while (at < results.length) {
       const { position, call: taken } = results[at]!;
       if (taken === undefined && position > call.position) break;

@@ -1,4 +1,4 @@
-/** Turns as the vendor sees them: runs of the assistant's and of the other side's. */
+/** Groups turns as the vendor reads them: runs of assistant turns and runs of input turns. */
 
 import type { Turn } from '../../../conversation/types.ts';
 import type { PairingRules } from '../rules.ts';
@@ -6,18 +6,18 @@ import type { PairingRules } from '../rules.ts';
 export interface TurnRun {
   readonly index: number;
   readonly side: 'assistant' | 'input';
-  /** Where its turns stand; asides among them. */
+  /** The range of its turns, asides included; `to` is exclusive. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Instructions amid the dialogue that the vendor reads apart from it. */
+/** Instructions in mid-dialogue, which the vendor reads separately from it. */
 export const isAside = (turn: Turn, rules: PairingRules): boolean =>
   rules.asidesAllowed &&
   turn.wire !== undefined &&
   (turn.role === 'system' || turn.role === 'developer');
 
-/** The runs in order; together they cover every turn. */
+/** The runs in order. Together they cover every turn. */
 export function runsOf(turns: readonly Turn[], rules: PairingRules): readonly TurnRun[] {
   const runs: { index: number; side: TurnRun['side']; from: number; to: number }[] = [];
   for (let i = 0; i < turns.length; i++) {

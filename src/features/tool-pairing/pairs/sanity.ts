@@ -1,4 +1,4 @@
-/** The last layer: finds calls that are still without a result and gives them one. Nothing else, and never reached. */
+/** The final check: adds a result to each call that still has none. No history is known that needs it. */
 
 import { editNode } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -8,10 +8,9 @@ import type { PairingRules } from '../rules.ts';
 import { isAside, runsOf, type TurnRun } from './runs.ts';
 
 /**
- * Looks only at what will be sent, and shares nothing with the two passes but their words: whatever
- * a change to those should break, no call goes out unanswered. Each repair is a note of its own name,
- * so that operators see which layer worked.
- * @param isCall whose calls count: the client's
+ * Reads only the turns that will be sent and is independent of the two passes: if a change breaks them, no
+ * call goes out unanswered. Its repairs have their own note, so that operators see which layer made them.
+ * @param isCall whether a call needs a result
  */
 export function sanityPass(
   turns: readonly Turn[],
@@ -48,7 +47,7 @@ export function sanityPass(
   return lacking.size === 0 ? turns : insertResults(turns, lacking, rules);
 }
 
-/** Responses looks for an answer anywhere behind its call: the last turn with one, by id. */
+/** The last turn with a result, by call id: Responses accepts a result anywhere after its call. */
 function lastResultTurns(turns: readonly Turn[]): ReadonlyMap<string, number> {
   const last = new Map<string, number>();
   turns.forEach((turn, at) => {
@@ -57,7 +56,7 @@ function lastResultTurns(turns: readonly Turn[]): ReadonlyMap<string, number> {
   return last;
 }
 
-/** Ids answered at the front of the next input, where the others look for them. */
+/** Ids that are answered at the start of the next input, where the other protocols expect results. */
 function answeredIds(
   turns: readonly Turn[],
   runs: readonly TurnRun[],

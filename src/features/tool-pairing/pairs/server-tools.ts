@@ -1,4 +1,4 @@
-/** Tools that the vendor runs itself: genuine pairs stay, the client's own tools in their clothes come out of them. */
+/** Separates genuine server tools, which the vendor runs, from client tools that came as server tools. */
 
 import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -13,7 +13,7 @@ import { isObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { blockText, strayAsText } from '../replacements.ts';
 
-/** Anthropic's server tools and the type of the block that answers each. */
+/** Anthropic's server tools, and the type of each one's result block. */
 const RESULT_TYPES: Readonly<Record<string, string>> = {
   web_search: 'web_search_tool_result',
   web_fetch: 'web_fetch_tool_result',
@@ -34,18 +34,18 @@ interface PositionedBlock<T extends Block> {
   readonly position: number;
 }
 
-/** What became of the blocks of server tools. */
+/** The turns after server tools were checked. */
 export interface SettledServerTools {
   readonly turns: readonly Turn[];
-  /** Calls that turned out to be of the client's own tools. */
+  /** Calls that turned out to be of client tools. */
   readonly renamed: ReadonlySet<unknown>;
 }
 
 /**
- * GLM streams `server_tool_use` with `srvtoolu_` ids for the client's own tools. A server call is
- * genuine where its id is one, its name is known or answered by a block of that very name, and its
- * answer stands in the same turn (or is still awaited at the very end). Every other is a call like
- * any, and a server's answer that is left over becomes its result, or text.
+ * GLM streams `server_tool_use` with `srvtoolu_` ids for client tools. A server call is genuine if its id is
+ * valid, its name is known or matches the type of its result, and its result stands in the same turn (or is
+ * still expected at the end of the history). Any other becomes a client call. A server result without a
+ * genuine call becomes that call's result, or text.
  */
 export function settleServerTools(
   turns: readonly Turn[],
@@ -87,7 +87,7 @@ export function settleServerTools(
       !waiting.has(id);
     const awaited = servers && isLast(call.turn);
     if (!sound || (answer === undefined && !awaited)) {
-      // While its turn was the last it may have gone out as what it says it is.
+      // It may have been sent as a server call while its turn was the last.
       if (sound && servers) notes.add('sent_prefix_changed', `/messages/${call.turn}`, id);
       continue;
     }
@@ -143,9 +143,9 @@ function rewrite(
   return { turns: out, renamed };
 }
 
-/** A server's answer as the result of the client's tool it really was. */
+/** A server result as the result of a client tool. */
 function asClientResult(block: ToolResultBlock): ToolResultBlock {
-  const text = block.content.map(blockText).filter((words) => words !== '');
+  const text = block.content.map(blockText).filter((one) => one !== '');
   return {
     type: 'tool-result',
     callId: block.callId,
@@ -156,7 +156,7 @@ function asClientResult(block: ToolResultBlock): ToolResultBlock {
   };
 }
 
-/** Of a server tool of the Messages wire; Responses' hosted calls are items complete in themselves. */
+/** A block of a server tool in the Messages protocol. Responses' hosted calls are complete items. */
 function isServerBlock(block: ToolCallBlock | ToolResultBlock): boolean {
   return (
     block.by === 'provider' && (block.wire ?? block.residue)?.protocol === 'anthropic-messages'
@@ -172,7 +172,7 @@ function hasServerId(call: ToolCallBlock): boolean {
   return wireTypeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
 }
 
-/** The types of block that answer a call. */
+/** The types of result block that may answer a call. */
 function resultTypesOf(call: ToolCallBlock): readonly string[] {
   if (wireTypeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
   const own = `${call.name}_tool_result`;
@@ -180,7 +180,7 @@ function resultTypesOf(call: ToolCallBlock): readonly string[] {
   return known === undefined || known === own ? [own] : [known, own];
 }
 
-/** Results of server tools that no call has taken, to be found by what a call wants. */
+/** Finds the results of server tools that are not paired yet. */
 class ServerResults {
   readonly #edges: readonly number[];
   readonly #ids = new Set<string>();
@@ -189,7 +189,7 @@ class ServerResults {
     string,
     { at: number; readonly items: PositionedBlock<ToolResultBlock>[] }
   >();
-  /** For each turn the first one from there on that is not merely results of the other side. */
+  /** For each turn, the first turn after its run that holds more than results. */
   readonly #stops: readonly number[];
 
   constructor(
@@ -204,7 +204,7 @@ class ServerResults {
       const passes = role !== 'assistant' && blocks.every(({ type }) => type === 'tool-result');
       stops[i] = passes ? stops[i + 1]! : i;
     }
-    // A run's own turns are passed over: what counts is what stands behind it.
+    // A run's own turns are skipped: only turns after the run count.
     const ends = stops.slice();
     for (let i = turns.length - 1; i >= 0; i--) {
       ends[i] = edges[i + 1] === edges[i] ? ends[i + 1]! : stops[i + 1]!;
@@ -220,21 +220,21 @@ class ServerResults {
     }
   }
 
-  /** Is there a result of this id at all? */
+  /** Is there any result of this id? */
   has(id: string): boolean {
     return this.#ids.has(id);
   }
 
   /**
-   * The first that answers a call: in its turn, or opening the turn behind. A search that ran beside
-   * the client's tools goes on once their results are there.
+   * The first result of a call, in its turn or at the start of the turn after it. A search that ran beside
+   * client tools continues once their results are there.
    */
   find(call: PositionedBlock<ToolCallBlock>): PositionedBlock<ToolResultBlock> | undefined {
     const edge = this.#edges[call.turn]!;
     return this.#first(edge, call.block) ?? this.#first(this.#stops[call.turn]!, call.block);
   }
 
-  /** It is taken: the next call of its id gets the next one. */
+  /** Marks a result as used: the next call of its id gets the next one. */
   take(call: PositionedBlock<ToolCallBlock>, answer: PositionedBlock<ToolResultBlock>): void {
     const key = listKey(this.#edges[answer.turn]!, call.block.id, wireTypeOf(answer.block));
     this.#lists.get(key)!.at++;
@@ -255,7 +255,7 @@ class ServerResults {
 
 const listKey = (edge: number, id: string, type: string) => `${edge}\0${type}\0${id}`;
 
-/** For each turn the first turn of its run: neighbours of one role are one turn to the vendor. */
+/** For each turn, the first turn of its run: the vendor reads neighbours of one role as one turn. */
 function runStarts(turns: readonly Turn[]): readonly number[] {
   const edges: number[] = [];
   let first = 0;
@@ -267,9 +267,8 @@ function runStarts(turns: readonly Turn[]): readonly number[] {
 }
 
 /**
- * In flight: behind the last assistant turn stands nothing, or nothing but results of its calls. A
- * result that is to become text, or that parts the turn, would end the wait; so does a turn of nothing,
- * which gets some words.
+ * Is the assistant turn at `at` still in flight? It is if nothing follows, or only results of its calls. A
+ * result that will become text or that splits the turn ends it; so does an empty turn, which will be filled.
  */
 function isInFlight(turns: readonly Turn[], edges: readonly number[], at: number): boolean {
   const due = new Set<string>();
@@ -287,7 +286,7 @@ function isInFlight(turns: readonly Turn[], edges: readonly number[], at: number
   return true;
 }
 
-/** {@link isInFlight}, found out once a run. */
+/** {@link isInFlight}, computed once per run. */
 function inFlightTurns(turns: readonly Turn[], edges: readonly number[]): (at: number) => boolean {
   const known = new Map<number, boolean>();
   return (at) => {

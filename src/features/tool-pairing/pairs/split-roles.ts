@@ -1,16 +1,16 @@
-/** Blocks on the wrong side of the dialogue: a call in a user turn is the assistant's all the same. */
+/** Moves calls out of user turns into assistant turns. */
 
 import { editNode } from '../../../conversation/edit.ts';
 import type { Block, Turn } from '../../../conversation/types.ts';
 import type { RepairCounts } from '../rules.ts';
 
-/** What only the assistant can have made. */
+/** A block that only the assistant can have made. */
 const isAssistantBlock = (block: Block): boolean =>
   block.type === 'tool-call' || (block.type === 'tool-result' && block.by === 'provider');
 
 /**
- * The turns with every call in an assistant turn ("`tool_use` blocks can only be in `assistant`
- * messages"). Thinking that a user turn holds goes. The same reference where all is in its place.
+ * Puts every call into an assistant turn ("`tool_use` blocks can only be in `assistant` messages") and
+ * removes thinking from user turns. Returns the same reference if nothing is misplaced.
  */
 export function splitRoles(turns: readonly Turn[], counts: RepairCounts): readonly Turn[] {
   if (!turns.some(isMixed)) return turns;
@@ -33,7 +33,7 @@ function splitTurn(turn: Turn, counts: RepairCounts): readonly Turn[] {
     if (last?.role === role) last.blocks.push(block);
     else out.push({ role, blocks: [block] });
   }
-  // The user's turn ended here: what the model said next is another turn of its own.
+  // The user turn ended here, so the next assistant turn stays separate.
   if (out.at(-1)?.role === 'assistant') out.push({ role: 'user', blocks: [] });
   let host = true;
   return out.map(({ role, blocks }) => {
@@ -44,8 +44,8 @@ function splitTurn(turn: Turn, counts: RepairCounts): readonly Turn[] {
 }
 
 /**
- * A turn that did not come as one. Where its source came on a wire, it is marked as of that wire too,
- * so that the encoder leaves it the borders it is given.
+ * Makes a turn that the request did not contain. If its source came from a wire, the new turn is marked with
+ * that protocol, so that the encoder does not merge it with its neighbours.
  */
 export function newTurn(
   source: Turn | undefined,

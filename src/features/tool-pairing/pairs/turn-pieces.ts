@@ -1,8 +1,8 @@
-/** Turns in the making: pieces of the turns they come from, and how blocks stand in them. */
+/** Pieces of turns that are being written back, and tests on the order of their blocks. */
 
 import type { Block, Turn } from '../../../conversation/types.ts';
 
-/** Blocks that come from one turn, or from none. */
+/** Blocks of one turn. `host` is the turn they came from, if any. */
 export interface TurnPiece {
   readonly host: Turn | undefined;
   readonly role: Turn['role'];
@@ -11,17 +11,17 @@ export interface TurnPiece {
   readonly rest?: boolean;
 }
 
-/** How many results stand at the front. */
+/** The number of results before any other block. */
 export function countLeadingResults(blocks: readonly Block[]): number {
   const end = blocks.findIndex((block) => block.type !== 'tool-result');
   return end < 0 ? blocks.length : end;
 }
 
-/** The block as it came, for one that goes out changed. */
+/** The original of a block that was changed. */
 export const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block =>
   origin.get(block) ?? block;
 
-/** Exactly the blocks of its turn. */
+/** Does the piece hold exactly the blocks of its turn? */
 export const isUnchanged = ({ host, blocks }: TurnPiece): boolean =>
   host !== undefined &&
   host.blocks.length === blocks.length &&
@@ -31,13 +31,13 @@ export const isUnchanged = ({ host, blocks }: TurnPiece): boolean =>
 export const cameEmpty = ({ host }: TurnPiece): boolean =>
   host !== undefined && host.blocks.length === 0;
 
-/** A turn that is one result and nothing else, as Chat and Responses write them. */
+/** A turn that holds exactly one result, as on Chat and Responses. */
 export const isLoneResult = (turn: Turn): boolean =>
   turn.blocks.length === 1 && turn.blocks[0]!.type === 'tool-result';
 
 /**
- * Text behind the last call moves before the calls it follows; the same list where there is none.
- * What the vendor's own tools do may stand there.
+ * Moves text that follows the last call to before the calls; returns the same list if there is none. Blocks
+ * of the vendor's own tools may stay after the calls.
  */
 export function callsLast(blocks: Block[], isCall: (block: Block) => boolean): Block[] {
   const last = blocks.findLastIndex(isCall);

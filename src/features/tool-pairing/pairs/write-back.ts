@@ -1,4 +1,4 @@
-/** Second pass: what the first decided, written back: ids, places, order, splits, placeholders. */
+/** Second pass of pairing: writes the turns with new ids, moved results, split turns and placeholders. */
 
 import { editNode } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
@@ -18,7 +18,7 @@ import {
   type TurnPiece,
 } from './turn-pieces.ts';
 
-/** Everything that one write-back needs. */
+/** The input of one write-back. */
 export interface WriteBackPlan {
   readonly turns: readonly Turn[];
   readonly runs: readonly TurnRun[];
@@ -28,7 +28,7 @@ export interface WriteBackPlan {
   readonly notes: Notes;
 }
 
-/** The turns as they go out; untouched ones are the same references, in the same list if all are. */
+/** The turns to send. Unchanged turns keep their reference, and so does the list if all are unchanged. */
 export function writeBack(plan: WriteBackPlan): readonly Turn[] {
   const { turns, runs } = plan;
   const writer = new HistoryWriter(plan);
@@ -46,23 +46,23 @@ export function writeBack(plan: WriteBackPlan): readonly Turn[] {
 class HistoryWriter {
   readonly out: Turn[] = [];
   readonly #plan: WriteBackPlan;
-  /** Calls of the last assistant turn, for the input that follows. */
+  /** Calls of the last assistant turn, whose results the next input holds. */
   #open: IndexedCall[] = [];
-  /** Stray results found inside the assistant turn, as the user's text. */
+  /** Stray results found inside the assistant turn, as user text. */
   #strays: Block[] = [];
 
   constructor(plan: WriteBackPlan) {
     this.#plan = plan;
   }
 
-  /** An assistant run: as one turn, or as several with the results between that stood inline. */
+  /** Writes an assistant run as one turn, or as several with the inline results between them. */
   assistant(run: TurnRun): void {
     const { turns, table, rules } = this.#plan;
     let pieces: TurnPiece[] = [];
     let calls = new Set<IndexedCall>();
-    /** The model has read a result: what it says now belongs to its next turn. */
+    /** The model has read a result, so what follows belongs to its next turn. */
     let read = false;
-    /** Calls whose result stands before them, and whether one of the open ones is such. */
+    /** Calls whose result comes before them, and whether an open call is one of them. */
     const early = new Set<IndexedCall>();
     let ahead = false;
     for (let i = run.from; i < run.to; i++) {
@@ -106,7 +106,7 @@ class HistoryWriter {
     this.#close(pieces, calls);
   }
 
-  /** What is not the assistant's: results of the calls before it first, then the rest. */
+  /** Writes an input run: the results of the preceding calls first, then the rest. */
   input(run: TurnRun): void {
     const { rules } = this.#plan;
     const pieces = this.#inputPieces(run);
@@ -140,7 +140,7 @@ class HistoryWriter {
     }
   }
 
-  /** Results where no input follows. */
+  /** Writes results where no input follows. */
   answer(): void {
     const { rules } = this.#plan;
     const wanted = this.#open.filter(
@@ -160,10 +160,10 @@ class HistoryWriter {
     if (strays.length > 0) this.out.push({ role: 'user', blocks: strays });
   }
 
-  /** Blocks as they go out → as they came in, for those that changed. */
+  /** Changed blocks and their originals. */
   readonly #originals = new Map<Block, Block>();
 
-  /** Something that came on the wire of this history, to mark made turns with. */
+  /** A turn that came from this history's wire, used to mark new turns. */
   #wireSample(): Turn | undefined {
     return this.#plan.rules.sameProtocol ? this.#plan.turns[0] : undefined;
   }
@@ -178,7 +178,7 @@ class HistoryWriter {
     const all = own.flatMap((piece) => piece.blocks);
     const ordered = callsLast(all, (block) => this.#isCall(block));
     const changed = ordered !== all || own.some((piece) => piece.rest || !isUnchanged(piece));
-    // Joined once they change at all, so that older deployments, which want roles to alternate, take them.
+    // Changed turns are joined, because older deployments require roles to alternate.
     if (changed && own.length > 1) {
       const [first, ...others] = own;
       first!.blocks = [...ordered];
@@ -194,7 +194,7 @@ class HistoryWriter {
     return this.#plan.table.callOf.has(sourceOf(this.#originals, block));
   }
 
-  /** The call under its new id. */
+  /** The call with its new id. */
   #callAsSent(call: IndexedCall): Block {
     const id = this.#plan.ids.get(call);
     if (id === undefined) return call.block;
@@ -203,7 +203,7 @@ class HistoryWriter {
     return block;
   }
 
-  /** The result as its call wants it: under its id, of its kind. */
+  /** The result with the id and kind of its call. */
   #resultAsSent(result: IndexedResult): ToolResultBlock {
     const call = result.call!;
     const callId = this.#plan.ids.get(call) ?? call.block.id;
@@ -215,13 +215,13 @@ class HistoryWriter {
     return fitted;
   }
 
-  /** Responses: the result already stands behind its call. */
+  /** Responses: the result already comes after its call. */
   #staysInPlace(call: IndexedCall): boolean {
     const { result } = call;
     return result !== undefined && !result.inline && result.position > call.position;
   }
 
-  /** The run's turns: results of other turns' calls are gone, strays are text, the rest is as it was. */
+  /** The run's turns without results of other turns' calls, and with stray results as text. */
   #inputPieces(run: TurnRun): TurnPiece[] {
     const { turns, table, rules } = this.#plan;
     const open = new Set(this.#open);
@@ -242,24 +242,24 @@ class HistoryWriter {
           blocks.push(this.#resultAsSent(result));
         }
       }
-      // A tool message that holds no result any more is a user's message like any.
+      // A tool message without a result becomes an ordinary user message.
       const host = became && isLoneResult(turn) && !rules.resultsShareTurns ? undefined : turn;
       pieces.push({ host, role: turn.role, blocks });
     }
     return pieces;
   }
 
-  /** Exactly the results of the open calls stand first. */
+  /** Do exactly the results of the open calls come first? */
   #resultsLead(pieces: readonly TurnPiece[]): boolean {
     const { rules } = this.#plan;
     const { resultOf } = this.#plan.table;
     const due = new Set(this.#open);
-    // Chat templates that know no ids pair by order.
+    // Chat templates that ignore ids pair by order.
     const ordered = rules.protocol === 'openai-chat';
     let before = due.size;
     for (const piece of pieces) {
       if (piece.host !== undefined && isAside(piece.host, rules)) continue;
-      // A message of nothing is a message all the same.
+      // An empty message counts as a message.
       if (!rules.resultsShareTurns && cameEmpty(piece) && before > 0) return false;
       for (const block of piece.blocks) {
         const call = resultOf.get(sourceOf(this.#originals, block))?.call;
@@ -275,7 +275,7 @@ class HistoryWriter {
     return before === 0;
   }
 
-  /** Once anything in them changes, neighbours become one message: older deployments want that. */
+  /** Joins neighbours if any of them changed, because older deployments require roles to alternate. */
   #joinPieces(pieces: TurnPiece[]): TurnPiece[] {
     const isOwn = ({ host }: TurnPiece) => host === undefined || !isAside(host, this.#plan.rules);
     const own = pieces.filter(isOwn);
@@ -285,7 +285,7 @@ class HistoryWriter {
     return pieces.filter((piece) => piece === first || !isOwn(piece));
   }
 
-  /** Calls whose results already open the input. */
+  /** Calls whose results already come first in the input. */
   #callsAnsweredFirst(pieces: readonly TurnPiece[]): readonly IndexedCall[] {
     const blocks = pieces
       .filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules))
@@ -296,14 +296,14 @@ class HistoryWriter {
       .flatMap((block) => resultOf.get(sourceOf(this.#originals, block))?.call ?? []);
   }
 
-  /** Of the calls whose results open the input those that stand where they will: all but in Chat, which wants their order. */
+  /** Those of these calls whose results are already in their final position. Chat also requires the order of the calls. */
   #alreadyPlaced(ahead: readonly IndexedCall[]): readonly IndexedCall[] {
     return this.#plan.rules.protocol === 'openai-chat'
       ? ahead.filter((call, at) => call === this.#open[at])
       : ahead;
   }
 
-  /** The results of these calls in their order, with notes for those that come from elsewhere. */
+  /** The results of these calls in order, with notes for those that were moved. */
   #results(
     calls: readonly IndexedCall[],
     run: TurnRun | undefined,
@@ -318,7 +318,7 @@ class HistoryWriter {
         return { block: missingResult(call.block, ids.get(call) ?? call.block.id) };
       }
       if (!placed.has(call)) notes.add('misplaced_tool_result_relocated', at, call.block.id);
-      // Requests before this one went out without it: from here on the upstream's cache is of no use.
+      // Earlier requests were sent without it, so the upstream's cache is lost from here on.
       if (result.run !== run?.index && !result.inline) {
         notes.add('sent_prefix_changed', at, `the result of ${call.block.id} stood elsewhere`);
       }
@@ -331,7 +331,7 @@ class HistoryWriter {
     const { block } = result;
     const twin = this.#twins().get(block.callId);
     const at = `${this.#plan.rules.where}/${this.out.length}`;
-    // Not one that came later: this one has been sent as text by then.
+    // A later result is no twin: this one was already sent as text by then.
     if (twin !== undefined && twin.run <= result.run + 1 && this.#sameContent(twin.block, block)) {
       notes.add('duplicate_tool_result_removed', at, block.callId);
       return [];
@@ -343,7 +343,7 @@ class HistoryWriter {
   #twinOf: Map<string, IndexedResult> | undefined;
   readonly #contents = new Map<ToolResultBlock, readonly unknown[]>();
 
-  /** The first result that its call took, by id. */
+  /** The first paired result of each id. */
   #twins(): ReadonlyMap<string, IndexedResult> {
     if (this.#twinOf === undefined) {
       this.#twinOf = new Map();
@@ -356,7 +356,7 @@ class HistoryWriter {
     return this.#twinOf;
   }
 
-  /** Do two results say the same? What the first says is kept: many may be compared with it. */
+  /** Have two results the same content? The twin's content is cached, since many may be compared with it. */
   #sameContent(twin: ToolResultBlock, block: ToolResultBlock): boolean {
     if (twin.isError !== block.isError || twin.content.length !== block.content.length)
       return false;
@@ -368,7 +368,7 @@ class HistoryWriter {
     return Bun.deepEquals(content, comparableContent(block));
   }
 
-  /** Results as turns of their own. */
+  /** Each result as a separate turn. */
   *#resultTurns(results: readonly { block: Block; alone?: Turn }[]): Generator<Turn> {
     for (const { block, alone } of results) {
       if (alone === undefined) yield newTurn(undefined, 'user', [block]);
@@ -376,7 +376,7 @@ class HistoryWriter {
     }
   }
 
-  /** Results into the first user turn of the run, or before it where that is not the user's. */
+  /** Puts results into the first turn of the run, or before it if that is no user turn. */
   #insertResults(
     pieces: readonly TurnPiece[],
     results: readonly { block: Block }[],
@@ -404,7 +404,7 @@ class HistoryWriter {
       const { host, role, blocks } = piece;
       if (host !== undefined && !piece.rest && isUnchanged(piece)) this.out.push(host);
       else if (blocks.length === 0) {
-        // Its border stays: a Messages turn of nothing is filled later, where it is alone.
+        // The empty turn stays for now; a Messages turn is filled later if it stands alone.
         const stays =
           this.#plan.rules.sameProtocol && this.#plan.rules.resultsShareTurns && !piece.rest;
         if (stays && host !== undefined) this.out.push(editNode(host, { blocks }));
