@@ -1,4 +1,4 @@
-/** A call as the markup said it, and the structured call that it amounts to. */
+/** Builds structured calls from calls read in markup. */
 
 import { unwrapFreeform } from '../../conversation/tools/tool-names.ts';
 import type { ToolKind } from '../../conversation/types.ts';
@@ -9,14 +9,14 @@ import { coerceValue, dialectOf, jsonValue } from './values/coerce-value.ts';
 import { pythonLiteral } from './values/python-literal.ts';
 import type { Repairs } from './values/repair-json.ts';
 
-/** An element of M3's nested arguments. */
+/** A node of M3's nested arguments. */
 export interface TreeNode {
   readonly name: string;
   readonly children: TreeNode[];
   text: string;
 }
 
-/** One argument. `as`: the markup said string, said JSON, or left it to the schema. */
+/** One argument. `as`: the markup declares a string or JSON, or the schema decides. */
 export type ArgumentPair =
   | { readonly key: string; readonly text: string; readonly as: 'string' | 'json' | 'schema' }
   | { readonly key: string; readonly tree: TreeNode };
@@ -28,7 +28,7 @@ export interface RawCall {
     | { readonly type: 'json'; readonly text: string }
     | { readonly type: 'value'; readonly value: Json | undefined }
     | { readonly type: 'pairs'; readonly pairs: readonly ArgumentPair[] };
-  /** The markup was broken in a way that leaves the arguments in doubt. */
+  /** The markup was broken, so the arguments are uncertain. */
   readonly malformed: boolean;
 }
 
@@ -36,18 +36,18 @@ export interface RecoveredCall {
   readonly name: string;
   readonly namespace?: string;
   readonly kind: ToolKind;
-  /** JSON arguments; for a freeform tool its text. */
+  /** JSON arguments; plain text for a freeform tool. */
   readonly input: string;
   readonly family: string;
-  /** Its JSON was broken and has been repaired. */
+  /** Its JSON was repaired. */
   readonly repaired: boolean;
 }
 
 export const PARALLEL = /^(?:functions\.)?(?:multi_tool_use[._])?parallel$/;
 
 /**
- * The calls that a raw call stands for: one; several for OpenAI's `multi_tool_use.parallel`; none
- * where the tool is not one of the request, or the arguments cannot be told for certain.
+ * The structured calls for a raw call: one; several for OpenAI's `multi_tool_use.parallel`; none if the
+ * request has no such tool, or if the arguments are uncertain.
  */
 export function buildCalls(
   raw: RawCall,
@@ -57,7 +57,7 @@ export function buildCalls(
   try {
     return callsOf(raw, tools, repairs);
   } catch (thrown) {
-    // Arguments nested deeper than the stack.
+    // Arguments nested deeper than the stack allows.
     if (thrown instanceof RangeError) return [];
     throw thrown;
   }
@@ -86,7 +86,7 @@ function callsOf(raw: RawCall, tools: ToolIndex, repairs: Repairs): readonly Rec
   ];
 }
 
-/** The calls in the arguments of `multi_tool_use.parallel`, or undefined where they are others. */
+/** The calls in the arguments of `multi_tool_use.parallel`; undefined if the arguments have another form. */
 export function parallelCalls(
   value: Json | undefined,
   family: string,
@@ -114,7 +114,7 @@ function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): ParsedArg
   }
   let text = input.type === 'json' ? input.text.trim() : undefined;
   let value = text === undefined ? (input as { value?: Json }).value : jsonValue(text);
-  // Arguments as a JSON string: what they say is JSON again.
+  // The arguments may be a JSON string that contains JSON.
   if (typeof value === 'string') {
     text = value.trim();
     value = text === '' ? {} : jsonValue(text);
@@ -144,7 +144,7 @@ function fromPairs(pairs: readonly ArgumentPair[], schema: JsonObject, family: s
     if ('tree' in pair) value = fromTree(pair.tree, property, schema);
     else if (pair.as === 'string') value = pair.text;
     else {
-      // What the markup calls JSON is JSON; only what cannot be read goes by the schema.
+      // Declared JSON is parsed; if that fails, the schema decides.
       const given = pair.as === 'json' ? jsonValue(pair.text) : undefined;
       value = given ?? coerceValue(pair.text, property, schema, dialect);
     }
@@ -166,7 +166,7 @@ function fromTree(node: TreeNode, schema: Json | undefined, root: JsonObject): J
   );
 }
 
-/** A sole `arguments` or `input` that the schema does not know, around what it does (vLLM's rule). */
+/** Unwraps a sole `arguments` or `input` that the schema does not know, if the schema knows its members (vLLM's rule). */
 function unwrapped(value: JsonObject, schema: JsonObject): JsonObject {
   const keys = Object.keys(value);
   const key = keys[0];
@@ -180,7 +180,7 @@ function unwrapped(value: JsonObject, schema: JsonObject): JsonObject {
 
 const ARG_TAG = /<\/?arg_(?:key|value)\b/;
 
-/** GLM's tags left in keys or values: two arguments ran into each other. */
+/** GLM's tags inside keys or values mean that two arguments were merged. */
 const hasLeftoverTags = (value: JsonObject): boolean =>
   Object.entries(value).some(
     ([key, text]) => ARG_TAG.test(key) || (typeof text === 'string' && ARG_TAG.test(text)),

@@ -1,4 +1,4 @@
-/** Reads one leaked block, from its opener on, whatever grammar it is written in; incremental, each character once. */
+/** Reads one leaked block from its opener on, in any grammar. Incremental; reads each character once. */
 
 import type { RawCall } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
@@ -25,7 +25,7 @@ import {
 
 export type { BlockRules, BlockState, Opener } from './reading.ts';
 
-/** One step of each state; false: it needs more text. */
+/** One step of each state; false if it needs more text. */
 const STEPS: Readonly<Record<ReadState, (reading: BlockReading) => boolean>> = {
   outer: readOuter,
   name: readName,
@@ -86,38 +86,38 @@ export class LeakBlock {
     return this.#reading.family;
   }
 
-  /** So much of a grammar has been seen that what follows is markup, recovered or not. */
+  /** Enough markup was read that what follows is treated as markup, recovered or not. */
   get committed(): boolean {
     return this.#reading.committed;
   }
 
-  /** Text behind the block, once `done`. */
+  /** The text after the block, once it is done. */
   get rest(): string {
     return this.#reading.rest;
   }
 
-  /** The block was a header after which another channel begins. */
+  /** The channel that begins after the block, if the block was a header. */
   get channel(): BlockReading['channel'] {
     return this.#reading.channel;
   }
 
-  /** An opener and its closer with nothing between them. */
+  /** Only an opener and its closer. */
   get isEmpty(): boolean {
     const { calls, opener, junk } = this.#reading;
     return calls.length === 0 && !this.#truncated && junk === 0 && opener.type === 'tag';
   }
 
-  /** Its JSON is too broken to be read at a bearable cost. */
+  /** Its JSON is too broken to be repaired at acceptable cost. */
   get unreadable(): boolean {
     return this.#reading.unreadable;
   }
 
-  /** The text ended within the block. */
+  /** The text ended inside the block. */
   get truncated(): boolean {
     return this.#truncated;
   }
 
-  /** Text has been read that belongs to no grammar. */
+  /** The block holds text that belongs to no grammar. */
   get hasJunk(): boolean {
     return this.#reading.junk > 0;
   }
@@ -133,7 +133,7 @@ export class LeakBlock {
     return this.#run();
   }
 
-  /** The text ends here. Calls that are complete count; nothing is made up for the others. */
+  /** The text ends here. Complete calls count; incomplete ones are not completed. */
   finish(): BlockState {
     const reading = this.#reading;
     if (reading.outcome !== 'more') return reading.outcome;
@@ -147,7 +147,7 @@ export class LeakBlock {
     if (reading.state === 'json') recoverUnclosedJson(reading);
     const { opener, calls } = reading;
     this.#truncated = !(reading.state === 'outer' && calls.length > 0);
-    // The text that could not be read is part of the markup.
+    // Unreadable text is part of the markup.
     reading.at = reading.text.length;
     const whole = opener.type === 'json' && opener.kind !== 'result';
     const leak = reading.committed || calls.length > 0 || whole;

@@ -1,22 +1,22 @@
-/** Reads one piece of markup at a place in a text, or tells that it may still become one. */
+/** Reads one piece of markup at a position, or tells that more text is needed. */
 
 import { keyOf, type Lexicon, type MarkupNotation, type MarkupWord } from '../grammar.ts';
 
 export interface Lexeme {
   readonly word: MarkupWord;
   readonly closing: boolean;
-  /** What stands in the tag behind its word, as it stands. */
+  /** The raw text after the word in the tag. */
   readonly attributes: string;
   /** `<x/>`: opened and closed. */
   readonly empty: boolean;
-  /** Index just behind it. */
+  /** The index after it. */
   readonly end: number;
 }
 
-/** `partial`: the text ends too early to tell. */
+/** `partial`: the text ends too early to decide. */
 export type LexResult = Lexeme | 'partial' | undefined;
 
-/** Longer tags are no tags: bounds what is held back, and every scan within a tag. */
+/** Maximum length of a tag. Bounds the text that is held back, and every scan inside a tag. */
 const LONGEST_TAG = 400;
 const M3_MARK = ']<]minimax[>[';
 
@@ -36,7 +36,7 @@ const isWordChar = (code: number) =>
   code === 0x2581 ||
   code === 0x3a;
 
-/** Markup at `at`, by the lexicon. Never looks further than {@link LONGEST_TAG} characters ahead. */
+/** The markup at `at` according to the lexicon. Reads at most {@link LONGEST_TAG} characters. */
 export function lex(text: string, at: number, lexicon: Lexicon): LexResult {
   switch (text.charCodeAt(at)) {
     case LESS:
@@ -107,7 +107,7 @@ function lexM3(text: string, at: number, lexicon: Lexicon): LexResult {
   return rest < M3_MARK.length && M3_MARK.startsWith(text.slice(at)) ? 'partial' : undefined;
 }
 
-/** A tag whose `<` stands at `tag`; the markup as a whole begins at `at`. */
+/** Reads a tag whose `<` is at `tag`; the whole markup begins at `at`. */
 function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): LexResult {
   let i = tag + 1;
   let slash = text.charCodeAt(i) === SLASH;
@@ -127,7 +127,7 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
   skip(6);
   if (i === text.length) return 'partial';
   let dsml = false;
-  // The slash may have got between the marks, and those on one side may be lost.
+  // The slash may stand between the marks, and the marks on one side may be missing.
   if (!slash && text.charCodeAt(i) === SLASH) {
     slash = true;
     i++;
@@ -175,7 +175,7 @@ function nodeOf(name: string, { nodes }: Lexicon): MarkupWord | undefined {
   return { notation: 'm3', word: name, role: 'node', family: 'minimax-m3' };
 }
 
-/** From behind the word to the tag's `>`. */
+/** Reads from the end of the word to the tag's `>`. */
 function lexTagEnd(
   text: string,
   at: number,
@@ -216,7 +216,7 @@ function lexTagEnd(
 
 const SEPARATOR = '<|sep|>';
 
-/** `<|open|>word attributes<|sep|>`; `from` stands behind the word open or close. */
+/** Reads `<|open|>word attributes<|sep|>`; `from` is the index after `open` or `close`. */
 function lexXtml(
   text: string,
   at: number,
@@ -244,12 +244,12 @@ function lexXtml(
   return { word, closing, attributes, empty: false, end: end + SEPARATOR.length };
 }
 
-/** By the name of the attribute; grammars have few. */
+/** Patterns by attribute name; grammars have few names. */
 const PATTERNS = new Map<string, RegExp>();
 
 /**
- * The value of an attribute, or undefined. `=` asks for the `<word=value>` form. XTML escapes `&quot;`
- * and `&amp;` in attributes, to be taken back in that order.
+ * The value of an attribute, or undefined. The name `=` means the `<word=value>` form. XTML escapes quotes
+ * and ampersands in attributes; `&quot;` is decoded before `&amp;`.
  */
 export function attribute(lexeme: Lexeme, name: string): string | undefined {
   const { attributes, word } = lexeme;

@@ -1,4 +1,4 @@
-/** Reads JSON and Python in a block: arguments, calls, and what may stand behind them. */
+/** Reads JSON and Python in a block: arguments, calls, and what may follow them. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { RawCall } from '../build-calls.ts';
@@ -9,7 +9,7 @@ import { pythonCalls, pythonLiteral } from '../values/python-literal.ts';
 import { lex } from './lex.ts';
 import { type BlockReading, finishCall, lexHere, settle, skipSpace } from './reading.ts';
 
-/** Markup that stands behind JSON, never in it. */
+/** Markup that may follow JSON and never occurs inside it. */
 const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
 
 const NO_CALL: RawCall = {
@@ -29,7 +29,7 @@ export function readJson(b: BlockReading): boolean {
   const scan = b.scan!;
   let end = scan.feed(b.text, b.at);
   while (scan.halted) {
-    // Broken JSON ends at the markup that follows it; what looks like none belongs to it.
+    // Broken JSON ends at the markup that follows it.
     const found = lex(b.text, end, b.lexicon);
     if (found !== undefined && found !== 'partial' && ENDS_JSON.has(found.word.role)) break;
     if (found === 'partial' && !b.final) {
@@ -81,7 +81,7 @@ function repaired(b: BlockReading, text: string): JsonObject | undefined {
   return value;
 }
 
-/** The text ended within JSON: a closer inside an unclosed string may have been swallowed. */
+/** The text ended inside JSON: an unclosed string may contain the call's closer. */
 export function recoverUnclosedJson(b: BlockReading): void {
   const text = b.parts.join('');
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
@@ -100,7 +100,7 @@ export function recoverUnclosedJson(b: BlockReading): void {
   }
 }
 
-/** Behind JSON that must be the whole reply: nothing, or Llama's next call. */
+/** After JSON that must be the whole reply: nothing, or Llama's next call. */
 export function readTail(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;

@@ -1,4 +1,4 @@
-/** Reads what stands around arguments in a block: the outside of calls, names, keys, headers. */
+/** Reads the parts of a block around arguments: text between calls, names, keys, headers. */
 
 import type { Lexeme } from './lex.ts';
 import { startJson } from './read-json.ts';
@@ -16,7 +16,7 @@ import {
 } from './reading.ts';
 
 const LONGEST_NAME = 128;
-/** A header without its tokens: the recipient, perhaps the kind of its input. */
+/** A header without its tokens: the recipient, and perhaps the input type. */
 const BARE_HEADER = /^(?:assistant)?commentary to=[\w.-]*\s*[a-z]{0,8}\s*$/;
 
 export function readOuter(b: BlockReading): boolean {
@@ -29,7 +29,7 @@ export function readOuter(b: BlockReading): boolean {
     startJson(b);
     return true;
   }
-  // Between JSON calls: Llama's `;`, and commas; behind them a bracket too many.
+  // Between JSON calls: Llama's `;`, commas, or a surplus closing bracket.
   const stray = (code === 0x7d || code === 0x5d) && (b.boxed || b.depth > 0);
   if ((code === 0x3b || code === 0x2c || stray) && b.calls.length > 0) {
     b.at++;
@@ -68,7 +68,7 @@ export function readName(b: BlockReading): boolean {
   return false;
 }
 
-/** The name is complete; what ends it has not been read yet. */
+/** Begins a call: its name is complete, what ends the name is not read yet. */
 function beginCall(b: BlockReading): boolean {
   const name = b.head.trim();
   if (name === '') {
@@ -90,7 +90,7 @@ function beginCall(b: BlockReading): boolean {
   return true;
 }
 
-/** Behind DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name with a fence behind it. */
+/** After DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name followed by a fence. */
 export function readArgs(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
@@ -98,7 +98,7 @@ export function readArgs(b: BlockReading): boolean {
   return true;
 }
 
-/** GLM's keys and names in tags of their own: short text up to the next markup. */
+/** GLM's keys, and names in separate tags: short text up to the next markup. */
 export function readTagText(b: BlockReading): boolean {
   const text = b.text;
   for (;;) {
@@ -139,13 +139,13 @@ function shortEnds(b: BlockReading, found: Lexeme, read: string): void {
     if (role === 'key') b.at = found.end;
     b.value = { key: read, lexeme: found, as: 'schema' };
   } else if (b.keyFromBox) {
-    // Not a key: the call before had no arguments and no closer.
+    // No key but a name: the call before it had no arguments and no closer.
     finishCall(b, true);
     b.call = newCall(read);
   } else b.call!.malformed = true;
 }
 
-/** Harmony: from `<|start|>` or `<|channel|>` to the message; the recipient makes it a call. */
+/** Harmony: the header from `<|start|>` or `<|channel|>` to the message; a recipient makes it a call. */
 export function readHeader(b: BlockReading): boolean {
   const text = b.text;
   const bare = b.opener.type === 'tag' && b.opener.lexeme.word.notation === 'bare';

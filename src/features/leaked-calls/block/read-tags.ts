@@ -1,4 +1,4 @@
-/** What each kind of markup does to a block. */
+/** Applies each kind of markup to the state of a block. */
 
 import { attribute, type Lexeme } from './lex.ts';
 import {
@@ -10,7 +10,7 @@ import {
   settle,
 } from './reading.ts';
 
-/** Markup at the place, acted on; 'no' where there is none. */
+/** Reads markup at the current position and applies it; 'no' if there is none. */
 export function readMarkup(b: BlockReading): 'acted' | 'wait' | 'no' {
   const found = lexHere(b);
   if (found === 'partial') return 'wait';
@@ -67,7 +67,7 @@ export function applyTag(b: BlockReading, lexeme: Lexeme): void {
       b.state = 'python';
       break;
     case 'header':
-      // Filtered of its tokens the header begins with words, else each token ends a word.
+      // A header without its tokens begins with words; otherwise each token ends a word.
       if (word.notation === 'bare') b.head = word.word;
       else b.head = b.state === 'header' ? `${b.head} ` : '';
       b.state = 'header';
@@ -98,7 +98,7 @@ function applyBox(b: BlockReading, lexeme: Lexeme): void {
     if (b.depth <= 0) settle(b, 'done');
     return;
   }
-  // GLM: a second `<tool_call>` where the first `<arg_key>` belongs.
+  // GLM: a second `<tool_call>` instead of the first `<arg_key>`.
   if (b.call !== undefined && b.call.json === undefined && b.call.pairs.length === 0) {
     b.parts = [];
     b.keyFromBox = true;
@@ -151,7 +151,7 @@ function openArgument(b: BlockReading, lexeme: Lexeme): void {
     b.family = 'qwen';
   }
   if (key === undefined || /[<>=]/.test(key)) {
-    // `<parameter=command=create</parameter>`: its closer has been read as part of it.
+    // `<parameter=command=create</parameter>`: the closer was read as part of the tag.
     b.call.malformed = true;
     if (key?.includes('</')) return;
   }
@@ -183,10 +183,10 @@ export function closeValue(b: BlockReading, text: string): void {
   b.call!.pairs.push({ key, text: value, as });
 }
 
-/** Arguments nested deeper than this are none. */
+/** Maximum nesting of arguments; a call with deeper ones is malformed. */
 const DEEPEST_TREE = 100;
 
-/** M3: a key's tag opens or closes. */
+/** M3: opens or closes a key. */
 function applyNode(b: BlockReading, lexeme: Lexeme): void {
   b.call ??= newCall(undefined);
   const { word, closing } = lexeme;

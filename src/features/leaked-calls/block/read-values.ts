@@ -5,11 +5,11 @@ import { startJson } from './read-json.ts';
 import { applyTag, closeValue, readMarkup } from './read-tags.ts';
 import { type BlockReading, finishCall, lexHere, MAX_JUNK, settle, skipSpace } from './reading.ts';
 
-/** A tag with another kind of key is part of the value it stands in. */
+/** A tag whose key has other characters is part of the value around it. */
 const PLAUSIBLE_KEY = /^[\w.$-]+$/;
-/** Longer whitespace stands between no two tags of a call. */
+/** Maximum white space between two tags of a call. */
 const LONGEST_GAP = 400;
-/** Longer runs of backticks, or names of languages, are no fence. */
+/** Maximum length of a fence with its language name. */
 const LONGEST_FENCE = 40;
 
 export function readBody(b: BlockReading): boolean {
@@ -32,7 +32,7 @@ export function readBody(b: BlockReading): boolean {
     return true;
   }
   if (call.json !== undefined) {
-    // `NAME({…})`, `{…};`: what closes a call in other tongues.
+    // `NAME({…})`, `{…};`: other ways to end a call.
     if (code === 0x29 || code === 0x3b || code === 0x2c) {
       b.at++;
       return true;
@@ -65,7 +65,7 @@ function readFence(b: BlockReading): boolean {
   return true;
 }
 
-/** A value, up to the first closer of its own, or to what can only stand behind it. */
+/** Reads a value up to its own closer, or to markup that can only follow it. */
 export function readValue(b: BlockReading): boolean {
   const text = b.text;
   let from = b.at;
@@ -107,7 +107,7 @@ function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 
   if (!own && !around) return 'no';
   if (notation === open.word.notation) return own ? 'own' : 'around';
   if (open.word.notation === 'xtml' || notation === 'bars') return 'no';
-  // DSML opened and plain tags close: only where markup goes on, else it is text that has tags in it.
+  // DSML opened and a plain tag closes: only if more markup follows; otherwise the tag is part of the text.
   let next = found.end;
   while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
   if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';
@@ -132,7 +132,7 @@ export function readTree(b: BlockReading): boolean {
     if (at < 0 || found === 'partial' || found === undefined) return false;
     b.at = found.end;
     if (found.word.role !== 'node') {
-      // The call closes, its argument did not.
+      // The call ends before its argument.
       b.call!.malformed = true;
       b.tree = [];
     }

@@ -1,4 +1,4 @@
-/** Grammars written in XML-like tags: DSML, Anthropic's, MiniMax', GLM's, Hermes', Qwen's. */
+/** Grammars of XML-like tags: DSML, Anthropic, MiniMax, GLM, Hermes, Qwen. */
 
 import type { MarkupWord } from '../grammar.ts';
 
@@ -30,7 +30,7 @@ const dsml: readonly MarkupWord[] = [
   { notation: 'plain', word: 'name', role: 'name', family: 'dsml' },
 ];
 
-/** Claude's own XML, also what DSML looks like when its marks are lost. */
+/** Claude's own XML; DSML without its marks looks the same. */
 const anthropic: readonly MarkupWord[] = [
   {
     notation: 'plain',
@@ -93,7 +93,7 @@ const toolCall: readonly MarkupWord[] = [
   },
 ];
 
-// Claude's `<thinking>` is text it was asked for, not a tag of its own.
+// Claude writes `<thinking>` only when a prompt asks for it, so it is not listed.
 const think: readonly MarkupWord[] = ['think', 'mm:think'].map((word) => ({
   notation: 'plain',
   word,

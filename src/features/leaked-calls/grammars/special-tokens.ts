@@ -1,4 +1,4 @@
-/** Grammars written in special tokens that were not filtered out: DeepSeek's, Kimi's, Llama's, gpt-oss'. */
+/** Grammars of special tokens that a server did not filter out: DeepSeek, Kimi, Llama, gpt-oss. */
 
 import type { MarkupWord } from '../grammar.ts';
 
@@ -71,7 +71,7 @@ const harmony: readonly MarkupWord[] = [
   { notation: 'bars', word: 'call', role: 'stop', family: 'harmony' },
   { notation: 'bars', word: 'end', role: 'stop', family: 'harmony' },
   { notation: 'bars', word: 'return', role: 'stop', family: 'harmony' },
-  // What is left of the header when the tokens are filtered out.
+  // The rest of a header whose tokens were filtered out.
   { notation: 'bare', word: 'commentary to=', role: 'header', family: 'harmony', opens: 'yes' },
   {
     notation: 'bare',
@@ -82,7 +82,7 @@ const harmony: readonly MarkupWord[] = [
   },
 ];
 
-/** Ends of messages; they count only directly behind a call. */
+/** Ends of messages; they count only directly after a call. */
 const stops: readonly MarkupWord[] = [
   'eom_id',
   'eot_id',

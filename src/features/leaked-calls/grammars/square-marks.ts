@@ -1,4 +1,4 @@
-/** Grammars written in square brackets: Mistral's and LM Studio's. */
+/** Grammars of words in square brackets: Mistral and LM Studio. */
 
 import type { MarkupWord } from '../grammar.ts';
 

@@ -1,4 +1,4 @@
-/** Decides whether a leak begins at a place of a text. */
+/** Decides whether a leak begins at a position of a text. */
 
 import type { Opener } from '../block/block.ts';
 import { attribute, type Lexeme, lex } from '../block/lex.ts';
@@ -9,18 +9,18 @@ import type { CodeMask } from './code-mask.ts';
 import type { TextOut } from './text-out.ts';
 
 export interface OpeningContext {
-  /** Nothing but whitespace stands before it in the reply. */
+  /** Only white space comes before it in the reply. */
   readonly start: boolean;
   /** The character before it; 0 at the start. */
   readonly previous: number;
-  /** Nothing but whitespace stands before it on its line. */
+  /** Only white space comes before it on its line. */
   readonly lineStart: boolean;
 }
 
 export interface OpeningRules {
   readonly lexicon: Lexicon;
   readonly tools: ToolIndex;
-  /** JSON forms count: not where the client asked for a JSON answer. */
+  /** Whether calls written as JSON count. They do not if the client asked for a JSON answer. */
   readonly json: boolean;
   readonly results: boolean;
   readonly pythonic: boolean;
@@ -28,9 +28,9 @@ export interface OpeningRules {
 
 export type OpeningMatch =
   | { readonly type: 'opener'; readonly opener: Opener }
-  /** A closer, or a token that ends something: the caller knows whether there was something. */
+  /** A closer, or a token that ends something; the caller knows what is open. */
   | { readonly type: 'closer'; readonly lexeme: Lexeme }
-  /** Somebody quotes it: the rest of the line is no leak either. */
+  /** It is quoted: the rest of the line is no leak either. */
   | { readonly type: 'quoted' }
   | 'partial'
   | undefined;
@@ -41,7 +41,7 @@ const isAscii = (code: number) =>
   (code >= 0x41 && code <= 0x5a) ||
   (code >= 0x30 && code <= 0x39);
 
-/** What begins at `at` (a character that {@link CodeMask} stopped at). */
+/** What begins at `at`, a character at which {@link CodeMask} stopped. */
 export function openingAt(
   text: string,
   at: number,
@@ -73,7 +73,7 @@ function tagAt(lexeme: Lexeme, place: OpeningContext): OpeningMatch {
   const { word, closing } = lexeme;
   if (closing || word.role === 'stop') return { type: 'closer', lexeme };
   const name = () => attribute(lexeme, word.nameIn ?? 'name');
-  // A tag glued to a word is somebody's markup, unless it is one that only models write.
+  // A tag right after a word is ordinary markup, unless only models write it.
   if (word.notation === 'plain' && word.role !== 'box' && isAscii(place.previous)) return undefined;
   switch (word.opens) {
     case 'yes':
@@ -98,7 +98,7 @@ function jsonAt(
   place: OpeningContext,
   rules: OpeningRules,
 ): OpeningMatch {
-  // Behind the bracket of all of them: a quotation mark, a brace, whitespace.
+  // Every opening continues with a quotation mark, a brace or white space.
   const next = text.charCodeAt(at + 1);
   if (next > 0x22 && next !== 0x7b && next < 0x80) return undefined;
   if (next === 0x7b && text.charCodeAt(at) === 0x7b) return undefined;
@@ -132,12 +132,12 @@ function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): 
   return { type: 'opener', opener: { type: 'python' } };
 }
 
-/** The sentence goes on: a word or a comma stands before the place. */
+/** The sentence continues: a word or a comma comes before the position. */
 const SENTENCE_CONTINUES = /(?:[\p{L}\p{N},;、，；–—-])$/u;
 
 /**
- * Is this a place where markup is shown and not used: within a sentence, in a list, in a table, in
- * indented code? A call stands on a line of its own, or right behind what was said.
+ * Is markup at this position shown rather than used: inside a sentence, a list, a table or indented code?
+ * A real call is on a separate line or directly follows the text.
  */
 export function standsAmongWords(mask: CodeMask, out: TextOut): boolean {
   if (mask.listed) return true;

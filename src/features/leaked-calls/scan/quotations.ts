@@ -1,24 +1,24 @@
-/** Tells markup that a model only repeats: text of this conversation that it was given to read. */
+/** Recognises markup that the model only repeats from the conversation. */
 
 import type { Block, Turn } from '../../../conversation/types.ts';
 
-/** What all comparisons of one reply may cost, in characters; behind it everything is a quotation. */
+/** Maximum cost of all comparisons of one reply, in characters; beyond it everything counts as a quotation. */
 const MAX_WORK = 2 * 1024 * 1024;
-/** A place that has to be looked at costs as much as this many characters. */
+/** Each occurrence that is compared costs this many characters in addition. */
 const OCCURRENCE_WORK = 16;
-/** Characters of markup that are compared: the beginning of a long call says enough. */
+/** Maximum characters of markup that are compared; the beginning of a long call is enough. */
 const MAX_COMPARED = 100_000;
 
-/** A word of the markup by which places are found that may be the same. */
+/** A word of the markup, used to find candidates. */
 const WORD = /[A-Za-z_][\w▁.:-]{3,63}/;
-/** Closers at the end: a model may add or lose them. */
+/** Closers at the end, which a model may add or lose. */
 const CLOSERS = /(?:\s*(?:<[/|｜]|\[\/|\]<\]minimax\[>\[<\/)[^<>]{0,60}>){1,6}\s*$/;
 const LONGEST_CLOSERS = 400;
 
 /**
- * A test for markup: does it stand, word for word, in what the user or a tool said in these turns?
- * Whitespace does not count, and escapes of JSON and HTML read as what they stand for. Looks for one
- * word of the markup and compares from there on, which is linear; the comparisons are bounded.
+ * Returns a test: does the text of users or tools in these turns contain this markup word for word? White
+ * space is ignored, and JSON and HTML escapes are decoded. Searches for one word of the markup and compares
+ * from there; the cost of all comparisons is bounded.
  */
 export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolean {
   let texts: readonly string[] | undefined;
@@ -44,7 +44,7 @@ export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolea
   };
 }
 
-/** Texts of users and of tools' results; what the model said itself is none of them. */
+/** Texts of users and of tool results, without those of the model. */
 function textsOf(turns: readonly Turn[]): readonly string[] {
   const texts: string[] = [];
   const add = (block: Block) => {
@@ -59,7 +59,7 @@ function textsOf(turns: readonly Turn[]): readonly string[] {
   return texts;
 }
 
-/** Does all of `wanted` stand in the text from `at` on? */
+/** Does the text contain all of `wanted` from `at` on? */
 function sameFrom(
   wanted: string,
   text: string,
@@ -88,7 +88,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '#34': '"',
 };
 
-/** Reads a text without its whitespace, and its escapes as what they stand for. */
+/** Reads a text without white space and with decoded escapes. */
 class LetterReader {
   #at: number;
   constructor(
@@ -117,7 +117,7 @@ class LetterReader {
     return 0;
   }
 
-  /** Behind a backslash: what it stands for; 0 where that is whitespace, or only the backslash counts. */
+  /** The character that an escape stands for; 0 if it is white space, or if there is no escape. */
   #escaped(): number {
     const next = this.text.charCodeAt(this.#at);
     if (next === 0x6e || next === 0x74 || next === 0x72) {

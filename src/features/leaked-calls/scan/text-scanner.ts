@@ -1,4 +1,4 @@
-/** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
+/** Finds leaks in one streamed text block, and decides which text passes, waits or is replaced. */
 
 import { type BlockState, LeakBlock, type Opener } from '../block/block.ts';
 import { leakIn } from '../block/block-leak.ts';
@@ -21,21 +21,21 @@ import { type OpeningMatch, openingAt, standsAmongWords } from './openings.ts';
 import type { ScanRules, ScanVerdict } from './scan-rules.ts';
 import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
 
-/** A reply with more false starts than this is about markup: no more is looked for. */
+/** A reply with more false starts is about markup, so the search stops. */
 const MOST_FAILURES = 64;
-/** So many characters of false starts are read twice. */
+/** Maximum characters of false starts that are read twice. */
 const MOST_REREAD = 1024 * 1024;
-/** As it is at the beginning of every block; never pushed. */
+/** The state at the beginning of every block; never changed. */
 const UNTOUCHED = new CodeMask();
 
-/** Text to be read on. `past`: nothing begins at its first character. */
+/** Text to read next. `past`: no leak begins at its first character. */
 interface UnreadText {
   readonly text: string;
   readonly past: boolean;
 }
 
 export class TextScanner {
-  /** Found, oldest first; the caller empties it. */
+  /** Leaks found, oldest first; the caller empties the list. */
   leaks: Leak[] = [];
   readonly #out: TextOut;
   readonly #rules: ScanRules;
@@ -43,25 +43,25 @@ export class TextScanner {
   readonly #first: boolean;
   #mask = new CodeMask();
   #channel: Channel;
-  /** A tag of the text's own switched the channel. */
+  /** A tag in the text switched the channel. */
   #switched = false;
   #hasSwitched = false;
   #block: LeakBlock | undefined;
   #opener: Opener | undefined;
-  /** The block stands where nobody calls. */
+  /** The block is at a position where markup is shown, not used. */
   #amongWords = false;
-  /** The block's text as it came, should it turn out to be none. */
+  /** The block's raw text, in case it turns out to be no leak. */
   #raw: string[] = [];
   #rawSize = 0;
   #run: CallRun | undefined;
-  /** Text from a place on where a leak may begin. */
+  /** Text from a position at which a leak may begin. */
   #pending = '';
   #behindBlock = false;
   #failures = 0;
   #reread = 0;
   #unopened: boolean;
 
-  /** @param first nothing was said before in this reply */
+  /** @param first the reply had no text before */
   constructor(channel: Channel, rules: ScanRules, first: boolean) {
     this.#rules = rules;
     this.#base = channel;
@@ -71,7 +71,7 @@ export class TextScanner {
     this.#unopened = rules.unopened && first && channel === 'text';
   }
 
-  /** To be emitted, oldest first. */
+  /** Segments to emit, oldest first. */
   takeSegments(): readonly TextSegment[] {
     return this.#out.take();
   }
@@ -110,20 +110,20 @@ export class TextScanner {
   }
 
   /**
-   * Is nothing held, and would nothing of this text begin a leak, or wait for what comes behind it?
-   * Whitespace at its end would, had it come by itself.
+   * Is nothing held, and would all of this text pass at once? Trailing white space would have to wait if it
+   * came alone.
    */
   passes(text: string): boolean {
     if (this.#busy || text.slice(-1).trim() === '') return false;
     return this.#mask.isPlain(text);
   }
 
-  /** Would this text pass as the whole of a block, unless all text is thinking until a tag says otherwise? */
+  /** Would this text pass as a whole block? Not valid while all text counts as thinking. */
   static isPlain(text: string): boolean {
     return text.slice(-1).trim() !== '' && UNTOUCHED.isPlain(text);
   }
 
-  /** Text without these characters that does not end in whitespace passes, now and then again. */
+  /** Text without these characters passes, unless it ends in white space. */
   minds(): string | undefined {
     return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
   }
@@ -133,12 +133,12 @@ export class TextScanner {
     return this.#pending !== '' || this.#out.clear !== '' || this.#out.dirty || this.#unopened;
   }
 
-  /** Words have come that are no part of a call. */
+  /** There was text outside calls. */
   get hasWords(): boolean {
     return this.#out.said || !this.#out.isBlank;
   }
 
-  /** The block ends here. `open`: {@link decide} has to be asked. */
+  /** The block ends here. `open`: {@link decide} must be called. */
   finish(): ScanVerdict {
     while (this.#block !== undefined || this.#pending !== '') {
       if (this.#block !== undefined) {
@@ -160,8 +160,8 @@ export class TextScanner {
   }
 
   /**
-   * Says what becomes of the calls with which the text ends. `stand`: nothing but calls follows them in
-   * the reply; else they are a quotation and stay in the text.
+   * Decides on the calls at the end of the text. `stand`: only calls follow them in the reply. Otherwise they
+   * are a quotation and stay in the text.
    */
   decide(stand: boolean): ScanVerdict {
     const run = this.#run;
@@ -184,19 +184,19 @@ export class TextScanner {
     return 'changed';
   }
 
-  /** Whose text it is that passes. */
+  /** The channel of the text that passes. */
   get channel(): Channel {
     return this.#channel;
   }
 
-  /** Reads text that is in no block; the mask has read up to `at`. `past`: nothing begins there. */
+  /** Reads text outside blocks; the mask has read up to `at`. `past`: no leak begins there. */
   #flow(text: string, at: number, past: boolean, final: boolean): void {
     let buffer = text;
-    /** What stands before it has been approved. */
+    /** Text before this index is approved. */
     let from = 0;
     let i = at;
     let skip = past;
-    /** Up to here it is known whether there is anything but whitespace. */
+    /** `blank` is known up to this index. */
     let looked = 0;
     let blank = true;
     for (;;) {
@@ -235,7 +235,7 @@ export class TextScanner {
         this.#mask.jump();
         continue;
       }
-      // The text before it may end a run: then the place is read again, as the text's own mask sees it.
+      // The text before it may end a run. Then the position is read again with the restored mask.
       const wasRun = this.#run !== undefined;
       this.#approve(buffer.slice(from, i));
       from = i;
@@ -264,7 +264,7 @@ export class TextScanner {
     return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
   }
 
-  /** Text behind the block where it ends at once. */
+  /** Opens a block. Returns the text after it if it ends at once. */
   #openBlock(opener: Opener, buffer: string, at: number): UnreadText | undefined {
     this.#opener = opener;
     this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
@@ -282,7 +282,7 @@ export class TextScanner {
     return undefined;
   }
 
-  /** The block is a leak, whatever comes of it: what stood before it may go. */
+  /** The block is a leak in any case, so the text before it may be sent. */
   #release(): void {
     if (!this.#block!.committed || this.#opener!.type !== 'tag') return;
     if (this.#amongWords || this.#run !== undefined) return;
@@ -291,7 +291,7 @@ export class TextScanner {
     this.#out.emit(this.#channel);
   }
 
-  /** The block has become longer than anything that is kept: it is text. */
+  /** The block has exceeded the limit of held text: it is text. */
   #tooLong(): void {
     const { family } = this.#block!;
     const raw = this.#raw.join('');
@@ -308,7 +308,7 @@ export class TextScanner {
     if (rest !== undefined) this.#flow(rest.text, 0, rest.past, final);
   }
 
-  /** Text that is to be read on. */
+  /** Handles the end of a block. Returns the text to read next. */
   #settle(state: BlockState, final: boolean): UnreadText | undefined {
     const block = this.#block!;
     const opener = this.#opener!;
@@ -326,7 +326,7 @@ export class TextScanner {
       if (this.#run !== undefined) this.#quote();
       return { text: raw, past: true };
     }
-    // Some grammars read the whitespace behind a call to know that it is over: it belongs to what follows.
+    // Some grammars read the white space after a call to find its end; it belongs to what follows.
     const markup = raw.slice(0, raw.length - block.rest.length).trimEnd();
     const rest = raw.slice(markup.length);
     const next = rest === '' ? undefined : { text: rest, past: false };
@@ -356,7 +356,7 @@ export class TextScanner {
     return next;
   }
 
-  /** One more piece of a run, or the first of one. */
+  /** Adds a piece to the run, or begins a run with it. */
   #add(piece: RunPiece): void {
     if (this.#run === undefined) {
       const begins = this.#first && !this.#out.said && this.#out.isBlank;
@@ -367,7 +367,7 @@ export class TextScanner {
     if (!fits) this.#quote();
   }
 
-  /** The run is a quotation, up to the piece at `end`: it stays in the text, and so does what follows it. */
+  /** The run, up to the piece at `end`, is a quotation and stays in the text. Later pieces are read again. */
   #quote(end?: number): void {
     const run = this.#run!;
     this.#run = undefined;
@@ -395,15 +395,15 @@ export class TextScanner {
     if (run.tail !== '') this.#stay(run.tail, true);
   }
 
-  /** Markup, or `words` around it, that have been looked at and stay in the text. */
+  /** Leaves markup in the text; with `words`, text around markup. */
   #stay(text: string, words = false): void {
-    // Fences and quotation marks within markup are its own.
+    // Fences and quotation marks inside markup do not count for the mask.
     if (words) this.#mask.read(text);
     else this.#mask.jump();
     this.#keep(text);
   }
 
-  /** The run consists of calls: they are taken out. */
+  /** The run consists of calls: removes them from the text. */
   #take(run: CallRun): void {
     this.#run = undefined;
     this.#out.cut(this.#channel);
@@ -415,14 +415,14 @@ export class TextScanner {
     this.#keep(run.tail);
   }
 
-  /** A closer without its opener, acted on. `before`: the text between the last markup and it. */
+  /** Applies a closer without an opener. `before`: the text between the last markup and it. */
   #closer(lexeme: Lexeme, before: string, raw: string, is: CloserMeaning): void {
     if (is === 'text' || is === 'wait') return;
     if (is === 'thinking') this.#channel = 'reasoning';
     this.#approve(before);
     if (is === 'piece' || is === 'last') this.#add(is === 'last' ? { raw, ends: true } : { raw });
     else if (is === 'stray') {
-      // It counts where the reply ends; what follows it makes it text.
+      // It counts at the end of the reply; if text follows, it is text.
       if (standsAmongWords(this.#mask, this.#out)) this.#stay(raw);
       else this.#add({ raw, leak: leakOf(lexeme.word.family, this.#channel) });
     } else this.#out.cut(this.#channel);
@@ -457,7 +457,7 @@ export class TextScanner {
     });
   }
 
-  /** Another channel begins; the whitespace between the two is nobody's. */
+  /** Another channel begins; white space between the two is dropped. */
   #switch(channel: Channel, byTag: boolean): void {
     this.#channel = channel;
     this.#switched = byTag;
@@ -465,14 +465,14 @@ export class TextScanner {
     this.#out.begin();
   }
 
-  /** Text that the mask has read, and that is no markup. */
+  /** Accepts text that the mask has read and that is no markup. */
   #approve(text: string): void {
     if (text === '') return;
     if (this.#run === undefined) this.#keep(text);
     else if (!this.#run.follow(text)) this.#quote();
   }
 
-  /** Text that stays, behind what is clear. */
+  /** Adds text to the output. */
   #keep(text: string): void {
     if (this.#out.keep(text)) this.#behindBlock = false;
   }
@@ -492,13 +492,13 @@ export class TextScanner {
     return 'same';
   }
 
-  /** Whitespace waits for what comes behind it: in front of a call it is dropped. */
+  /** White space waits for what follows: before a call it is dropped. */
   #holds(text: string): boolean {
     if (this.#unopened) return true;
     return endsInSpace(text);
   }
 
-  /** The beginning of an opener, where the reply ends. */
+  /** Is the end of the reply the beginning of an opener? */
   #isTail(pending: string): boolean {
     if (this.#run === undefined && standsAmongWords(this.#mask, this.#out)) return false;
     return beginsOpener(pending, this.#mask.lineStart);

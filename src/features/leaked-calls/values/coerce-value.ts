@@ -1,4 +1,4 @@
-/** Gives an argument that came as bare text the type that the tool's schema says. */
+/** Converts an argument that came as plain text to the type that the tool's schema declares. */
 
 import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -6,16 +6,16 @@ import { pythonLiteral } from './python-literal.ts';
 
 type JsonType = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
 
-/** What a vendor's own parser does beyond the common rules. */
+/** Rules of a vendor's own parser beyond the common ones. */
 interface ValueDialect {
-  /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
+  /** Words for null; with `anyCase` in upper or lower case. */
   readonly nulls?: readonly string[];
   readonly anyCase?: true;
   /** yes/on/no/off are booleans. */
   readonly yesNo?: true;
-  /** A boolean is true or 1; anything else is false. */
+  /** Any text other than true and 1 is false. */
   readonly elseFalse?: true;
-  /** Quotes around a string argument are JSON's, not the string's. */
+  /** Quotes around a string argument are JSON quotes. */
   readonly unquotes?: true;
 }
 
@@ -28,7 +28,7 @@ const DIALECTS: Readonly<Record<string, ValueDialect>> = {
 
 export const dialectOf = (family: string): ValueDialect => DIALECTS[family] ?? {};
 
-// vLLM's aliases; the order in which types are tried is its order too.
+// Aliases and order of types as in vLLM.
 const ORDER: readonly JsonType[] = [
   'null',
   'integer',
@@ -48,13 +48,13 @@ const ALIASES: readonly [RegExp, JsonType][] = [
   [/^null$/, 'null'],
 ];
 
-/** By the schema's own object: a tool's schema is one object for all its calls. */
+/** Cache keyed by the schema object, which all calls of a tool share. */
 const typesBySchema = new WeakMap<object, ReadonlySet<JsonType>>();
 
 /**
- * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
- * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
- * Every schema is looked at once, however many references lead to it.
+ * The types that a property's schema allows by `type`, `enum`, `const`, `anyOf`, `oneOf` and `allOf`.
+ * References within `root` are followed. An empty set means any type. Each schema is read once, however
+ * many references lead to it.
  */
 function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<JsonType> {
   if (!isObject(schema)) return ANYTHING;
@@ -77,11 +77,11 @@ function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<JsonTy
 
 const ANYTHING: ReadonlySet<JsonType> = new Set();
 
-/** What one schema says of itself; the schemas that it is made of go to `waiting`. */
+/** Adds the types that one schema declares; its subschemas go to `waiting`. */
 function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | undefined)[]): void {
-  let says = false;
+  let declared = false;
   const add = (type: JsonType) => {
-    says = true;
+    declared = true;
     types.add(type);
   };
   const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
@@ -96,14 +96,14 @@ function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | und
   for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
     const branches = schema[key];
     if (!Array.isArray(branches) || branches.length === 0) continue;
-    says = true;
+    declared = true;
     for (const branch of branches as readonly Json[]) waiting.push(branch);
   }
-  if (!says && isObject(schema.properties)) types.add('object');
-  else if (!says && isObject(schema.items)) types.add('array');
+  if (!declared && isObject(schema.properties)) types.add('object');
+  else if (!declared && isObject(schema.items)) types.add('array');
 }
 
-/** Longer names of types are none. */
+/** Longer names of types are ignored. */
 const LONGEST_TYPE = 64;
 
 function typeOfValue(value: Json): JsonType {
@@ -124,8 +124,9 @@ function resolve(reference: string, root: JsonObject): Json | undefined {
 }
 
 /**
- * The first type that fits the text, in the order null, integer, number, boolean, object, array,
- * string; where none of the schema's fits, JSON, else the text. No schema: the text.
+ * The text as the first type that fits, in the order null, integer, number, boolean, object, array, string.
+ * If none of the schema's types fits, the text is parsed as JSON, and kept as it is if that fails. Without a
+ * schema the text is kept.
  */
 export function coerceValue(
   text: string,
@@ -141,7 +142,7 @@ export function coerceValue(
     const value = readAs(type, text, trimmed, dialect);
     if (value !== undefined) return value;
   }
-  // A number beyond every double is none.
+  // A number too large for a double stays text.
   const number = Number(trimmed);
   if (trimmed !== '' && !Number.isNaN(number) && !Number.isFinite(number)) return text;
   return jsonValue(trimmed) ?? text;
@@ -188,14 +189,14 @@ function readAs(
   }
 }
 
-/** A number as it was written where a double would change it. */
+/** A number; kept as written if a double would change it. */
 function exactNumber(text: string): Json {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
   return jsonValue(text.replace(/^\+/, '').replace(/^(-?)0+(?=\d)/, '$1')) ?? value;
 }
 
-/** JSON, numbers as written; undefined where the text is none (NaN and Infinity are none). */
+/** Parses JSON and keeps numbers as written; undefined if the text is no JSON (NaN and Infinity are not). */
 export function jsonValue(text: string): Json | undefined {
   try {
     return parseExact(text);

@@ -1,4 +1,4 @@
-/** Follows JSON as it streams and knows at which character it stops being any; each character once. */
+/** Validates streamed JSON and finds the first invalid character; reads each character once. */
 
 enum Expected {
   Value,
@@ -12,7 +12,7 @@ enum Expected {
 
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const LITERALS = ['true', 'false', 'null'];
-// Prefixes of numbers are accepted too: the rest may still come.
+// Prefixes of numbers are accepted too, since the rest may follow.
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const NUMBER_SO_FAR = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?)?$/;
 const LONGEST_SCALAR = 400;
@@ -34,22 +34,22 @@ export class JsonCheck {
     return this.#valid;
   }
 
-  /** A whole object has been read, and nothing but whitespace behind it. */
+  /** A whole object was read, followed by nothing but white space. */
   get complete(): boolean {
     return this.#valid && this.#at === Expected.End;
   }
 
-  /** The text so far ends behind a comma, which nobody can take back. */
+  /** The text so far ends with a comma. */
   get atComma(): boolean {
     return this.#comma;
   }
 
-  /** Nothing but whitespace so far. */
+  /** Only white space so far. */
   get empty(): boolean {
     return this.#empty;
   }
 
-  /** Reads on; false from the first piece on that is no JSON. */
+  /** Reads a piece of text; false once the text is invalid. */
   push(text: string): boolean {
     for (let i = 0; this.#valid && i < text.length; i++) {
       if (this.#string) i = this.#inString(text, i);
