@@ -1,4 +1,4 @@
-/** Whole replies that interceptors say they have nothing to do with. */
+/** Whole replies that interceptors ignore. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

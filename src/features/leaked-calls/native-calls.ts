@@ -42,14 +42,14 @@ export class NativeCalls {
   #held: StreamEvent[] = [];
   /** The call has ended, but its JSON is incomplete. */
   #open: Extract<CallEnding, { type: 'open' }> | undefined;
-  readonly #said: { readonly name: string; readonly text: string }[] = [];
+  readonly #recorded: { readonly name: string; readonly text: string }[] = [];
 
   constructor(rules: NativeRules) {
     this.#rules = rules;
   }
 
   get count(): number {
-    return this.#said.length;
+    return this.#recorded.length;
   }
 
   start(event: BlockStartEvent, head: CallHead): NativeOutput {
@@ -87,17 +87,17 @@ export class NativeCalls {
     if (call === undefined) return pass(event);
     const ending = call.end();
     const name = this.#head!.name;
-    if (ending.type !== 'calls') this.#said.push({ name, text: call.text });
+    if (ending.type !== 'calls') this.#recorded.push({ name, text: call.text });
     switch (ending.type) {
       case 'same':
         return this.#flush(event);
       case 'rest':
-        this.#said[this.#said.length - 1] = { name, text: call.text };
+        this.#recorded[this.#recorded.length - 1] = { name, text: call.text };
         return this.#instead(ending.text, event);
       case 'calls':
         this.#held = [];
         this.#call = undefined;
-        for (const each of ending.calls) this.#said.push({ name: each.name, text: each.input });
+        for (const each of ending.calls) this.#recorded.push({ name: each.name, text: each.input });
         return { events: [], calls: ending.calls, family: ending.family };
       case 'open':
         this.#open = ending;
@@ -139,7 +139,7 @@ export class NativeCalls {
   /** The key of every structured call so far; see {@link callKey}. */
   keys(): Set<string> {
     return new Set(
-      this.#said.map(({ name, text }) => {
+      this.#recorded.map(({ name, text }) => {
         const known = this.#rules.tools.resolve(name);
         return callKey(known?.name ?? name, text);
       }),

@@ -127,8 +127,8 @@ function reorder(
   }
   const whole = insertBlocks(bare, entry, reasoning, state);
   const there = reasoningKeys(whole.blocks);
-  const kept = sent.every((block) => there.has(reasoningKey(block)));
-  return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
+  const complete = sent.every((block) => there.has(reasoningKey(block)));
+  return complete && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
 }
 
 /** Identifies a client's reasoning block: by its seal, or by its text if it has none. */

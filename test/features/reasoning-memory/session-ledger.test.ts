@@ -1,4 +1,4 @@
-/** What is remembered, for how long, and at what cost to the stream. */
+/** The session ledger: what it stores, for how long, and that it leaves the stream unchanged. */
 
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
@@ -39,7 +39,7 @@ const entry = (id: string, text = 'thought'): LedgerEntry => ({
 const A = 'call_00_4f9a1c7be2d84b55a1';
 
 describe('the file', () => {
-  test('a session goes on after a restart, and nobody else can read the file', async () => {
+  test('a session continues after a restart, and only the owner can read the file', async () => {
     const path = place();
     const before = openSessionLedger({ path });
     const session = new Session(before);
@@ -114,7 +114,7 @@ describe('the file', () => {
     two.close();
   });
 
-  test('a file that is none costs a warning, never an answer', () => {
+  test('an unusable file causes a warning and no failed answer', () => {
     const path = place();
     openSessionLedger({ path }).close();
     writeFileSync(path, 'no database at all, whatever its name says'.repeat(100));

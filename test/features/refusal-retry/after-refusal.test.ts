@@ -1,4 +1,4 @@
-/** A vendor's refusal of the history is answered once, with what it named taken out. */
+/** A history that a vendor refused is retried once, without what the refusal named. */
 
 import { describe, expect, test } from 'bun:test';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
@@ -268,7 +268,7 @@ describe('reasoning that a vendor wants back', () => {
 });
 
 describe('pairs', () => {
-  test('only the named calls go; their results become words', async () => {
+  test('only the named calls are removed; their results become text', async () => {
     const words =
       "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_b";
     const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);

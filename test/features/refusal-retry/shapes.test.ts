@@ -1,4 +1,4 @@
-/** A refusal that names a place or a shape is answered once: that is mended, with a note, and the rest stays. */
+/** A refusal that names a position or a form is retried once: that part is repaired with a note, the rest stays. */
 
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';

@@ -1,4 +1,4 @@
-/** The pass costs little, and no history makes it cost more than its length says. */
+/** The request pass is cheap, and its cost grows in proportion to the history. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -37,7 +37,7 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
   return { model: 'm', max_tokens: 9, messages };
 }
 
-/** The best of several runs in milliseconds: what the machine can do when nobody else wants it. */
+/** The best of several runs in milliseconds, so that other load on the machine counts least. */
 function cost(body: JsonObject, runs = 30): number {
   const conversation = anthropicMessages.decodeRequest(
     repairBody(body, 'anthropic-messages', new Notes()),

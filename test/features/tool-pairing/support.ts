@@ -1,4 +1,4 @@
-/** Runs the feature as the gateway does, with the real codecs, and looks at what comes out. */
+/** Runs the feature as the gateway does, with the real codecs, and returns the result. */
 
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';

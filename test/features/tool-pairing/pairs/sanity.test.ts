@@ -1,4 +1,4 @@
-/** The last layer alone: it finds what is unanswered and synthesises, and does nothing else. */
+/** The final check alone: it adds results to unanswered calls and does nothing else. */
 
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../../src/conversation/notes.ts';
