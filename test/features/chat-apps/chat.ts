@@ -13,9 +13,9 @@ import {
   serverTools,
   toolRegistry,
 } from '../../../src/features/server-tools/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { toolResults } from '../../../src/features/tool-results/index.ts';
-import { sentShortInMemory } from '../../../src/features/tool-results/sent-short.ts';
+import { memoryShortResultLedger } from '../../../src/features/tool-results/short-result-ledger.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
@@ -146,8 +146,8 @@ export async function chat(given: Chat): Promise<Chatted> {
     leakedCalls(({ family, outcome }) => leaks.push(`${family}:${outcome}`), { everyAnswer: true }),
     ...parts.before,
     server,
-    pairing,
-    toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
+    toolPairing,
+    toolResults({ limit: () => 8192, ledger: memoryShortResultLedger() }),
     vendorFit(),
     ...parts.after,
   ];
