@@ -171,11 +171,31 @@ describe('who may import whom', () => {
   });
 
   test('elysia only beside the protocols, where nothing of the start needs it', () => {
-    const allowed = /^src\/(server\/about\.ts$|.*\/plugin\.ts$|app\/on-demand\.ts$)/;
+    const allowed = /^src\/(server\/about\.ts$|.*\/plugin\.ts$|app\/on-demand\.ts$|ui\/api\/)/;
     const wrong = broken((source, to) =>
       /^(elysia|@elysiajs\/)/.test(to) && !allowed.test(source.path) ? 'not here' : undefined,
     );
     expect(wrong).toEqual([]);
+  });
+
+  test('nothing that the start loads imports elysia or the API of the page', () => {
+    const byPath = new Map(sources.map((source) => [source.path, source]));
+    const loaded = new Set<string>();
+    const visit = (path: string) => {
+      const source = byPath.get(path);
+      if (source === undefined || loaded.has(path)) return;
+      loaded.add(path);
+      // Type imports are gone by then, and dynamic imports come later.
+      for (const { kind, path: to } of transpiler.ts.scanImports(source.text)) {
+        if (kind === 'import-statement') visit(resolve(path, to));
+      }
+    };
+    visit('src/app.ts');
+    const deferred = broken((source, to) =>
+      loaded.has(source.path) && /^(elysia$|src\/ui\/api\/.*routes\.ts$)/.test(to) ? '' : undefined,
+    );
+    expect(loaded.size).toBeGreaterThan(50);
+    expect(deferred).toEqual([]);
   });
 
   test('what no model request needs is loaded when it is asked for, not with the program', () => {

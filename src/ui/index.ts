@@ -4,8 +4,8 @@ import { GatewayError } from '../conversation/errors.ts';
 import { lineText } from '../lib/text/shown-text.ts';
 import { pathOf } from '../server/request-path.ts';
 import { failure } from './api/answers.ts';
-import type { Api } from './api/handle.ts';
-import type { UiParts } from './api/parts.ts';
+import type { Api } from './api/app.ts';
+import type { UiOptions } from './api/options.ts';
 import { servePage } from './serve-page.ts';
 
 export interface Ui {
@@ -16,14 +16,14 @@ export interface Ui {
 }
 
 /** Costs nothing until somebody visits: the API and the page are loaded with the first request. */
-export function createUi(parts: UiParts): Ui {
+export function createUi(options: UiOptions): Ui {
   let api: Promise<Api> | undefined;
   return {
     async answer(request) {
       try {
         const pathname = pathOf(request.url);
         if (pathname.startsWith('/ui/api/')) {
-          api ??= import('./api/handle.ts').then(({ createApi }) => createApi(parts));
+          api ??= import('./api/app.ts').then(({ createApi }) => createApi(options));
           return await (await api).answer(request);
         }
         const page = request.method === 'GET' ? await servePage(request) : undefined;

@@ -126,6 +126,7 @@ describe('without keys', () => {
       [{ id, to: 'chat' }, 400],
       [{ id, repeat: 0 }, 400],
       [{ id, repeat: 1.5 }, 400],
+      [{ id, repeat: '5' }, 400],
       [{ id, repeat: 100_000 }, 400],
       [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
       [{ id, repair: 'yes' }, 400],

@@ -1,12 +1,13 @@
 /** The body of an edge: its bytes, how it speaks, and what it answers. */
 
+import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { bytesOf } from '../../samples/replay/compare-edges.ts';
 import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { plain } from './answers.ts';
 import { EDGE_BYTES_HEADER } from './api.ts';
-import { numberOf } from './list.ts';
+import { offset, wholeNumber } from './parameters.ts';
 
 /** Bytes of a body that are sent at a time. */
 const SLICE = 4 * 2 ** 20;
@@ -46,17 +47,20 @@ export function readableBody(book: SampleStore, meta: SampleMeta, stage: string)
   };
 }
 
+export const RAW_QUERY = Type.Object({
+  from: offset('from'),
+  bytes: wholeNumber('bytes', { least: 1, most: SLICE, fallback: SLICE }),
+});
+
 /** `…/edges/:stage`: the body as it is, or a part of it. */
 export function rawBody(
   book: SampleStore,
   meta: SampleMeta,
   stage: string,
-  query: URLSearchParams,
+  { from, bytes: count }: Static<typeof RAW_QUERY>,
 ): Response {
   const edge = edgeOf(meta, stage);
   const bytes = bytesOf(book, meta, edge.stage);
-  const from = numberOf(query, 'from', 0, [0, Number.MAX_SAFE_INTEGER]);
-  const count = numberOf(query, 'bytes', SLICE, [1, SLICE]);
   return plain(bytes.subarray(from, from + count), {
     [EDGE_BYTES_HEADER]: String(bytes.length),
     'content-disposition': `inline; filename="${edge.file}.txt"`,

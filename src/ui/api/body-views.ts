@@ -1,5 +1,6 @@
 /** `…/conversation` and `…/events`: a body as turns, and a stream frame by frame. */
 
+import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
@@ -13,7 +14,7 @@ import {
   toolViews,
   turnViews,
 } from './conversation-view.ts';
-import { numberOf } from './list.ts';
+import { offset, wholeNumber } from './parameters.ts';
 import {
   contextOf,
   eventsOf,
@@ -27,15 +28,18 @@ import {
 const RAW = 20_000;
 const SAID = 2000;
 
+export const CONVERSATION_QUERY = Type.Object({
+  text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
+});
+
 export function conversationOf(
   book: SampleStore,
   meta: SampleMeta,
   stage: string,
-  query: URLSearchParams,
+  { text: most }: Static<typeof CONVERSATION_QUERY>,
   parts: ReadingParts,
 ): ConversationView {
   const body = readableBody(book, meta, stage);
-  const most = numberOf(query, 'text', 20_000, [1, 10_000_000]);
   const { protocol } = body;
   const common = { protocol, finish: null, usage: null, complete: body.edge.cut !== true };
   if (stage.endsWith('request')) {
@@ -70,19 +74,22 @@ export function conversationOf(
   };
 }
 
+export const EVENTS_QUERY = Type.Object({
+  from: offset('from'),
+  limit: wholeNumber('limit', { least: 1, most: 2000, fallback: 500 }),
+});
+
 export function eventsView(
   book: SampleStore,
   meta: SampleMeta,
   stage: string,
-  query: URLSearchParams,
+  { from, limit }: Static<typeof EVENTS_QUERY>,
   parts: ReadingParts,
 ): EventsView {
   const body = readableBody(book, meta, stage);
   const { protocol } = body;
   const none = { protocol, stream: false, total: 0, events: [] };
   if (!body.sse) return none;
-  const from = numberOf(query, 'from', 0, [0, Number.MAX_SAFE_INTEGER]);
-  const limit = numberOf(query, 'limit', 500, [1, 2000]);
   const decoder = parts.protocols[protocol].decodeStream(contextOf(book, meta, body, parts));
   const frames = framesOf(body.bytes);
   const at = clockOf(body.edge.pace ?? '');

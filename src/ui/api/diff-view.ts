@@ -10,9 +10,13 @@ import { textView } from './conversation-view.ts';
 const MOST_CHANGES = 2000;
 const MOST_CHARS = 10_000;
 
-export function diffOf(book: SampleStore, meta: SampleMeta, query: URLSearchParams): DiffView {
-  const stage = (name: string) => query.get(name) || undefined;
-  const [first, second] = edgesToCompare(meta, stage('a'), stage('b'));
+/** @throws GatewayError not_found, too_large */
+export function diffOf(
+  book: SampleStore,
+  meta: SampleMeta,
+  stages: { readonly a?: string; readonly b?: string },
+): DiffView {
+  const [first, second] = edgesToCompare(meta, stages.a, stages.b);
   // Refuses what is not there, and what is too large to be compared.
   for (const one of [first, second]) readableBody(book, meta, one);
   const found = compareEdges(book, meta, first, second, MOST_CHANGES);

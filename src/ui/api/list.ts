@@ -1,43 +1,52 @@
 /** The list of exchanges: filters of the query, a page of rows, and whether a single row fits. */
 
+import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { CONDITIONS, filterFrom } from '../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
+import { wholeNumber } from './parameters.ts';
 
-/** A number of the query within bounds. @throws GatewayError invalid_request */
-export function numberOf(
-  query: URLSearchParams,
-  name: string,
-  otherwise: number,
-  [least, most]: readonly [number, number],
-): number {
-  const written = query.get(name);
-  if (written === null || written === '') return otherwise;
-  const value = Number(written);
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw invalid(`"${name}" must be a whole number from ${least} to ${most}.`, name);
-  }
-  return value;
-}
+/** Conditions that exchanges must meet; empty ones count as left out. */
+export const FILTER_QUERY = Type.Partial(
+  Type.Object({
+    since: Type.String(),
+    until: Type.String(),
+    status: Type.String(),
+    model: Type.String(),
+    note: Type.String(),
+    session: Type.String(),
+    entry: Type.String(),
+    error: Type.String(),
+    q: Type.String(),
+  }),
+);
+
+export const LIST_QUERY = Type.Object({
+  ...FILTER_QUERY.properties,
+  limit: wholeNumber('limit', { least: 1, most: 500, fallback: 100 }),
+  cursor: Type.Optional(Type.String()),
+});
+
+export type FilterQuery = Static<typeof FILTER_QUERY>;
 
 const EPOCH = /^\d{10,14}$/;
 
 /** The filter of a query, for what this viewer may see. @throws GatewayError invalid_request */
-export function filterOfQuery(query: URLSearchParams, { owner }: Viewer): SampleFilter {
+export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilter {
   const now = Date.now();
   const given: Record<string, string> = {};
   const times: { since?: number; until?: number } = {};
   for (const name of CONDITIONS) {
-    const value = query.get(name);
-    if (value === null || value === '') continue;
+    const value = query[name];
+    if (value === undefined) continue;
     const time = name === 'since' || name === 'until';
     if (time && EPOCH.test(value)) times[name] = Number(value);
     else given[name] = value;
   }
-  const q = query.get('q')?.trim() ?? '';
+  const q = query.q?.trim() ?? '';
   return {
     ...filterFrom(given, now),
     ...times,
@@ -51,13 +60,11 @@ const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
 /** @throws GatewayError invalid_request */
 export function samplesPage(
   book: SampleStore,
-  query: URLSearchParams,
+  { limit, cursor = '', ...query }: Static<typeof LIST_QUERY>,
   viewer: Viewer,
   prices: Prices,
 ): SamplesPage {
   const filter = filterOfQuery(query, viewer);
-  const limit = numberOf(query, 'limit', 100, [1, 500]);
-  const cursor = query.get('cursor') ?? '';
   const [, time, id] = CURSOR.exec(cursor) ?? [];
   if (cursor !== '' && id === undefined) throw invalid('This is no cursor of a list.', 'cursor');
   const before = id === undefined ? undefined : { time: Number(time), id };

@@ -1,19 +1,20 @@
 /** `GET /ui/api/live`: rows as they come, change and go, for as long as a page looks at them. */
 
+import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { LiveEvent } from './api.ts';
 import { eventStream } from './event-stream.ts';
-import type { Viewer } from './guard.ts';
-import { filterOfQuery, fits, priced } from './list.ts';
-import type { UiParts } from './parts.ts';
+import { guard, type Viewer } from './guard.ts';
+import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced } from './list.ts';
+import type { UiOptions } from './options.ts';
 
 export interface Live {
   /** @throws GatewayError invalid_request for a filter, overloaded when too many look on */
-  open(request: Request, query: URLSearchParams, viewer: Viewer): Response;
+  open(request: Request, query: FilterQuery, viewer: Viewer): Response;
   /** A row that nothing in this process recorded. */
-  tell(row: SampleRow): void;
+  show(row: SampleRow): void;
   /** Ends all of them. */
   close(): void;
 }
@@ -26,11 +27,21 @@ const SEEN = 2000;
 const LOOK_EVERY = 1000;
 const LOOK_AT = 200;
 
-export function createLive(
-  parts: Pick<UiParts, 'watch' | 'config'>,
-  book: () => SampleStore,
-  prices: () => Prices,
-): Live {
+export const liveRoutes = (live: Live, options: UiOptions) =>
+  new Elysia()
+    .use(guard(options))
+    .get('/live', ({ request, query, viewer }) => live.open(request, query, viewer), {
+      query: FILTER_QUERY,
+    });
+
+/** What the live list reads: `store` and `prices` as they are when they are needed. */
+export interface LiveSources {
+  readonly options: Pick<UiOptions, 'watch' | 'config'>;
+  readonly store: SampleStore;
+  readonly prices: Prices;
+}
+
+export function createLive(sources: LiveSources): Live {
   const streams = new Set<() => void>();
   const rows = new Set<(row: SampleRow) => void>();
   return {
@@ -40,11 +51,7 @@ export function createLive(
       }
       const filter = filterOfQuery(query, viewer);
       // What the page may have in its list, so that it hears of what goes; and of nothing else.
-      const shown = new Set(
-        book()
-          .list({ ...filter, limit: SEEN })
-          .map(({ id }) => id),
-      );
+      const shown = new Set(sources.store.list({ ...filter, limit: SEEN }).map(({ id }) => id));
       let unwatch = () => {};
       let look: ReturnType<typeof setInterval> | undefined;
       const stream = eventStream<LiveEvent>({
@@ -64,16 +71,18 @@ export function createLive(
       const row = (one: SampleRow) => {
         if (!fits(one, filter)) return gone([one.id]);
         shown.add(one.id);
-        stream.send({ type: 'row', row: priced(one, prices()) });
+        stream.send({ type: 'row', row: priced(one, sources.prices) });
       };
       stream.send({ type: 'hello', now: Date.now() });
-      unwatch = parts.watch({ row, gone });
+      unwatch = sources.options.watch({ row, gone });
       rows.add(row);
-      if (parts.config().workers > 1) look = setInterval(others(book, filter, row), LOOK_EVERY);
+      if (sources.options.config().workers > 1) {
+        look = setInterval(others(sources, filter, row), LOOK_EVERY);
+      }
       look?.unref();
       return stream.response;
     },
-    tell(row) {
+    show(row) {
       for (const show of rows) show(row);
     },
     close() {
@@ -84,13 +93,13 @@ export function createLive(
 
 /** Looks for rows that another process wrote since the last look. */
 function others(
-  book: () => SampleStore,
+  sources: LiveSources,
   filter: Parameters<SampleStore['list']>[0],
   row: (row: SampleRow) => void,
 ): () => void {
   const newest = () => {
     try {
-      return book().list({ ...filter, limit: LOOK_AT });
+      return sources.store.list({ ...filter, limit: LOOK_AT });
     } catch {
       // Busy: the next look finds the same.
       return [];

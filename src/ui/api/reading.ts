@@ -11,9 +11,9 @@ import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { parseJson } from '../../lib/json/json.ts';
 import type { SampleError, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { type Body, readableBody } from './bodies.ts';
-import type { UiParts } from './parts.ts';
+import type { UiOptions } from './options.ts';
 
-export type ReadingParts = Pick<UiParts, 'protocols' | 'mend'>;
+export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
 
 const EMPTY: Conversation = {
   model: '',

@@ -1,21 +1,41 @@
 /** `GET /ui/api/stats`: figures over time and by target, put together from a few answers of the index. */
 
+import { type Static, Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
 import { invalid } from '../../conversation/errors.ts';
 import { costOf, type Prices } from '../../samples/replay/cost.ts';
 import type { SamplePercentiles, SampleStore, SampleSums } from '../../samples/sample.ts';
+import { json } from './answers.ts';
 import type { Stats, StatsFigures } from './api.ts';
-import type { Viewer } from './guard.ts';
-import { filterOfQuery, numberOf } from './list.ts';
+import type { ApiContext } from './context.ts';
+import { guard, type Viewer } from './guard.ts';
+import { FILTER_QUERY, filterOfQuery } from './list.ts';
+import { queryOf, wholeNumber } from './parameters.ts';
 
 const DAY = 86_400_000;
 
 /** Between two questions everybody else has their turn. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+const STATS_QUERY = Type.Object({
+  ...FILTER_QUERY.properties,
+  buckets: wholeNumber('buckets', { least: 1, most: 500, fallback: 60 }),
+});
+
+export const statsRoutes = (context: ApiContext) =>
+  new Elysia()
+    .use(guard(context.options))
+    .get(
+      '/stats',
+      async ({ query, viewer }) =>
+        json(await statsFor(context.store, query, viewer, context.prices)),
+      queryOf(STATS_QUERY),
+    );
+
 /** @throws GatewayError invalid_request */
 export async function statsFor(
   book: SampleStore,
-  query: URLSearchParams,
+  { buckets: wanted, ...query }: Static<typeof STATS_QUERY>,
   viewer: Viewer,
   prices: Prices,
 ): Promise<Stats> {
@@ -24,7 +44,6 @@ export async function statsFor(
   const until = Math.ceil(asked.until ?? now + 1);
   const since = Math.floor(asked.since ?? until - DAY);
   if (since >= until) throw invalid('"since" must be before "until".', 'since');
-  const wanted = numberOf(query, 'buckets', 60, [1, 500]);
   // Whole milliseconds: a sample's bucket is the same here and in the index.
   const bucketMs = Math.ceil((until - since) / wanted);
   const index = book.statistics({ ...asked, since, until }, bucketMs);

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import type { Config } from '../../../src/config/config.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { viewerOf } from '../../../src/ui/api/guard.ts';
-import { readJson } from '../../../src/ui/api/jobs/job-requests.ts';
+import { readJson } from '../../../src/ui/api/json-body.ts';
 
 const parts = (sees: readonly ('own' | 'all')[]) => ({
   access: () => () => 'x',
