@@ -2,7 +2,7 @@
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleEdge, SampleMeta } from '../src/samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../src/samples/sample.ts';
 import { CASES, type Case } from '../test/samples/cases.ts';
 import {
   allSamples,
@@ -18,7 +18,7 @@ import {
 function portable(meta: SampleMeta, made: Case): SampleMeta {
   const named = (text: string) => text.replaceAll(meta.id, made.id);
   const edges = meta.edges.map(
-    ({ url: _url, headers: _headers, file, ...edge }): SampleEdge => ({
+    ({ url: _url, headers: _headers, file, ...edge }): SampleStage => ({
       ...edge,
       file: named(file),
     }),

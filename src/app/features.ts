@@ -8,7 +8,7 @@ import type { Reply } from '../conversation/events.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { ConversationParts } from '../features/chat-apps/index.ts';
-import type { Feature, Recording, ToolRun } from '../features/feature.ts';
+import type { Feature } from '../features/feature.ts';
 import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';
 import { openSessionLedger, sessionLedger } from '../features/reasoning-memory/index.ts';
 import { afterRefusal } from '../features/refusal-retry/index.ts';
@@ -48,6 +48,7 @@ import type { Exchange } from '../gateway/exchange.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { docsIndex } from '../manual/index.ts';
+import type { Recording, ToolRun } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import {

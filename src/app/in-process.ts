@@ -2,7 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Environment } from '../config/environment.ts';
-import { bisect, openSampleBook } from '../samples/record/index.ts';
+import { bisect, openSampleStore } from '../samples/record/index.ts';
 import type { InProcessOptions, SampleServices } from '../samples/replay/tools.ts';
 import { type App, dispatch } from '../server/server.ts';
 import { type Log, SILENT } from '../telemetry/log.ts';
@@ -29,7 +29,7 @@ export function workbenchTools(
   return {
     environment,
     protocols,
-    samples: openSampleBook,
+    samples: openSampleStore,
     bisect,
     gateway: (how) => {
       const { app, close } = compose({

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
-import type { EventView, SaidView } from '../../src/ui/api/api.ts';
+import type { EventPart, EventView } from '../../src/ui/api/api.ts';
 import { roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
 import { diffText } from '../../src/ui/page/diff/text-diff.ts';
@@ -152,14 +152,14 @@ describe('a diff of two texts', () => {
   });
 });
 
-const frame = (n: number, says: readonly SaidView[], at?: number): EventView => ({
+const frame = (n: number, says: readonly EventPart[], at?: number): EventView => ({
   n,
   name: '',
   raw: { text: '{}' },
   says,
   ...(at !== undefined && { at }),
 });
-const word = (text: string): SaidView => ({ type: 'delta', block: 0, of: 'text', text });
+const word = (text: string): EventPart => ({ type: 'delta', block: 0, of: 'text', text });
 
 describe('the scrubber', () => {
   const steps = (left: Tape, right: Tape) =>
@@ -221,7 +221,7 @@ describe('the scrubber', () => {
   });
 
   test('what was said is kept apart by block and hop, and only answers count as said', () => {
-    const call: SaidView[] = [
+    const call: EventPart[] = [
       { type: 'block-start', block: 0, of: 'tool-call', text: 'web_search' },
       { type: 'delta', block: 0, of: 'tool-call', text: '{}' },
     ];

@@ -2,7 +2,7 @@
 
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import type { Offered } from './offer.ts';
 import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
 

@@ -4,7 +4,7 @@ import type { Conversation, MediaSource } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { parseExceptions } from '../../lib/http/public-address.ts';
 import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import type { DescriptionStore } from './description-store.ts';
 import { imageKey, type SeenImage } from './images.ts';
 import { questionAbout, readDescription, sniffImage } from './question.ts';

@@ -1,12 +1,12 @@
 /** Runs the search against a vendor: repeats what is flaky, spends what it may, remembers every verdict. */
 
 import { createHash } from 'node:crypto';
-import { findCause, moved } from './cause.ts';
+import { findCause, movedPointer } from './cause.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
 import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';
 import type { BisectOptions, BisectReport, Verdict } from './types.ts';
-import { inWords } from './words.ts';
+import { causeText } from './words.ts';
 
 /** The request is sent this often before anything is left out: is it flaky? */
 const CALIBRATE = 3;
@@ -16,9 +16,9 @@ const CALIBRATE_FLAKY = 6;
 const MISSED = 0.02;
 const MOST_REPEATS = 12;
 
-class Enough extends Error {}
+class BudgetSpent extends Error {}
 
-interface Tally {
+interface VerdictCounts {
   same: number;
   passes: number;
   other: number;
@@ -27,7 +27,7 @@ interface Tally {
 /** Never rejects because of what `ask` throws; see {@link BisectReport}. */
 export async function bisect(options: BisectOptions): Promise<BisectReport> {
   const { body, protocol, budget } = options;
-  const tallies = new Map<string, Tally>();
+  const tallies = new Map<string, VerdictCounts>();
   for (const [key, verdicts] of options.known ?? []) {
     const tally = { same: 0, passes: 0, other: 0 };
     for (const verdict of verdicts) tally[verdict]++;
@@ -38,22 +38,22 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
   let best: Cut = NOTHING_CUT;
   let bestBytes = sizeOf(body);
   /** Of requests that are known to fail: how often they did. */
-  const rate: Tally = { same: 0, passes: 0, other: 0 };
+  const rate: VerdictCounts = { same: 0, passes: 0, other: 0 };
   const passing = new Map<string, Cut>();
 
-  const tallyOf = (key: string): Tally => {
+  const tallyOf = (key: string): VerdictCounts => {
     const known = tallies.get(key) ?? { same: 0, passes: 0, other: 0 };
     tallies.set(key, known);
     return known;
   };
 
   const probe = async ({ cut, phase }: Candidate): Promise<Verdict> => {
-    if (spent >= budget || options.signal?.aborted === true) throw new Enough();
+    if (spent >= budget || options.signal?.aborted === true) throw new BudgetSpent();
     const candidate = applyCut(body, cut);
     const key = keyOf(candidate);
     const bytes = sizeOf(candidate);
     spent++;
-    const verdict = await options.ask(candidate);
+    const verdict = await options.probe(candidate);
     tallyOf(key)[verdict]++;
     const smallest = verdict === 'same' ? Math.min(bytes, bestBytes) : bestBytes;
     options.onProbe?.({ key, verdict, spent, phase, bytes, best: smallest });
@@ -125,7 +125,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
       result = 'minimal';
     } else result = 'does-not-fail';
   } catch (thrown) {
-    if (!(thrown instanceof Enough)) throw thrown;
+    if (!(thrown instanceof BudgetSpent)) throw thrown;
   }
   const minimal = applyCut(body, best);
   const found =
@@ -138,8 +138,10 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     probes: spent,
     failure_rate: tried === 0 ? 0 : rate.same / tried,
     cause:
-      found === undefined ? undefined : { ...found.cause, in_minimal: moved(found.cause.at, best) },
-    words: found === undefined ? without(result) : inWords(body, protocol, found),
+      found === undefined
+        ? undefined
+        : { ...found.cause, in_minimal: movedPointer(found.cause.at, best) },
+    words: found === undefined ? without(result) : causeText(body, protocol, found),
   };
 }
 

@@ -7,7 +7,7 @@ import { type Cut, isGone } from './cut.ts';
 import { listOf, sizeOf } from './message-units.ts';
 import type { BisectCause } from './types.ts';
 
-export interface Found {
+export interface CauseFinding {
   readonly cause: BisectCause;
   readonly passing: Cut;
   /** Other places without which it passes, too. */
@@ -27,7 +27,7 @@ export function findCause(
   body: JsonObject,
   minimal: Cut,
   passing: readonly Cut[],
-): Found | undefined {
+): CauseFinding | undefined {
   const leads = passing.flatMap((cut) => leadOf(body, minimal, cut) ?? []);
   // A place within another one says more than that other one.
   const telling = leads.filter(
@@ -42,8 +42,8 @@ export function findCause(
   return {
     cause: {
       at: best.at,
-      in_minimal: moved(best.at, minimal),
-      bytes: bytesOf(value),
+      in_minimal: movedPointer(best.at, minimal),
+      bytes: valueBytes(value),
       enough: bytesAt(best.at),
     },
     passing: nearest.passing,
@@ -52,11 +52,11 @@ export function findCause(
 }
 
 /** A text's own bytes, of anything else those of its JSON. */
-export const bytesOf = (value: Json | undefined): number =>
+export const valueBytes = (value: Json | undefined): number =>
   typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value);
 
 const sizeNow = (body: JsonObject, cut: Cut, at: string) =>
-  bytesOf(cut.values.get(at) ?? valueAt(body, at));
+  valueBytes(cut.values.get(at) ?? valueAt(body, at));
 
 function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined {
   const missing: { readonly at: string; readonly bytes: number }[] = [];
@@ -65,7 +65,7 @@ function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined 
   }
   for (const [at, value] of passing.values) {
     if (isGone(minimal, at) || isGone(passing, at)) continue;
-    const less = sizeNow(body, minimal, at) - bytesOf(value);
+    const less = sizeNow(body, minimal, at) - valueBytes(value);
     if (less > 0) missing.push({ at, bytes: less });
   }
   const largest = missing.toSorted((a, b) => b.bytes - a.bytes)[0];
@@ -89,7 +89,7 @@ function focus(body: JsonObject, cut: Cut, at: string): string {
 }
 
 /** Where a place of the whole request stands in the cut one. */
-export function moved(pointer: string, cut: Cut): string {
+export function movedPointer(pointer: string, cut: Cut): string {
   let at = '';
   let to = '';
   for (const part of partsOf(pointer)) {
@@ -106,7 +106,7 @@ export function moved(pointer: string, cut: Cut): string {
 }
 
 /** What a place is, in words: `the last tool result`. */
-export function nameOf(body: JsonObject, protocol: ProtocolName, at: string): string {
+export function describePlace(body: JsonObject, protocol: ProtocolName, at: string): string {
   const [root, index, ...rest] = partsOf(at);
   if (root === 'tools') return `the tool ${toolName(valueAt(body, `/tools/${index}`))}`;
   if (root !== 'messages' && root !== 'input') return `the field ${root}`;

@@ -4,13 +4,13 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
 /** Places that are left out together. */
-export interface Unit {
+export interface CutUnit {
   readonly pointers: readonly string[];
   readonly bytes: number;
 }
 
 /** Messages by their indexes, in order. */
-export interface MessageUnit extends Unit {
+export interface MessageUnit extends CutUnit {
   readonly indexes: readonly number[];
   /** A person's words and nothing else: every request needs one. */
   readonly user: boolean;

@@ -3,12 +3,12 @@
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { type Cut, isGone } from './cut.ts';
-import { callsOf, historyKey, listOf, objectsOf, sizeOf, type Unit } from './message-units.ts';
+import { type CutUnit, callsOf, historyKey, listOf, objectsOf, sizeOf } from './message-units.ts';
 
 const REQUIRED = new Set(['model', 'messages', 'input', 'stream', 'tools']);
 
 /** Members of the request that a vendor can do without. */
-export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly Unit[] {
+export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly CutUnit[] {
   return Object.entries(body)
     .filter(([key]) => !REQUIRED.has(key))
     .filter(([key]) => protocol !== 'anthropic-messages' || key !== 'max_tokens')
@@ -16,7 +16,7 @@ export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly U
 }
 
 /** Tools, one by one. */
-export function toolUnits(body: JsonObject): readonly Unit[] {
+export function toolUnits(body: JsonObject): readonly CutUnit[] {
   return listOf(body.tools).map((tool, i) => ({ pointers: [`/tools/${i}`], bytes: sizeOf(tool) }));
 }
 
@@ -31,7 +31,7 @@ export function needsTool(body: JsonObject, cut: Cut, protocol: ProtocolName): b
 }
 
 /** Parts of messages that are still there: content parts, and single ones of several calls with their results. */
-export function blockUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly Unit[] {
+export function blockUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly CutUnit[] {
   const key = historyKey(protocol);
   const places: { readonly at: string; readonly call: string | undefined; readonly value: Json }[] =
     [];
@@ -82,9 +82,9 @@ const KEPT = new Set([
 ]);
 
 /** Members of messages and their parts beyond what makes them: cache marks, reasoning, names of vendors. */
-export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly Unit[] {
+export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly CutUnit[] {
   const key = historyKey(protocol);
-  const units: Unit[] = [];
+  const units: CutUnit[] = [];
   const extras = (value: JsonObject, at: string) => {
     if (isGone(cut, at)) return;
     for (const [name, member] of Object.entries(value)) {

@@ -3,43 +3,43 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Codec } from '../../codecs/codec.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
-import { type Outcome, sameFailure } from '../replay/outcome.ts';
-import { type Sendable, type Sent, send } from '../replay/send.ts';
+import { type RequestOutcome, sameFailure } from '../replay/outcome.ts';
+import { type SendableRequest, type SendResult, send } from '../replay/send.ts';
 import type { InProcessGateway } from '../replay/tools.ts';
 import type { Verdict } from './types.ts';
 
-export interface AskingOptions {
+export interface ProberOptions {
   readonly gateway: InProcessGateway;
   readonly protocol: Codec;
-  readonly like: Omit<Sendable, 'body'>;
+  readonly like: Omit<SendableRequest, 'body'>;
   /** Puts the candidate in the form in which it is sent. */
   readonly bytes: (body: JsonObject) => Uint8Array;
   /** The failure that is looked for; undefined: the first one that comes. */
-  readonly recorded: Outcome | undefined;
+  readonly recorded: RequestOutcome | undefined;
   readonly signal: AbortSignal;
 }
 
-export interface Asking {
-  ask(body: JsonObject): Promise<Verdict>;
+export interface Prober {
+  probe(body: JsonObject): Promise<Verdict>;
   /** The latest answer. */
-  readonly last: Sent | undefined;
+  readonly last: SendResult | undefined;
   /** The failure that is looked for, once it is known. */
-  readonly wanted: Outcome | undefined;
+  readonly wanted: RequestOutcome | undefined;
   /** A failure of another kind, the first one seen. */
-  readonly other: Outcome | undefined;
+  readonly other: RequestOutcome | undefined;
 }
 
 /** Longest pause that a vendor may ask for, in seconds. */
 const PATIENCE = 30;
 const PAUSES = 4;
 
-export function asking(options: AskingOptions): Asking {
-  let last: Sent | undefined;
+export function createProber(options: ProberOptions): Prober {
+  let last: SendResult | undefined;
   let wanted = options.recorded;
-  let other: Outcome | undefined;
+  let other: RequestOutcome | undefined;
   return {
-    async ask(body) {
-      const sent = await patiently(options, options.bytes(body), wanted?.status === 429);
+    async probe(body) {
+      const sent = await sendWaitingOutLimits(options, options.bytes(body), wanted?.status === 429);
       last = sent;
       if (sent.failure === undefined) return 'passes';
       wanted ??= sent;
@@ -60,11 +60,11 @@ export function asking(options: AskingOptions): Asking {
 }
 
 /** A rate limit says nothing of the candidate: it is waited for and asked again. */
-async function patiently(
-  options: AskingOptions,
+async function sendWaitingOutLimits(
+  options: ProberOptions,
   body: Uint8Array,
   limited: boolean,
-): Promise<Sent> {
+): Promise<SendResult> {
   const { gateway, protocol, like, signal } = options;
   for (let pause = 1; ; pause++) {
     const sent = await send(gateway, protocol, { ...like, body }, signal);

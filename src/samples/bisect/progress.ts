@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Verdict } from './types.ts';
 
-export interface Work {
+export interface BisectProgress {
   /** Verdicts of earlier runs, by the key of the candidate. */
   readonly known: ReadonlyMap<string, readonly Verdict[]>;
   /** Where its requests are recorded. */
@@ -22,7 +22,11 @@ export interface Work {
  * @param folder where work of all bisections lies
  * @param what everything that makes a run the same: body, target, whether it is repaired
  */
-export function openWork(folder: string, what: readonly unknown[], fresh: boolean): Work {
+export function openProgress(
+  folder: string,
+  what: readonly unknown[],
+  fresh: boolean,
+): BisectProgress {
   const name = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 16);
   const own = join(folder, name);
   if (fresh) rmSync(own, { recursive: true, force: true });

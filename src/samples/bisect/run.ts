@@ -5,22 +5,22 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { checkRecorded, checkTarget } from '../replay/known-target.ts';
-import { type Failure, type Outcome, outcomeOf } from '../replay/outcome.ts';
-import { type Caller, probing } from '../replay/settings.ts';
-import { bodyOf, type Source, withModel } from '../replay/source.ts';
+import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/outcome.ts';
+import { type Caller, probeConfig } from '../replay/settings.ts';
+import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleServices } from '../replay/tools.ts';
 import type { SampleStore } from '../sample.ts';
-import { asking } from './probe.ts';
-import { openWork, type Work } from './progress.ts';
+import { createProber } from './probe.ts';
+import { type BisectProgress, openProgress } from './progress.ts';
 import type { BisectReport, ProbeReport } from './types.ts';
 
 export const DEFAULT_BUDGET = 100;
 
 export interface BisectionOptions {
   readonly config: Config;
-  readonly source: Source;
+  readonly source: ReplaySource;
   /** Where both requests are kept. */
-  readonly book: SampleStore;
+  readonly store: SampleStore;
   /** One target, `provider/model`; left out: where the request went. */
   readonly to?: string;
   readonly repair: boolean;
@@ -38,27 +38,27 @@ export interface BisectionOptions {
 }
 
 /** Ids of the samples that were kept. */
-export interface Kept {
+export interface StoredSamples {
   readonly minimal: string | null;
   readonly passing: string | null;
 }
 
-export interface Bisected {
+export interface BisectionResult {
   readonly report: BisectReport;
-  readonly samples: Kept;
+  readonly samples: StoredSamples;
   /** The failure that was looked for, once it was known. */
-  readonly wanted: Outcome | undefined;
+  readonly wanted: RequestOutcome | undefined;
   /** A failure of another kind, the first one seen. */
-  readonly other: Outcome | undefined;
+  readonly other: RequestOutcome | undefined;
 }
 
 /** @throws GatewayError invalid_request for a body that is no JSON object, or a target that there is not */
 export async function bisection(
   options: BisectionOptions,
   tools: SampleServices,
-): Promise<Bisected> {
+): Promise<BisectionResult> {
   const { config, source, budget, signal, as } = options;
-  const repair = options.repair && !source.straight;
+  const repair = options.repair && !source.direct;
   // One target: a fallback would hide the failure that is looked for.
   if (options.to !== undefined) checkTarget(options.to, config);
   else if (source.target !== undefined) checkRecorded(source.target, config);
@@ -66,20 +66,20 @@ export async function bisection(
   const body = bodyOf(source);
   const folder = join(tools.environment.home, 'bisect');
   const what = [body, to, repair, ...(as === undefined ? [] : [as.name])];
-  const work = openWork(folder, what, options.fresh === true);
+  const work = openProgress(folder, what, options.fresh === true);
   const samples = { ...config.samples, mode: 'all', dir: work.samples, redact: [] } as const;
   const gateway = tools.gateway({
-    config: probing(config, samples, as),
+    config: probeConfig(config, samples, as),
     environment: tools.environment,
     repair,
   });
   const protocol = tools.protocols[source.protocol];
   const recorded = source.answer && outcomeOf(protocol, source.answer);
-  const asked = asking({
+  const asked = createProber({
     gateway,
     protocol,
     like: { ...source, as },
-    bytes: (candidate) => sent(candidate, body, source, to),
+    bytes: (candidate) => bytesToSend(candidate, body, source, to),
     recorded: recorded?.failure === undefined ? undefined : recorded,
     signal,
   });
@@ -93,7 +93,7 @@ export async function bisection(
       budget,
       known: work.known,
       signal,
-      ask: (candidate) => asked.ask(candidate),
+      probe: (candidate) => asked.probe(candidate),
       onProbe: (probe) => {
         work.add(probe.key, probe.verdict, asked.last?.id ?? '');
         options.onProbe?.(probe);
@@ -102,15 +102,15 @@ export async function bisection(
   } finally {
     await gateway.close();
   }
-  const kept = keep(options, work, report, tools);
+  const kept = storeSamples(options, work, report, tools);
   if (report.result !== 'partial') work.remove();
   return { report, samples: kept, wanted: asked.wanted, other: asked.other };
 }
 
 /** What a bisection found, as `--json` and the browser show it. */
-export function bisectedAsJson({ report, samples, wanted }: Bisected) {
+export function bisectionAsJson({ report, samples, wanted }: BisectionResult) {
   const { minimal, probes, cause, words, passing, ...rest } = report;
-  const failure: Failure | null = wanted?.failure ?? null;
+  const failure: AnswerFailure | null = wanted?.failure ?? null;
   return {
     minimal,
     probes,
@@ -124,10 +124,10 @@ export function bisectedAsJson({ report, samples, wanted }: Bisected) {
 }
 
 /** The very bytes for the whole request; the target put in where there is one. */
-function sent(
+function bytesToSend(
   candidate: JsonObject,
   whole: JsonObject,
-  source: Source,
+  source: ReplaySource,
   to: string | undefined,
 ): Uint8Array {
   const own = candidate === whole ? source.body : Buffer.from(JSON.stringify(candidate));
@@ -138,19 +138,19 @@ const keyOf = (body: JsonObject) =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
 
 /** Both requests become samples, with everything that was recorded of their probes. */
-function keep(
-  { book, source, as }: BisectionOptions,
-  work: Work,
+function storeSamples(
+  { store, source, as }: BisectionOptions,
+  work: BisectProgress,
   report: BisectReport,
   tools: SampleServices,
-): Kept {
+): StoredSamples {
   const probes = tools.samples(work.samples);
   const carry = (id: string | undefined, about: string): string | null => {
     const meta = id === undefined ? undefined : probes.find(id);
     if (meta === undefined) return null;
     const exported = probes.export(meta, false);
     const told = { ...exported.meta, owner: as?.name, about };
-    return book.import({ ...exported, meta: told }).id;
+    return store.import({ ...exported, meta: told }).id;
   };
   try {
     const { result, minimal, passing } = report;

@@ -4,9 +4,9 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { ddmin } from '../../lib/text/ddmin.ts';
 import { type Cut, isGone, leaveOut, replace } from './cut.ts';
-import { type MessageUnit, messageUnits, type Unit, withUser } from './message-units.ts';
+import { type CutUnit, type MessageUnit, messageUnits, withUser } from './message-units.ts';
 import { blockUnits, extraUnits, fieldUnits, needsTool, toolUnits } from './part-units.ts';
-import { halves, textPlaces } from './text-places.ts';
+import { halves, longTexts } from './text-places.ts';
 import type { Verdict } from './types.ts';
 
 export interface Candidate {
@@ -39,7 +39,7 @@ export function* search(subject: Subject, start: Cut): Search {
   return yield* halfPhase(subject, cut);
 }
 
-const stillThere = <U extends Unit>(cut: Cut, units: readonly U[]) =>
+const stillThere = <U extends CutUnit>(cut: Cut, units: readonly U[]) =>
   units.filter(({ pointers }) => pointers.some((pointer) => !isGone(cut, pointer)));
 
 function* messagePhase({ body, protocol }: Subject, start: Cut): Search {
@@ -78,10 +78,10 @@ function* minimized<U>(
   return step.value;
 }
 
-function* unitPhase(phase: Candidate['phase'], start: Cut, all: readonly Unit[]): Search {
+function* unitPhase(phase: Candidate['phase'], start: Cut, all: readonly CutUnit[]): Search {
   const units = stillThere(start, all);
   if (units.length === 0) return start;
-  const cutTo = (kept: readonly Unit[]) =>
+  const cutTo = (kept: readonly CutUnit[]) =>
     leaveOut(
       start,
       units.filter((unit) => !kept.includes(unit)).flatMap(({ pointers }) => pointers),
@@ -94,7 +94,7 @@ function* toolPhase({ body, protocol }: Subject, start: Cut): Search {
   if (units.length === 0) return start;
   const smallest = units.toSorted((a, b) => a.bytes - b.bytes)[0]!;
   const one = needsTool(body, start, protocol);
-  const cutTo = (kept: readonly Unit[]) => {
+  const cutTo = (kept: readonly CutUnit[]) => {
     const all = one && kept.length === 0 ? [smallest] : kept;
     return leaveOut(
       start,
@@ -107,7 +107,7 @@ function* toolPhase({ body, protocol }: Subject, start: Cut): Search {
 /** Every long text on its own: what can be said in two letters does not matter. */
 function* textPhase({ body, protocol }: Subject, start: Cut): Search {
   let cut = start;
-  for (const { pointer, stub } of textPlaces(body, cut, protocol)) {
+  for (const { pointer, stub } of longTexts(body, cut, protocol)) {
     const shorter = replace(cut, pointer, stub);
     if ((yield { cut: shorter, phase: 'texts' }) === 'same') cut = shorter;
   }
@@ -117,7 +117,7 @@ function* textPhase({ body, protocol }: Subject, start: Cut): Search {
 /** The texts that matter, half by half, the longest first. */
 function* halfPhase({ body, protocol }: Subject, start: Cut): Search {
   let cut = start;
-  for (const { pointer, value } of textPlaces(body, cut, protocol)) {
+  for (const { pointer, value } of longTexts(body, cut, protocol)) {
     if (typeof value !== 'string') continue;
     let text = value;
     while (text.length > LEAST_HALF) {

@@ -6,7 +6,7 @@ import { pointerOf } from '../../lib/json/pointer.ts';
 import { type Cut, isGone } from './cut.ts';
 import { historyKey, sizeOf } from './message-units.ts';
 
-export interface TextPlace {
+export interface LongText {
   readonly pointer: string;
   readonly value: string | JsonObject;
   readonly bytes: number;
@@ -30,12 +30,8 @@ const TEXTS = new Set([
 const HISTORY_ROOTS = new Set(['messages', 'input', 'system', 'instructions', 'tools']);
 
 /** Long texts and arguments that are still there, the longest first. */
-export function textPlaces(
-  body: JsonObject,
-  cut: Cut,
-  protocol: ProtocolName,
-): readonly TextPlace[] {
-  const places: TextPlace[] = [];
+export function longTexts(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly LongText[] {
+  const places: LongText[] = [];
   const walk = (whole: Json, path: readonly (string | number)[]) => {
     const pointer = pointerOf(path);
     if (isGone(cut, pointer)) return;
@@ -56,7 +52,7 @@ export function textPlaces(
   };
   walk(body, []);
   const history = `/${historyKey(protocol)}/`;
-  const rank = ({ pointer, bytes }: TextPlace) => bytes + (pointer.startsWith(history) ? 0.5 : 0);
+  const rank = ({ pointer, bytes }: LongText) => bytes + (pointer.startsWith(history) ? 0.5 : 0);
   return places.toSorted((a, b) => rank(b) - rank(a));
 }
 

@@ -26,7 +26,7 @@ export interface BisectOptions {
   /** Requests that may be sent. */
   readonly budget: number;
   /** Sends one candidate. What it throws ends the search; what was found so far is told. */
-  readonly ask: (body: JsonObject) => Promise<Verdict>;
+  readonly probe: (body: JsonObject) => Promise<Verdict>;
   /** Verdicts of an earlier run, by key: they cost nothing. */
   readonly known?: ReadonlyMap<string, readonly Verdict[]>;
   readonly onProbe?: (probe: ProbeReport) => void;

@@ -1,8 +1,8 @@
 /** Blanks the texts and images of a body in place: same structure, same length, nothing to be read. */
 
-import { atOnce, type Steps } from '../store/steps.ts';
+import { runAtOnce, type Steps } from '../store/steps.ts';
 import { blankText } from './blank-text.ts';
-import { dataLines, eachString, type StringPlace, type Visit } from './json-strings.ts';
+import { dataLines, eachString, type StringPosition, type StringVisitor } from './json-strings.ts';
 
 /** Members whose strings are words of people or models, wherever they stand. */
 const TEXTS = new Set([
@@ -43,18 +43,22 @@ const MEDIA = new Set([
 ]);
 
 /** Kinds of content that can be blanked. */
-export type Blanked = 'texts' | 'images';
+export type BlankedContent = 'texts' | 'images';
 
 /** Bytes as long as they were; JSON, or the data lines of an event stream. */
 export const blankBody = (
   bytes: Uint8Array,
   sse: boolean,
-  what: readonly Blanked[] = ['texts', 'images'],
-): Uint8Array => atOnce(blanking(Buffer.from(bytes), sse, what));
+  what: readonly BlankedContent[] = ['texts', 'images'],
+): Uint8Array => runAtOnce(blankBodyInSteps(Buffer.from(bytes), sse, what));
 
 /** The same in steps and in place. */
-export function* blanking(out: Buffer, sse: boolean, what: readonly Blanked[]): Steps<Buffer> {
-  const visit: Visit = (from, to, place) => blankString(out, from, to, place, what);
+export function* blankBodyInSteps(
+  out: Buffer,
+  sse: boolean,
+  what: readonly BlankedContent[],
+): Steps<Buffer> {
+  const visit: StringVisitor = (from, to, place) => blankString(out, from, to, place, what);
   if (!sse) yield* eachString(out, 0, out.length, visit);
   else {
     for (const [from, to] of dataLines(out)) {
@@ -69,8 +73,8 @@ function blankString(
   bytes: Buffer,
   from: number,
   to: number,
-  { key, tree, schema }: StringPlace,
-  what: readonly Blanked[],
+  { key, tree, schema }: StringPosition,
+  what: readonly BlankedContent[],
 ): Steps<void> | undefined {
   if (schema && key !== 'description') return undefined;
   if (MEDIA.has(key)) return what.includes('images') ? blankMedia(bytes, from, to) : undefined;

@@ -12,7 +12,7 @@ const TREES = new Set(['input', 'arguments']);
 /** Under these a name is data and not a word: schemas. */
 const SCHEMAS = new Set(['parameters', 'input_schema', 'schema', 'properties']);
 
-export interface StringPlace {
+export interface StringPosition {
   /** The member that it stands in, or in whose list it stands. */
   readonly key: string;
   /** Somewhere in the arguments of a call. */
@@ -25,9 +25,13 @@ export interface StringPlace {
  * Told where the string is: behind its opening quote, and its closing quote. What it gives back is work
  * with that string, done before the walk goes on.
  */
-export type Visit = (from: number, to: number, place: StringPlace) => Steps<void> | undefined;
+export type StringVisitor = (
+  from: number,
+  to: number,
+  place: StringPosition,
+) => Steps<void> | undefined;
 
-interface Level extends StringPlace {
+interface OpenValue extends StringPosition {
   readonly list: boolean;
   key: string;
 }
@@ -36,8 +40,13 @@ interface Level extends StringPlace {
 const STRIDE = 65_536;
 
 /** Calls `visit` for every string that is no name of a member. Broken JSON is walked as far as it goes. */
-export function* eachString(bytes: Buffer, from: number, to: number, visit: Visit): Steps<void> {
-  const levels: Level[] = [];
+export function* eachString(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  visit: StringVisitor,
+): Steps<void> {
+  const levels: OpenValue[] = [];
   let expectsKey = false;
   let rest = from + STRIDE;
   for (let i = from; i < to; i++) {

@@ -21,7 +21,7 @@ const OWN = new Set([
 ]);
 
 /** How a memory space is named whose name has to be masked: by its digest, so that it can be erased. */
-export const hiddenSpace = (space: string) =>
+export const hashedSpace = (space: string) =>
   `sha256:${new Bun.CryptoHasher('sha256').update(space).digest('hex')}`;
 
 export class MetaMask {
@@ -38,7 +38,7 @@ export class MetaMask {
     const shown = this.#value(meta, '') as SampleMeta;
     const space = meta.memory_space;
     if (space === undefined || shown.memory_space === space) return shown;
-    return { ...shown, memory_space: hiddenSpace(space) };
+    return { ...shown, memory_space: hashedSpace(space) };
   }
 
   #value(value: unknown, name: string): unknown {

@@ -1,6 +1,6 @@
 /** Credentials that a stream spells out in pieces, one event after the other: masked in each of its events. */
 
-import { inSlices, type Steps } from '../store/steps.ts';
+import { runInSlices, type Steps } from '../store/steps.ts';
 import { BodyMask } from './body-mask.ts';
 import { dataLines, eachString } from './json-strings.ts';
 
@@ -24,7 +24,7 @@ const SLICE = 65_536;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** All bits of one member, and where they stand in the stream: a text of its own, but never a copy of it. */
-class Said {
+class SplitText {
   readonly #places: number[] = [];
   readonly #lengths: number[] = [];
 
@@ -86,19 +86,22 @@ class Cursor {
  * Masks in place what looks like a credential once the bits of each member are joined; how many it
  * were. Those that stand in one event are masked already and are not found again.
  */
-export async function maskSplit(bytes: Buffer, literals: readonly string[]): Promise<number> {
-  const channels = new Map<string, Said>();
-  await inSlices(collect(bytes, channels));
+export async function maskSplitSecrets(
+  bytes: Buffer,
+  literals: readonly string[],
+): Promise<number> {
+  const channels = new Map<string, SplitText>();
+  await runInSlices(collect(bytes, channels));
   let count = 0;
   for (const said of channels.values()) count += await said.mask(bytes, literals);
   return count;
 }
 
-function* collect(bytes: Buffer, channels: Map<string, Said>): Steps<void> {
+function* collect(bytes: Buffer, channels: Map<string, SplitText>): Steps<void> {
   for (const [from, to] of dataLines(bytes)) {
     yield* eachString(bytes, from, to, (start, end, { key }) => {
       if (!BITS.has(key) || start === end) return undefined;
-      const said = channels.get(key) ?? new Said();
+      const said = channels.get(key) ?? new SplitText();
       channels.set(key, said);
       said.add(start, end);
       return undefined;

@@ -1,7 +1,7 @@
 /** Recorded exchanges: written behind the gateway's back, read by commands. */
 
 export { bisect } from '../bisect/bisect.ts';
-export { openSampleBook } from '../store/book.ts';
+export { openSampleStore } from '../store/book.ts';
 export {
   openRecorder,
   type Recorder,

@@ -1,59 +1,59 @@
-/** Who is written next: exchanges that are over come before those that still run, a few at a time. */
+/** The order in which captures are written: finished exchanges first, a few at a time. */
 
-export interface VisitQueue<T> {
-  /** `soon`: it is over; its visit begins behind this turn of the event loop. */
-  add(item: T, soon: boolean): void;
-  /** Takes it out again; false: its visit is under way. */
+export interface WriteQueue<T> {
+  /** `over`: the exchange has ended; its write begins after this turn of the event loop. */
+  add(item: T, over: boolean): void;
+  /** Removes an item; false: its write is under way. */
   cancel(item: T): boolean;
-  /** Begins visits as long as there is room. */
+  /** Begins writes as long as there is room. */
   pump(): void;
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when nothing waits and no write is under way. */
   idle(): Promise<void>;
 }
 
 /**
- * Visits items one at a time each, at most `most` together; those that are over have as many places
- * again for themselves, so that a crash finds as few of them as possible unwritten.
- * @param visit never rejects
- * @param onRest called whenever nothing is under way
+ * Writes each item by itself and at most `most` items at a time. Finished exchanges may use as many places
+ * again, so that a crash leaves as few of them as possible unwritten.
+ * @param write never rejects
+ * @param onIdle called whenever no write is under way
  */
-export function visitQueue<T>(
+export function writeQueue<T>(
   most: number,
-  visit: (item: T) => Promise<void>,
-  onRest: () => void,
-): VisitQueue<T> {
+  write: (item: T) => Promise<void>,
+  onIdle: () => void,
+): WriteQueue<T> {
   const first = new Set<T>();
   const later = new Set<T>();
   const busy = new Map<T, Promise<void>>();
-  let soon = false;
+  let scheduled = false;
 
-  const take = (waiting: Set<T>, room: number) => {
+  const begin = (waiting: Set<T>, room: number) => {
     for (const item of waiting) {
       if (busy.size >= room) return;
       if (busy.has(item)) continue;
       first.delete(item);
       later.delete(item);
-      const visiting = visit(item).finally(() => {
+      const writing = write(item).finally(() => {
         busy.delete(item);
         pump();
-        if (busy.size === 0) onRest();
+        if (busy.size === 0) onIdle();
       });
-      busy.set(item, visiting);
+      busy.set(item, writing);
     }
   };
   const pump = () => {
-    take(first, 2 * most);
-    take(later, most);
+    begin(first, 2 * most);
+    begin(later, most);
   };
 
   return {
     add(item, over) {
       (over ? first : later).add(item);
-      if (!over || soon) return;
-      soon = true;
-      // Behind the writes to the clients that are under way in this turn.
+      if (!over || scheduled) return;
+      scheduled = true;
+      // Writes to clients in this turn come first.
       setImmediate(() => {
-        soon = false;
+        scheduled = false;
         pump();
       });
     },

@@ -7,7 +7,7 @@ import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
 import { parseJson, tryParse } from '../../lib/json/json.ts';
-import type { Answered } from './outcome.ts';
+import type { CompleteAnswer } from './outcome.ts';
 
 /** Characters of an answer that are kept; the rest is cut off and counted. */
 export const ANSWER_CHARACTERS = 100_000;
@@ -28,7 +28,7 @@ const EMPTY: Conversation = {
 export function answerText(
   protocol: Codec,
   request: Uint8Array,
-  { status, headers, body }: Answered,
+  { status, headers, body }: CompleteAnswer,
 ): string | undefined {
   if (status >= 400) return undefined;
   const streamed = (headers.get('content-type') ?? '').includes('event-stream');
@@ -37,7 +37,7 @@ export function answerText(
     const blocks = streamed
       ? streamedBlocks(protocol, context, body)
       : protocol.decodeReply(parseJson(new TextDecoder().decode(body)), context).blocks;
-    const text = blocks.flatMap(said).join('\n\n');
+    const text = blocks.flatMap(textsOf).join('\n\n');
     const more = text.length - ANSWER_CHARACTERS;
     if (more <= 0) return text;
     return `${text.slice(0, ANSWER_CHARACTERS)}\n… ${more} more characters`;
@@ -72,7 +72,7 @@ function streamedBlocks(
   return fold.reply.blocks;
 }
 
-function said(block: Block): readonly string[] {
+function textsOf(block: Block): readonly string[] {
   switch (block.type) {
     case 'text':
     case 'refusal':

@@ -7,7 +7,7 @@ import { diffJson } from '../../lib/json/json-diff.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../sample.ts';
 import { explainChanges } from './explain.ts';
 
-export interface EdgeDiff {
+export interface StageDiff {
   /** Stages. */
   readonly a: string;
   readonly b: string;
@@ -19,7 +19,7 @@ export interface EdgeDiff {
 }
 
 /** The stages to compare where nobody says, or only the first: requests with the last request, else answers. */
-export function edgesToCompare(
+export function stagesToCompare(
   meta: SampleMeta,
   first?: string,
   second?: string,
@@ -37,14 +37,14 @@ const lastRequest = (meta: SampleMeta) =>
  * @param most changes that are told, the first ones
  * @throws GatewayError not_found when there is no such edge, too_large for values that are nested too deep
  */
-export function compareEdges(
+export function compareStages(
   book: SampleStore,
   meta: SampleMeta,
   a: string,
   b: string,
   most = Number.POSITIVE_INFINITY,
-): EdgeDiff {
-  const [from, to] = [bytesOf(book, meta, a), bytesOf(book, meta, b)];
+): StageDiff {
+  const [from, to] = [stageBytes(book, meta, a), stageBytes(book, meta, b)];
   if (Buffer.from(from).equals(to)) return { a, b, identical: true, changes: [], total: 0 };
   try {
     const all = diffJson(shownAs(from, book.path(meta, a)), shownAs(to, book.path(meta, b)));
@@ -57,7 +57,7 @@ export function compareEdges(
 }
 
 /** The body of an edge. @throws GatewayError not_found */
-export function bytesOf(book: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
+export function stageBytes(book: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
   const bytes = book.read(meta, stage);
   if (bytes === undefined) {
     const names = meta.edges.map((edge) => edge.stage).join(', ');

@@ -23,19 +23,24 @@ function fit(note: readonly string[], place: readonly string[]): number {
  * A note about a list as a whole (`/messages`, `/tools`) explains a new element only when its words
  * name what is in it: whatever else was done to that list, the element may come from elsewhere.
  */
-function tooVague({ parts, what }: Known, { kind }: Change, place: Parts, words: string): boolean {
+function tooVague(
+  { parts, what }: NoteRule,
+  { kind }: Change,
+  place: PathParts,
+  words: string,
+): boolean {
   const element = place.length === parts.length + 1 && /^\d+$/.test(place.at(-1) ?? '');
   if (kind !== 'added' || !element) return false;
   return what === undefined || what === '' || !words.includes(what);
 }
 
-type Parts = readonly string[];
+type PathParts = readonly string[];
 
 /** Rules of one exchange that are laid beside its changes, and characters of a new element that are searched for their words. */
 const MOST_RULES = 200;
 const MOST_WORDS = 20_000;
 
-interface Known {
+interface NoteRule {
   readonly name: string;
   readonly parts: readonly string[];
   readonly what: string | undefined;
@@ -66,8 +71,8 @@ export function explainChanges(
 }
 
 /** What was noted of a place, the same words once. */
-function rulesOf(notes: readonly Note[]): readonly Known[] {
-  const known = new Map<string, Known>();
+function rulesOf(notes: readonly Note[]): readonly NoteRule[] {
+  const known = new Map<string, NoteRule>();
   for (const { name, where, what } of notes) {
     if (where === undefined || where === '') continue;
     const key = JSON.stringify([name, where, what]);

@@ -3,25 +3,25 @@
 import type { FinishReason } from '../../conversation/events.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../sample.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../sample.ts';
 import { costAt, type Prices, tokensOf } from './cost.ts';
 import { digestOf } from './outcome.ts';
 import type { SampleServices } from './tools.ts';
 
 /** One request at a vendor. */
-export interface Try {
+export interface SampleTry {
   /** Counts from 1. */
   readonly number: number;
   /** It is the one whose answer was used. */
   readonly counted: boolean;
-  readonly request: SampleEdge | undefined;
-  readonly response: SampleEdge | undefined;
+  readonly request: SampleStage | undefined;
+  readonly response: SampleStage | undefined;
 }
 
-export interface Hop {
+export interface SampleHop {
   /** Counts from 1. */
   readonly number: number;
-  readonly tries: readonly Try[];
+  readonly tries: readonly SampleTry[];
   /** `provider/model` of the try that counted. */
   readonly target: string | undefined;
   /** What the vendor said of it in its answer. */
@@ -34,11 +34,11 @@ export interface Hop {
 const STAGE = /^(?:hop(\d+)-)?(?:try(\d+)-)?provider-(request|response|error)$/;
 
 /** Tries by hop, in order, without a look into any body. */
-export const triesOf = (meta: SampleMeta): readonly (readonly Try[])[] =>
+export const triesOf = (meta: SampleMeta): readonly (readonly SampleTry[])[] =>
   byHop(meta).map(([, tries]) => tries);
 
-function byHop(meta: SampleMeta): readonly (readonly [hop: number, tries: readonly Try[]])[] {
-  const hops = new Map<number, Map<string, { request?: SampleEdge; response?: SampleEdge }>>();
+function byHop(meta: SampleMeta): readonly (readonly [hop: number, tries: readonly SampleTry[]])[] {
+  const hops = new Map<number, Map<string, { request?: SampleStage; response?: SampleStage }>>();
   for (const edge of meta.edges) {
     const [whole, hop = '1', attempt = '', kind] = STAGE.exec(edge.stage) ?? [];
     if (whole === undefined) continue;
@@ -70,7 +70,7 @@ export function hopsOf(
   meta: SampleMeta,
   prices: Prices,
   { protocols }: Pick<SampleServices, 'protocols'>,
-): readonly Hop[] {
+): readonly SampleHop[] {
   return byHop(meta).map(([number, tries]) => {
     const counted = tries.find((one) => one.counted);
     const edge = counted?.response ?? counted?.request;
@@ -92,7 +92,7 @@ export function hopsOf(
 function digestFor(
   book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
-  answer: SampleEdge | undefined,
+  answer: SampleStage | undefined,
   protocols: SampleServices['protocols'],
 ) {
   if (answer?.stage.endsWith('-response') !== true) return undefined;
@@ -110,7 +110,7 @@ function digestFor(
 /** USD of the whole exchange: its hops' where each is known, else its usage at the target that answered. */
 export function costOfExchange(
   meta: SampleMeta,
-  hops: readonly Hop[],
+  hops: readonly SampleHop[],
   prices: Prices,
 ): number | null {
   const known = hops.filter(({ cost }) => cost !== null);

@@ -6,7 +6,7 @@ import { SseParser } from '../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
 
-export interface Failure {
+export interface AnswerFailure {
   /** `error`: said so; `cut`: ended before its end; `empty`: a natural end without an answer. */
   readonly how: 'error' | 'cut' | 'empty';
   readonly kind: string;
@@ -14,14 +14,14 @@ export interface Failure {
   readonly code?: string;
 }
 
-export interface Outcome {
+export interface RequestOutcome {
   readonly status: number;
-  readonly failure: Failure | undefined;
+  readonly failure: AnswerFailure | undefined;
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }
 
-export interface Answered {
+export interface CompleteAnswer {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly body: Uint8Array;
@@ -29,7 +29,7 @@ export interface Answered {
   readonly reset: boolean;
 }
 
-export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
+export function outcomeOf(protocol: Codec, answered: CompleteAnswer): RequestOutcome {
   const { status, headers, body, reset } = answered;
   const none = { promptTokens: undefined, outputTokens: undefined };
   const text = () => new TextDecoder().decode(body);
@@ -41,7 +41,7 @@ export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
   const digest = digestOf(protocol, body, sse);
   const { error, usage, finish } = digest;
   const natural = finish === undefined || finish === 'stop' || finish === 'tool-calls';
-  const failure: Failure | undefined =
+  const failure: AnswerFailure | undefined =
     error !== undefined
       ? { how: 'error', kind: error.kind, message: error.message, code: error.code }
       : reset || !digest.complete
@@ -68,7 +68,7 @@ export function digestOf(protocol: Codec, body: Uint8Array, sse: boolean): Diges
 const GIST = 2000;
 
 /** Words without what differs from one request to the next: ids, numbers, places. */
-const gist = (message: string) =>
+const normalized = (message: string) =>
   message
     .slice(0, GIST)
     .toLowerCase()
@@ -76,10 +76,10 @@ const gist = (message: string) =>
     .replace(/\d+/g, '#');
 
 /** Is `b` the failure that `a` is: the same status, said in the same way? */
-export function sameFailure(a: Outcome, b: Outcome): boolean {
+export function sameFailure(a: RequestOutcome, b: RequestOutcome): boolean {
   const [x, y] = [a.failure, b.failure];
   if (x === undefined || y === undefined) return x === y;
   if (a.status !== b.status || x.how !== y.how) return false;
-  if (gist(x.message) === gist(y.message)) return true;
+  if (normalized(x.message) === normalized(y.message)) return true;
   return x.code !== undefined && x.code === y.code && x.kind === y.kind;
 }

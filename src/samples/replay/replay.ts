@@ -5,16 +5,21 @@ import type { Config } from '../../config/config.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { answerText } from './answer-text.ts';
 import { checkRecorded, checkTarget } from './known-target.ts';
-import { type Answered, outcomeOf } from './outcome.ts';
-import { type Comparison, compareRuns, type Recorded, type Run } from './runs.ts';
-import { type Sendable, send } from './send.ts';
-import { type Caller, probing, type Setup, withSetting } from './settings.ts';
-import { bodyOf, type Source, withModel } from './source.ts';
+import { type CompleteAnswer, outcomeOf } from './outcome.ts';
+import {
+  type Comparison,
+  compareRuns,
+  type RecordedOutcome,
+  type ReplayedRequest,
+} from './runs.ts';
+import { type SendableRequest, send } from './send.ts';
+import { type Caller, probeConfig, type ReplaySetup, withSetting } from './settings.ts';
+import { bodyOf, type ReplaySource, withModel } from './source.ts';
 import type { SampleServices } from './tools.ts';
 
 export interface ReplayOptions {
   readonly config: Config;
-  readonly sources: readonly Source[];
+  readonly sources: readonly ReplaySource[];
   /** `provider/model`; left out: as the request says, or where it went. */
   readonly to?: string;
   readonly repair: boolean;
@@ -23,15 +28,15 @@ export interface ReplayOptions {
   /** How often each. */
   readonly repeat: number;
   /** Told of every answer, with how many there will be. */
-  readonly onRun?: (run: Run, done: number, total: number) => void;
+  readonly onRun?: (run: ReplayedRequest, done: number, total: number) => void;
   /** Asks for an early end: the runs so far are the result. */
   readonly signal?: AbortSignal;
   /** In whose name it is sent. */
   readonly as?: Caller;
 }
 
-export interface Replayed {
-  readonly runs: readonly Run[];
+export interface ReplayReport {
+  readonly runs: readonly ReplayedRequest[];
   readonly comparison: Comparison;
 }
 
@@ -43,20 +48,20 @@ export const countRuns = ({ sources, compare = [], repeat }: ReplayOptions) =>
  * Each source under each setting, by turns, so that a vendor's bad minute hits all settings alike.
  * @throws GatewayError invalid_request, before anything is sent, for a setting or a target that there is not
  */
-export async function replay(options: ReplayOptions, tools: SampleServices): Promise<Replayed> {
+export async function replay(options: ReplayOptions, tools: SampleServices): Promise<ReplayReport> {
   const setups = setupsOf(options);
-  for (const { straight, target } of options.sources) {
+  for (const { direct, target } of options.sources) {
     // It goes where it went.
-    const back = straight && target !== undefined && setups.some(({ to }) => to === undefined);
+    const back = direct && target !== undefined && setups.some(({ to }) => to === undefined);
     if (back) checkRecorded(target, options.config);
   }
-  const runs: Run[] = [];
+  const runs: ReplayedRequest[] = [];
   const total = countRuns(options);
   const { signal, as } = options;
   // What went straight to a vendor goes there again without passing any repair.
-  const open = ({ config }: Setup, repair: boolean) =>
+  const open = ({ config }: ReplaySetup, repair: boolean) =>
     tools.gateway({
-      config: probing(config, undefined, as),
+      config: probeConfig(config, undefined, as),
       environment: tools.environment,
       repair,
     });
@@ -72,7 +77,7 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
       for (let i = 0; i < options.repeat; i++) {
         for (const { setup, whole, straight } of kinds) {
           if (signal?.aborted === true) break;
-          const gateway = source.straight ? straight : whole;
+          const gateway = source.direct ? straight : whole;
           const what = { ...sendable(source, setup), as };
           const sent = await send(gateway, protocol, what, signal).catch(unlessAborted(signal));
           if (sent === undefined) break;
@@ -89,11 +94,15 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
   return { runs, comparison: compareRuns(names, runs) };
 }
 
-function recordedOf(protocol: Codec, { body, took }: Source, answer: Answered): Recorded {
+function recordedOf(
+  protocol: Codec,
+  { body, totalMs }: ReplaySource,
+  answer: CompleteAnswer,
+): RecordedOutcome {
   return {
     ...outcomeOf(protocol, answer),
     answer: answerText(protocol, body, answer),
-    total: took,
+    total: totalMs,
   };
 }
 
@@ -102,15 +111,15 @@ const unlessAborted = (signal: AbortSignal | undefined) => (thrown: unknown) => 
   throw thrown;
 };
 
-function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly Setup[] {
+function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly ReplaySetup[] {
   if (to !== undefined) checkTarget(to, config);
-  const base: Setup = { name: '', config, repair, to, edit: KEEP };
+  const base: ReplaySetup = { name: '', config, repair, to, edit: KEEP };
   return compare.length === 0 ? [base] : compare.map((one) => withSetting(base, one));
 }
 
 /** The recorded bytes, as long as neither the target nor the body is changed. */
-function sendable(source: Source, setup: Pick<Setup, 'to' | 'edit'>): Sendable {
-  const to = setup.to ?? (source.straight ? source.target : undefined);
+function sendable(source: ReplaySource, setup: Pick<ReplaySetup, 'to' | 'edit'>): SendableRequest {
+  const to = setup.to ?? (source.direct ? source.target : undefined);
   const value = setup.edit === KEEP ? undefined : bodyOf(source);
   const edited = value === undefined ? undefined : setup.edit(value);
   const body =

@@ -4,11 +4,11 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { fromHeader } from '../../lib/text/shown-text.ts';
 import { answerText } from './answer-text.ts';
-import { type Outcome, outcomeOf } from './outcome.ts';
+import { outcomeOf, type RequestOutcome } from './outcome.ts';
 import type { Caller } from './settings.ts';
 import type { InProcessGateway } from './tools.ts';
 
-export interface Sendable {
+export interface SendableRequest {
   readonly protocol: ProtocolName;
   readonly body: Uint8Array;
   readonly headers: Headers;
@@ -18,7 +18,7 @@ export interface Sendable {
 }
 
 /** Times in milliseconds. */
-export interface Sent extends Outcome {
+export interface SendResult extends RequestOutcome {
   readonly id: string;
   readonly target: string;
   readonly notes: string;
@@ -31,7 +31,7 @@ export interface Sent extends Outcome {
 }
 
 /** Where each protocol is asked. */
-export const PATHS: Readonly<Record<ProtocolName, string>> = {
+export const MODEL_PATHS: Readonly<Record<ProtocolName, string>> = {
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
   'anthropic-messages': '/v1/messages',
@@ -41,15 +41,15 @@ export const PATHS: Readonly<Record<ProtocolName, string>> = {
 export async function send(
   gateway: InProcessGateway,
   protocol: Codec,
-  { body, headers, search, as }: Sendable,
+  { body, headers, search, as }: SendableRequest,
   signal?: AbortSignal,
-): Promise<Sent> {
+): Promise<SendResult> {
   const started = performance.now();
   const asked = new Headers(headers);
   asked.set('content-type', 'application/json');
   asked.set('host', 'localhost');
   if (as !== undefined) asked.set('authorization', `Bearer ${as.password}`);
-  const request = new Request(`http://localhost${PATHS[protocol.name]}${search}`, {
+  const request = new Request(`http://localhost${MODEL_PATHS[protocol.name]}${search}`, {
     method: 'POST',
     headers: asked,
     body: body as Uint8Array<ArrayBuffer>,

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 import { checkTarget } from './known-target.ts';
 
 /** What a run sends, and through what. */
-export interface Setup {
+export interface ReplaySetup {
   /** As it is written on the command line; '' for the settings as they are. */
   readonly name: string;
   readonly config: Config;
@@ -24,7 +24,7 @@ export interface Setup {
  * Values are JSON where they can be read as such.
  * @throws GatewayError invalid_request
  */
-export function withSetting(base: Setup, written: string): Setup {
+export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
   const equals = written.indexOf('=');
   if (equals < 1) throw invalid(`"${written}" is no setting: write KEY=VALUE.`);
   const key = written.slice(0, equals).trim();
@@ -101,7 +101,7 @@ export interface Caller {
  * A configuration for a gateway that only this process asks: no keys but that of a caller, every
  * request sent once, nothing recorded but what `samples` says.
  */
-export function probing(
+export function probeConfig(
   config: Config,
   samples: Config['samples'] | undefined,
   as?: Caller,

@@ -4,9 +4,9 @@ import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type JsonObject, splice, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
-import type { Answered } from './outcome.ts';
+import type { CompleteAnswer } from './outcome.ts';
 
-export interface Source {
+export interface ReplaySource {
   /** The sample's id, or the file's name. */
   readonly name: string;
   /** How the body speaks. */
@@ -15,13 +15,13 @@ export interface Source {
   readonly headers: Headers;
   readonly search: string;
   /** It went to a vendor in this form: it goes to one as it is. */
-  readonly straight: boolean;
+  readonly direct: boolean;
   /** `provider/model` it went to. */
   readonly target: string | undefined;
   /** What was answered then. */
-  readonly answer: Answered | undefined;
+  readonly answer: CompleteAnswer | undefined;
   /** How long that took, in milliseconds. */
-  readonly took?: number;
+  readonly totalMs?: number;
 }
 
 // What a client says of itself and of the protocol; nothing that is a credential or of a connection.
@@ -38,7 +38,7 @@ export function carriedHeaders(headers: Readonly<Record<string, string>> = {}): 
 }
 
 /** @throws GatewayError not_found when there is no such sample, or several */
-export function sampleOf(book: SampleStore, id: string): SampleMeta {
+export function requireSample(book: SampleStore, id: string): SampleMeta {
   const meta = book.find(id);
   if (meta !== undefined) return meta;
   const fits = book.matching(id, CANDIDATES + 1);
@@ -61,7 +61,7 @@ export const sendableStages = (meta: SampleMeta): readonly string[] =>
   meta.edges.map(({ stage }) => stage).filter((stage) => stage.endsWith('request'));
 
 /** A request of an exported sample. @throws GatewayError not_found */
-export function fromExported({ meta, files }: ExportedSample, stage?: string): Source {
+export function fromExported({ meta, files }: ExportedSample, stage?: string): ReplaySource {
   const read = (_: SampleMeta, wanted: string) => {
     const file = files.find((one) => one.stage === wanted);
     if (file === undefined) return undefined;
@@ -78,24 +78,24 @@ export function fromSample(
   book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage = 'client-request',
-): Source {
+): ReplaySource {
   const body = book.read(meta, stage);
   if (body === undefined || !stage.endsWith('request')) {
     const names = sendableStages(meta).join(', ');
     throw new GatewayError('not_found', `${meta.id} has no request "${stage}". It has: ${names}.`);
   }
   const edge = meta.edges.find((one) => one.stage === stage);
-  const straight = stage !== 'client-request';
+  const direct = stage !== 'client-request';
   return {
     name: meta.id,
-    protocol: straight ? (edge?.protocol ?? meta.provider_protocol ?? meta.entry) : meta.entry,
+    protocol: direct ? (edge?.protocol ?? meta.provider_protocol ?? meta.entry) : meta.entry,
     body,
     headers: carriedHeaders(edge?.headers),
-    search: straight || meta.search?.includes('**') === true ? '' : (meta.search ?? ''),
-    straight,
+    search: direct || meta.search?.includes('**') === true ? '' : (meta.search ?? ''),
+    direct,
     target: edge?.target ?? meta.target,
     answer: answerTo(book, meta, stage),
-    ...(straight ? {} : { took: meta.total_ms }),
+    ...(direct ? {} : { totalMs: meta.total_ms }),
   };
 }
 
@@ -104,7 +104,7 @@ function answerTo(
   book: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage: string,
-): Answered | undefined {
+): CompleteAnswer | undefined {
   if (meta.state === 'open') return undefined;
   const answers =
     stage === 'client-request'
@@ -123,7 +123,7 @@ function answerTo(
 }
 
 /** The body as a value. @throws GatewayError invalid_request */
-export function bodyOf({ name, body }: Pick<Source, 'name' | 'body'>): JsonObject {
+export function bodyOf({ name, body }: Pick<ReplaySource, 'name' | 'body'>): JsonObject {
   const value = tryParse(new TextDecoder().decode(body));
   if (!isObject(value)) throw invalid(`The request of ${name} is no JSON object.`);
   return value;

@@ -114,11 +114,11 @@ export interface EventView {
   /** When it came (or went, for a client's response), where that was recorded. */
   readonly at?: number;
   /** What it means; several for some frames, none for those without a meaning. */
-  readonly says: readonly SaidView[];
+  readonly says: readonly EventPart[];
 }
 
 /** What a frame said, in the words of the conversation model. */
-export interface SaidView {
+export interface EventPart {
   readonly type:
     | 'start'
     | 'block-start'

@@ -6,10 +6,10 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type {
   ExplainedChange,
-  SampleEdge,
   SampleError,
   SampleMeta,
   SampleRow,
+  SampleStage,
   SampleToolRun,
 } from '../../samples/sample.ts';
 
@@ -135,7 +135,7 @@ export interface SampleDetail {
   /** Tools that the gateway ran, with `hop` (the hop before), `at` and `ms` where they are known. */
   readonly tools: readonly SampleToolRun[];
   /** The client's side; `until` of the response is the end of the exchange. */
-  readonly client: { readonly request?: SampleEdge; readonly response?: SampleEdge };
+  readonly client: { readonly request?: SampleStage; readonly response?: SampleStage };
   /** Of all hops together. */
   readonly usage: Usage | null;
   readonly cost: number | null;
@@ -191,7 +191,7 @@ export interface TryView {
  * `text/plain; charset=utf-8`; `x-hopgate-bytes` says how long the whole is. At most 4 MiB come at a
  * time; `bytes` may ask for less.
  */
-export const EDGE_BYTES_HEADER = 'x-hopgate-bytes';
+export const BODY_BYTES_HEADER = 'x-hopgate-bytes';
 
 /** `GET /ui/api/samples/:id/diff?a=STAGE&b=STAGE`; left out: the client's request and that of the last hop. */
 export interface DiffView {

@@ -3,10 +3,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { bytesOf } from '../../samples/replay/compare-edges.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
+import { stageBytes } from '../../samples/replay/compare-edges.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import { plain } from './answers.ts';
-import { EDGE_BYTES_HEADER } from './api.ts';
+import { BODY_BYTES_HEADER } from './api.ts';
 import { offset, wholeNumber } from './parameters.ts';
 
 /** Bytes of a body that are sent at a time. */
@@ -14,23 +14,23 @@ const SLICE = 4 * 2 ** 20;
 /** Bytes of a body that is still taken apart, in one go; a larger one is shown as it is. */
 const READABLE = 8 * 2 ** 20;
 
-export interface Body {
-  readonly edge: SampleEdge;
+export interface ReadableBody {
+  readonly edge: SampleStage;
   readonly bytes: Uint8Array;
   readonly protocol: ProtocolName;
   readonly sse: boolean;
 }
 
 /** @throws GatewayError not_found when there is no such edge */
-export function edgeOf(meta: SampleMeta, stage: string): SampleEdge {
+export function requireStage(meta: SampleMeta, stage: string): SampleStage {
   const edge = meta.edges.find((one) => one.stage === stage);
   if (edge !== undefined) return edge;
   throw new GatewayError('not_found', `${meta.id} has no edge "${stage.slice(0, 100)}".`);
 }
 
 /** A body to be taken apart. @throws GatewayError not_found, too_large */
-export function readableBody(book: SampleStore, meta: SampleMeta, stage: string): Body {
-  const edge = edgeOf(meta, stage);
+export function readableBody(book: SampleStore, meta: SampleMeta, stage: string): ReadableBody {
+  const edge = requireStage(meta, stage);
   if (edge.bytes > READABLE) {
     throw new GatewayError(
       'too_large',
@@ -41,7 +41,7 @@ export function readableBody(book: SampleStore, meta: SampleMeta, stage: string)
   const spoken = atClient ? meta.entry : (edge.protocol ?? meta.provider_protocol ?? meta.entry);
   return {
     edge,
-    bytes: bytesOf(book, meta, stage),
+    bytes: stageBytes(book, meta, stage),
     protocol: spoken,
     sse: edge.file.endsWith('.sse'),
   };
@@ -59,10 +59,10 @@ export function rawBody(
   stage: string,
   { from, bytes: count }: Static<typeof RAW_QUERY>,
 ): Response {
-  const edge = edgeOf(meta, stage);
-  const bytes = bytesOf(book, meta, edge.stage);
+  const edge = requireStage(meta, stage);
+  const bytes = stageBytes(book, meta, edge.stage);
   return plain(bytes.subarray(from, from + count), {
-    [EDGE_BYTES_HEADER]: String(bytes.length),
+    [BODY_BYTES_HEADER]: String(bytes.length),
     'content-disposition': `inline; filename="${edge.file}.txt"`,
   });
 }

@@ -4,11 +4,11 @@ import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
-import type { ConversationView, EventsView, EventView, SaidView } from './api.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from './api.ts';
 import { readableBody } from './bodies.ts';
 import {
   blockViews,
-  placesIn,
+  pointersIn,
   settingsView,
   textView,
   toolViews,
@@ -44,7 +44,7 @@ export function conversationOf(
   const common = { protocol, finish: null, usage: null, complete: body.edge.cut !== true };
   if (stage.endsWith('request')) {
     const { conversation, value, problem } = readRequest(body, parts);
-    const options = { most, places: value === undefined ? new Map() : placesIn(value) };
+    const options = { most, places: value === undefined ? new Map() : pointersIn(value) };
     return {
       ...common,
       kind: 'request',
@@ -94,13 +94,13 @@ export function eventsView(
   const frames = framesOf(body.bytes);
   const at = clockOf(body.edge.pace ?? '');
   const events: EventView[] = [];
-  const open: Open = {};
+  const open: OpenBlock = {};
   let end = 0;
   // A decoder remembers: it must see everything that stands before what is shown.
   for (const [n, frame] of frames.slice(0, from + limit).entries()) {
     const said = eventsOf(decoder, frame);
     const says =
-      said instanceof GatewayError ? [broken(said)] : said.map((one) => saidView(one, open));
+      said instanceof GatewayError ? [broken(said)] : said.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
     if (n < from) continue;
     const time = at(end - 1);
@@ -132,16 +132,16 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-const broken = ({ message }: GatewayError): SaidView => ({ type: 'broken', ...short(message) });
+const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
 
 const short = (text: string) => ({ text: textView(text, SAID).text });
 
 /** The block that is open. */
-interface Open {
+interface OpenBlock {
   of?: string;
 }
 
-function saidView(event: StreamEvent, open: Open): SaidView {
+function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
   switch (event.type) {
     case 'start':
       return { type: 'start', ...short(event.model), ...(event.usage && { usage: event.usage }) };

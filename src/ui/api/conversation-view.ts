@@ -15,7 +15,7 @@ export interface ViewOptions {
 const DEEPEST = 12;
 
 /** Where each object and list of a body stands, as deep as blocks can be. */
-export function placesIn(body: Json): ReadonlyMap<unknown, string> {
+export function pointersIn(body: Json): ReadonlyMap<unknown, string> {
   const places = new Map<unknown, string>();
   const visit = (value: Json | undefined, at: string, depth: number) => {
     if (typeof value !== 'object' || value === null || depth > DEEPEST) return;
@@ -35,7 +35,7 @@ export function textView(text: string, most: number): TextView {
   return { text: text.slice(0, half), chars: text.length };
 }
 
-function placeOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
+function atOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
   const at = wire === undefined ? undefined : places.get(wire.value);
   return at === undefined ? {} : { at };
 }
@@ -45,12 +45,12 @@ export function turnViews(turns: readonly Turn[], options: ViewOptions): readonl
   return turns.map((turn) => ({
     role: turn.role,
     blocks: blockViews(turn.blocks, options),
-    ...placeOf(turn, options),
+    ...atOf(turn, options),
   }));
 }
 
 export function blockViews(blocks: readonly Block[], options: ViewOptions): readonly BlockView[] {
-  return blocks.map((block) => ({ ...blockView(block, options), ...placeOf(block, options) }));
+  return blocks.map((block) => ({ ...blockView(block, options), ...atOf(block, options) }));
 }
 
 function blockView(block: Block, options: ViewOptions): BlockView {

@@ -1,15 +1,15 @@
-/** `…/curl`: a request as a command line, with a name in the place of every key. */
+/** `…/curl`: a request as a curl command line, with a variable in the place of every key. */
 
 import type { Config } from '../../config/config.ts';
 import { invalid } from '../../conversation/errors.ts';
-import { PATHS } from '../../samples/replay/send.ts';
-import { fromSample, type Source, withModel } from '../../samples/replay/source.ts';
+import { MODEL_PATHS } from '../../samples/replay/send.ts';
+import { fromSample, type ReplaySource, withModel } from '../../samples/replay/source.ts';
 import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
 
-/** A body up to this size stands in the line itself. */
+/** A body up to this size is part of the command line. */
 const INLINE = 64 * 1024;
 
-/** Everything between the quotes is taken as it stands by every POSIX shell. */
+/** A POSIX shell takes everything between these quotes literally. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
@@ -23,14 +23,14 @@ export function curlLine(
   config: Config,
   origin: string,
 ): string {
-  if (!stage.endsWith('request')) throw invalid(`"${stage}" is no request.`, 'stage');
+  if (!stage.endsWith('request')) throw invalid(`"${stage}" is not a request.`, 'stage');
   const source = fromSample(book, meta, stage);
   const edge = meta.edges.find((one) => one.stage === stage);
   const provider = config.providers[source.target?.split('/')[0] ?? ''];
-  // The built-in demo has no address of its own.
-  const direct = source.straight && /^https?:/.test(edge?.url ?? '');
+  // The built-in demo has no address.
+  const toVendor = source.direct && /^https?:/.test(edge?.url ?? '');
   const headers: string[] = ["-H 'content-type: application/json'"];
-  if (direct) {
+  if (toVendor) {
     const auth =
       provider?.auth ?? (source.protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
     if (auth === 'bearer') headers.push('-H "authorization: Bearer $PROVIDER_KEY"');
@@ -39,12 +39,12 @@ export function curlLine(
     headers.push('-H "authorization: Bearer $HOPGATE_KEY"');
   }
   for (const [name, value] of source.headers) headers.push(`-H ${quoted(`${name}: ${value}`)}`);
-  const url = direct ? edge!.url! : origin + PATHS[source.protocol] + source.search;
-  const lines = [`curl -sS -N ${quotedUrl(url)}`, ...headers, dataOf(source, edge!.file, direct)];
+  const url = toVendor ? edge!.url! : origin + MODEL_PATHS[source.protocol] + source.search;
+  const lines = [`curl -sS -N ${quotedUrl(url)}`, ...headers, dataOf(source, edge!.file, toVendor)];
   return `${lines.join(' \\\n  ')}\n`;
 }
 
-/** A masked key in a URL becomes a name as well. */
+/** A masked key in a URL becomes a variable as well. */
 function quotedUrl(url: string): string {
   return url
     .split(/\*{3,}/)
@@ -52,9 +52,9 @@ function quotedUrl(url: string): string {
     .join('"$PROVIDER_KEY"');
 }
 
-function dataOf({ body, straight, target }: Source, file: string, direct: boolean): string {
-  // To a provider by way of this gateway: the target is the model's name.
-  const bytes = straight && !direct && target !== undefined ? withModel(body, target) : body;
+function dataOf({ body, direct, target }: ReplaySource, file: string, toVendor: boolean): string {
+  // A vendor's request that is sent through this gateway names its target as the model.
+  const bytes = direct && !toVendor && target !== undefined ? withModel(body, target) : body;
   const text = Buffer.from(bytes).toString('utf8');
   const same = bytes.length <= INLINE && Buffer.from(text, 'utf8').equals(bytes);
   return same && !text.includes('\0') ? `--data-binary ${quoted(text)}` : `--data-binary @${file}`;

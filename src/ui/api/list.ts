@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
-import { CONDITIONS, filterFrom } from '../../samples/replay/filter.ts';
+import { FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
@@ -39,7 +39,7 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
   const now = Date.now();
   const given: Record<string, string> = {};
   const times: { since?: number; until?: number } = {};
-  for (const name of CONDITIONS) {
+  for (const name of FILTER_NAMES) {
     const value = query[name];
     if (value === undefined) continue;
     const time = name === 'since' || name === 'until';
@@ -48,7 +48,7 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
   }
   const q = query.q?.trim() ?? '';
   return {
-    ...filterFrom(given, now),
+    ...parseFilter(given, now),
     ...times,
     ...(owner !== undefined && { owner }),
     ...(q !== '' && { q }),
@@ -94,7 +94,7 @@ function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: 
 }
 
 /** The glob of a filter as the index reads it: a plain word may stand anywhere. */
-function likes(words: string, text: string): boolean {
+function matchesFilterGlob(words: string, text: string): boolean {
   const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
   if (!/[*?]/.test(glob)) return lower.includes(glob);
   return matches([...glob], [...lower]);
@@ -134,7 +134,9 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
     (error === undefined || row.error === error) &&
     (owner === undefined || row.owner === owner) &&
     (note === undefined || names.some((name) => name !== '' && likesWhole(note, name!))) &&
-    (model === undefined || likes(model, row.model) || likes(model, row.target)) &&
+    (model === undefined ||
+      matchesFilterGlob(model, row.model) ||
+      matchesFilterGlob(model, row.target)) &&
     (status === undefined || hasStatus(row, status)) &&
     (q === undefined || words.some((text) => text.toLowerCase().includes(q.toLowerCase())))
   );
@@ -142,4 +144,4 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
 
 /** A note's whole name, in which `*` and `?` stand for anything. */
 const likesWhole = (note: string, name: string) =>
-  /[*?]/.test(note) ? likes(note, name) : note.toLowerCase() === name;
+  /[*?]/.test(note) ? matchesFilterGlob(note, name) : note.toLowerCase() === name;

@@ -77,7 +77,7 @@ export function createLive(sources: LiveSources): Live {
       unwatch = sources.options.watch({ row, gone });
       rows.add(row);
       if (sources.options.config().workers > 1) {
-        look = setInterval(others(sources, filter, row), LOOK_EVERY);
+        look = setInterval(pollOtherProcesses(sources, filter, row), LOOK_EVERY);
       }
       look?.unref();
       return stream.response;
@@ -92,7 +92,7 @@ export function createLive(sources: LiveSources): Live {
 }
 
 /** Looks for rows that another process wrote since the last look. */
-function others(
+function pollOtherProcesses(
   sources: LiveSources,
   filter: Parameters<SampleStore['list']>[0],
   row: (row: SampleRow) => void,

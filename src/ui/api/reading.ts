@@ -10,7 +10,7 @@ import type { Conversation } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { parseJson } from '../../lib/json/json.ts';
 import type { SampleError, SampleMeta, SampleStore } from '../../samples/sample.ts';
-import { type Body, readableBody } from './bodies.ts';
+import { type ReadableBody, readableBody } from './bodies.ts';
 import type { UiOptions } from './options.ts';
 
 export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
@@ -36,17 +36,17 @@ export interface ReadReply {
   readonly problem: SampleError | undefined;
 }
 
-const words = ({ kind, message, status, code }: GatewayError): SampleError => ({
+const sampleProblem = ({ kind, message, status, code }: GatewayError): SampleError => ({
   kind,
   message,
   status,
   ...(code !== undefined && { code }),
 });
 
-const textOf = ({ bytes }: Body) => new TextDecoder().decode(bytes);
+const textOf = ({ bytes }: ReadableBody) => new TextDecoder().decode(bytes);
 
 /** A history that its decoder refuses is mended first, as it is on its way to a vendor; the refusal is told. */
-export function readRequest(body: Body, { protocols, mend }: ReadingParts): ReadRequest {
+export function readRequest(body: ReadableBody, { protocols, mend }: ReadingParts): ReadRequest {
   const protocol = protocols[body.protocol];
   let value: ReturnType<typeof parseJson>;
   try {
@@ -58,7 +58,7 @@ export function readRequest(body: Body, { protocols, mend }: ReadingParts): Read
   try {
     return { conversation: protocol.decodeRequest(value), value, problem: undefined };
   } catch (thrown) {
-    const problem = words(asGatewayError(thrown));
+    const problem = sampleProblem(asGatewayError(thrown));
     try {
       const mended = mend(value, body.protocol, new Notes());
       return { conversation: protocol.decodeRequest(mended), value: mended, problem };
@@ -72,7 +72,7 @@ export function readRequest(body: Body, { protocols, mend }: ReadingParts): Read
 export function contextOf(
   book: SampleStore,
   meta: SampleMeta,
-  body: Body,
+  body: ReadableBody,
   parts: ReadingParts,
 ): UpstreamContext {
   const stage = body.edge.stage.replace(/(response|error)$/, 'request');
@@ -105,14 +105,18 @@ export function eventsOf(
 }
 
 /** An answer, streamed or not, as far as it can be read. */
-export function readReply(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
+export function readReply(
+  body: ReadableBody,
+  context: UpstreamContext,
+  parts: ReadingParts,
+): ReadReply {
   const protocol = parts.protocols[body.protocol];
   const { edge } = body;
   const nothing: ReadReply = { reply: new Fold().reply, complete: false, problem: undefined };
   if (edge.made === true) return { ...nothing, problem: edge.error };
   if ((edge.status ?? 200) >= 400 || edge.stage.endsWith('error')) {
     const error = protocol.decodeError(edge.status ?? 500, textOf(body), new Headers());
-    return { ...nothing, problem: words(error) };
+    return { ...nothing, problem: sampleProblem(error) };
   }
   if (body.sse) return foldStream(body, context, parts);
   try {
@@ -122,12 +126,12 @@ export function readReply(body: Body, context: UpstreamContext, parts: ReadingPa
     const problem =
       thrown instanceof SyntaxError
         ? { kind: 'upstream', message: 'The body is not valid JSON.' }
-        : words(asGatewayError(thrown));
+        : sampleProblem(asGatewayError(thrown));
     return { ...nothing, problem };
   }
 }
 
-function foldStream(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
+function foldStream(body: ReadableBody, context: UpstreamContext, parts: ReadingParts): ReadReply {
   const decoder = parts.protocols[body.protocol].decodeStream(context);
   const fold = new Fold();
   let open: number | undefined;
@@ -135,11 +139,11 @@ function foldStream(body: Body, context: UpstreamContext, parts: ReadingParts): 
   for (const frame of [...framesOf(body.bytes), undefined]) {
     const events = eventsOf(decoder, frame);
     if (!Array.isArray(events)) {
-      problem ??= words(events as GatewayError);
+      problem ??= sampleProblem(events as GatewayError);
       break;
     }
     for (const event of events as readonly StreamEvent[]) {
-      if (event.type === 'error') problem ??= words(event.error);
+      if (event.type === 'error') problem ??= sampleProblem(event.error);
       if (event.type === 'block-start') open = event.index;
       if (event.type === 'block-stop') open = undefined;
       fold.push(event);

@@ -1,12 +1,17 @@
 /** One exchange: its meta, its hops with times, tokens and costs, and what can be done with it. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { edgesToCompare } from '../../samples/replay/compare-edges.ts';
+import { stagesToCompare } from '../../samples/replay/compare-edges.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
-import { costOfExchange, type Hop, hopsOf, type Try } from '../../samples/replay/hops.ts';
+import {
+  costOfExchange,
+  hopsOf,
+  type SampleHop,
+  type SampleTry,
+} from '../../samples/replay/hops.ts';
 import { sendableStages } from '../../samples/replay/source.ts';
 import type { SampleServices } from '../../samples/replay/tools.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import type { HopView, SampleDetail, TryView } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { priced } from './list.ts';
@@ -33,7 +38,7 @@ export function detailOf(
 ): SampleDetail {
   const hops = hopsOf(book, meta, prices, tools);
   const cost = costOfExchange(meta, hops, prices);
-  const [a, b] = edgesToCompare(meta);
+  const [a, b] = stagesToCompare(meta);
   const has = (stage: string) => meta.edges.some((edge) => edge.stage === stage);
   const edge = (stage: string) => meta.edges.find((one) => one.stage === stage);
   return {
@@ -49,7 +54,7 @@ export function detailOf(
   };
 }
 
-function hopView({ number, tries, target, usage, finish, cost }: Hop): HopView {
+function hopView({ number, tries, target, usage, finish, cost }: SampleHop): HopView {
   return {
     hop: number,
     tries: tries.map((one) => tryView(one, target ?? '')),
@@ -59,8 +64,8 @@ function hopView({ number, tries, target, usage, finish, cost }: Hop): HopView {
   };
 }
 
-function tryView({ number, counted, request, response }: Try, target: string): TryView {
-  const facts: Partial<SampleEdge> = response ?? request ?? {};
+function tryView({ number, counted, request, response }: SampleTry, target: string): TryView {
+  const facts: Partial<SampleStage> = response ?? request ?? {};
   const made = response?.made === true;
   return {
     try: number,

@@ -51,9 +51,9 @@ export async function statsFor(
   const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
     emptySum(prices),
   );
-  const targets = new Map<string, Sum>();
+  const targets = new Map<string, FigureSum>();
   const all = emptySum(prices);
-  const groups = (bucket: number, target: string): readonly Sum[] => {
+  const groups = (bucket: number, target: string): readonly FigureSum[] => {
     let own = targets.get(target);
     if (own === undefined) {
       own = emptySum(prices);
@@ -98,7 +98,7 @@ export async function statsFor(
 type Counted = 'status' | 'error' | 'notes';
 
 /** One group while it is summed up. */
-interface Sum {
+interface FigureSum {
   /** Set once they are known. */
   first_byte_ms: SamplePercentiles | null;
   total_ms: SamplePercentiles | null;
@@ -109,14 +109,14 @@ interface Sum {
 
 const NAMED = { status: 'statuses', error: 'errors', notes: 'notes' } as const;
 
-function emptySum(prices: Prices): Sum {
+function emptySum(prices: Prices): FigureSum {
   let total = NOTHING;
   let cacheable = 0;
   const counts = { statuses: {}, errors: {}, notes: {} } as Record<
     (typeof NAMED)[Counted],
     Record<string, number>
   >;
-  const sum: Sum = {
+  const sum: FigureSum = {
     first_byte_ms: null,
     total_ms: null,
     add(more) {

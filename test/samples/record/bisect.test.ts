@@ -40,7 +40,7 @@ async function run(
     budget: more.budget ?? 200,
     known: more.known,
     onProbe: (probe) => probes.push(probe),
-    ask: async (candidate) => {
+    probe: async (candidate) => {
       try {
         CHECK[protocol](candidate);
       } catch (error) {

@@ -12,13 +12,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import type { ExchangeOutcome } from '../../../src/features/feature.ts';
-import { openRecorder, openSampleBook } from '../../../src/samples/record/index.ts';
+import { openRecorder, openSampleStore } from '../../../src/samples/record/index.ts';
+import type { ExchangeOutcome } from '../../../src/samples/recording.ts';
 import type { SampleFilter } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
 import { reconcile } from '../../../src/samples/store/reconcile.ts';
 import { DEFAULT_RETENTION, retain } from '../../../src/samples/store/retention.ts';
-import { atOnce } from '../../../src/samples/store/steps.ts';
+import { runAtOnce } from '../../../src/samples/store/steps.ts';
 import { exchange, play, scratch, told } from './support.ts';
 
 let disk: ReturnType<typeof scratch>;
@@ -72,7 +72,7 @@ describe('questions', () => {
         },
       },
     ]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const ids = (filter: SampleFilter) => book.list(filter).map(({ id }) => id);
     expect(ids({})).toEqual([bridged!, bad!, slow!, fine!]);
     expect(ids({ limit: 2 })).toEqual([bridged!, bad!]);
@@ -102,7 +102,7 @@ describe('questions', () => {
 
   test('a part of an id is enough while it fits only one', async () => {
     const [first] = await record([{}, {}]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     expect(book.find(first!)?.id).toBe(first!);
     expect(book.find('_000000')?.id).toBe(first!);
     expect(book.find('00000')).toBeUndefined();
@@ -115,11 +115,11 @@ describe('questions', () => {
 describe('the files are the truth', () => {
   test('an index that is lost, broken or of another version is made anew from them', async () => {
     await record([{}, { told: { status: 500, error: limited } }]);
-    const before = openSampleBook(disk.root);
+    const before = openSampleStore(disk.root);
     const rows = before.list();
     before.close();
     const again = () => {
-      const book = openSampleBook(disk.root);
+      const book = openSampleStore(disk.root);
       const list = book.list();
       book.close();
       return list;
@@ -143,7 +143,7 @@ describe('the files are the truth', () => {
       join(disk.root, 'openai-chat', 'req_1761896456280_s7i9w6_provider-request.json'),
       '{"model":"old"}',
     );
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     expect(book.list().map(({ id, model }) => [id, model])).toContainEqual([
       'req_1761896456280_s7i9w6',
       'old',
@@ -165,7 +165,7 @@ describe('the files are the truth', () => {
     }
     const notes = ['parameter_defaulted', 'parameter_mapped'];
     writeFileSync(name('meta.json'), JSON.stringify({ about: 'A chat app', notes, cut: false }));
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const meta = book.find(id);
     expect(meta?.edges.map(({ stage }) => stage)).toEqual([
       'client-request',
@@ -206,13 +206,13 @@ describe('the files are the truth', () => {
     const index = openIndex(disk.root);
     const stateOf = (of: string) =>
       index.idsAfter('openai-chat', '', 9).find((row) => row.id === of)?.state;
-    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
+    runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(existsSync(file('meta'))).toBe(false);
     expect(stateOf(id)).toBe('open');
     // Nobody came back for it: the process that wrote it is gone.
     const old = new Date(Date.now() - 60_000);
     utimesSync(file('provider-request'), old, old);
-    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
+    runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(stateOf(id)).toBe('cut');
     expect(JSON.parse(readFileSync(file('meta'), 'utf8'))).toMatchObject({ state: 'cut' });
     index.close();
@@ -229,13 +229,13 @@ describe('the files are the truth', () => {
     const meta = JSON.parse(readFileSync(path, 'utf8')) as { run: string; state: string };
     expect(meta.state).toBe('open');
     writeFileSync(path, JSON.stringify({ ...meta, run: '4194305-gone' }, null, 1));
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const states = Object.fromEntries(book.list().map(({ id, state }) => [id, state]));
     expect(states).toEqual({ [dead.id]: 'cut', [living.id]: 'open' });
     expect(book.find(dead.id)?.edges).toMatchObject([{ stage: 'client-request', cut: true }]);
     book.close();
     await recorder.close();
-    const after = openSampleBook(disk.root);
+    const after = openSampleStore(disk.root);
     expect(after.find(living.id)?.state).toBe('cut');
     after.close();
   });
@@ -291,10 +291,10 @@ describe('carrying', () => {
   test('what is exported and imported elsewhere is the same sample, byte for byte', async () => {
     const body = '{ "model":"m", "text":"grüße \\ud83d" }';
     const [id] = await record([{ body }]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const other = scratch();
     try {
-      const target = openSampleBook(other.root);
+      const target = openSampleStore(other.root);
       const meta = book.find(id!)!;
       target.import(JSON.parse(JSON.stringify(book.export(meta, false))));
       const there = target.find(id!)!;
@@ -312,7 +312,7 @@ describe('carrying', () => {
 
   test('an import masks credentials and cannot leave its folder', async () => {
     const [id] = await record([{}]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const exported = book.export(book.find(id!)!, false);
     const files = [
       { stage: 'client-request', name: 'x.json', text: '{"key":"sk-proj-A1b2C3d4E5f6G7h8"}' },

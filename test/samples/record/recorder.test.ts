@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
   openRecorder,
-  openSampleBook,
+  openSampleStore,
   type Recorder,
   type RecorderOptions,
 } from '../../../src/samples/record/index.ts';
@@ -129,7 +129,7 @@ describe('files', () => {
     expect(text('hop2-try1-provider-error.json')).toBe('no');
     expect(text('hop2-provider-request.json')).toBe('{"hop":22}');
     expect(text('hop2-provider-response.sse')).toBe('data: x\n\n');
-    expect(openSampleBook(disk.root).list({ status: 'failed' })).toHaveLength(1);
+    expect(openSampleStore(disk.root).list({ status: 'failed' })).toHaveLength(1);
   });
 
   test('a try that was written before the next one began is renamed, and nothing is mixed up', async () => {
@@ -335,7 +335,7 @@ describe('bounds', () => {
     recording.clientStart(200, SSE_TYPE);
     play(recording, { attempt: 2 });
     await recorder!.flush();
-    expect(openSampleBook(disk.root).list()[0]).toMatchObject({ status: 200, state: 'done' });
+    expect(openSampleStore(disk.root).list()[0]).toMatchObject({ status: 200, state: 'done' });
   });
 });
 
@@ -396,7 +396,7 @@ describe('sessions', () => {
     open().begin(exchange({ headers, body }))!.end(told());
     await recorder!.flush();
     expect(
-      openSampleBook(disk.root)
+      openSampleStore(disk.root)
         .list({ session })
         .map((row) => row.session),
     ).toEqual([session]);

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import type { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { ExchangeOutcome, HopRecording, Recording } from '../../../src/features/feature.ts';
 import { requestId } from '../../../src/lib/text/ids.ts';
+import type { ExchangeOutcome, HopRecording, Recording } from '../../../src/samples/recording.ts';
 
 export const TARGET: Target = {
   provider: 'glm',

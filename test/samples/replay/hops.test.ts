@@ -4,16 +4,16 @@ import { describe, expect, test } from 'bun:test';
 import { PROTOCOLS } from '../../../src/app.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import { costOfExchange, hopsOf, triesOf } from '../../../src/samples/replay/hops.ts';
-import type { SampleEdge, SampleMeta } from '../../../src/samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../../../src/samples/sample.ts';
 
-const edge = (stage: string, more: Partial<SampleEdge> = {}): SampleEdge => ({
+const edge = (stage: string, more: Partial<SampleStage> = {}): SampleStage => ({
   stage,
   file: `req_1_a_${stage}.json`,
   bytes: 2,
   ...more,
 });
 
-const meta = (edges: readonly SampleEdge[], more: Partial<SampleMeta> = {}): SampleMeta => ({
+const meta = (edges: readonly SampleStage[], more: Partial<SampleMeta> = {}): SampleMeta => ({
   id: 'req_1_a',
   entry: 'openai-chat',
   state: 'done',

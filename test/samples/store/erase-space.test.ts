@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder, openSampleBook, type Recorder } from '../../../src/samples/record/index.ts';
+import { openRecorder, openSampleStore, type Recorder } from '../../../src/samples/record/index.ts';
 import { exchange, JSON_TYPE, play, told } from '../record/support.ts';
 
 const folders: string[] = [];
@@ -60,7 +60,7 @@ describe('erasing a space', () => {
     expect(traces(root, 'alice-space').length).toBeGreaterThan(0);
     expect(await recorder.eraseSpace('alice-space')).toBe(2);
     expect(traces(root, 'alice-space')).toEqual([]);
-    const book = openSampleBook(root);
+    const book = openSampleStore(root);
     expect(
       book
         .list()
@@ -97,7 +97,7 @@ describe('erasing a space', () => {
     await there.flush();
     expect(traces(root, 'alice-space')).toEqual([]);
     expect(
-      openSampleBook(root)
+      openSampleStore(root)
         .list()
         .map(({ id }) => id),
     ).toEqual([other.id]);
@@ -105,7 +105,7 @@ describe('erasing a space', () => {
     await Bun.sleep(5);
     const later = record(there, 'alice-space');
     await there.flush();
-    expect(openSampleBook(root).find(later.id)).toMatchObject({ memory_space: 'alice-space' });
+    expect(openSampleStore(root).find(later.id)).toMatchObject({ memory_space: 'alice-space' });
   });
 
   test('works from a folder that an earlier version indexed, and through the book', async () => {
@@ -115,12 +115,12 @@ describe('erasing a space', () => {
     await first.flush();
     await first.close();
     for (const end of ['', '-wal', '-shm']) rmSync(join(root, `index.db${end}`), { force: true });
-    const book = openSampleBook(root);
+    const book = openSampleStore(root);
     expect(book.list()).toMatchObject([{ id, memory_space: 'alice-space' }]);
     expect(book.eraseSpace('alice-space')).toBe(1);
     expect([book.list(), files(root)]).toEqual([[], []]);
     book.close();
-    expect(openSampleBook(join(root, 'nothing')).eraseSpace('x')).toBe(0);
+    expect(openSampleStore(join(root, 'nothing')).eraseSpace('x')).toBe(0);
   });
 
   test('nobody is left with a sample of it in a list that is watched', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ModelPrice } from '../../../src/config/config.ts';
-import { openSampleBook } from '../../../src/samples/record/index.ts';
+import { openSampleStore } from '../../../src/samples/record/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
@@ -95,7 +95,7 @@ function bookWith(rows: readonly SampleRow[]): SampleStore {
   const index = openIndex(folder);
   index.put(rows);
   index.close();
-  return openSampleBook(folder, true);
+  return openSampleStore(folder, true);
 }
 
 /** Nearest rank, by its definition: the smallest value that at least p % are not above. */

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../../conversation/errors.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
-import { bisectedAsJson, bisection, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
+import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
 import { checkTarget } from '../../../samples/replay/known-target.ts';
 import { countRuns, replay } from '../../../samples/replay/replay.ts';
 import { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
@@ -89,7 +89,7 @@ export function bisectJob(
         {
           config: context.options.config(),
           source,
-          book: context.store,
+          store: context.store,
           to,
           repair,
           budget,
@@ -102,7 +102,7 @@ export function bisectJob(
         context.options,
       );
       showSamples(Object.values(found.samples), context);
-      return { kind: 'bisect', result: bisectedAsJson(found) };
+      return { kind: 'bisect', result: bisectionAsJson(found) };
     },
   };
 }

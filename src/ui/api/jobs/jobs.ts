@@ -103,7 +103,7 @@ export function createJobs(): Jobs {
         view: view as JobView,
       };
       jobs.set(id, job);
-      tell(job, { type: 'job', job: job.view });
+      publish(job, { type: 'job', job: job.view });
       void job.over.then(forget);
       return { job: id };
     },
@@ -136,7 +136,7 @@ export function createJobs(): Jobs {
   };
 }
 
-function tell(job: Job, event: JobEvent): void {
+function publish(job: Job, event: JobEvent): void {
   job.events.push(event);
   for (const follower of job.followers) follower.send(event);
 }
@@ -146,15 +146,15 @@ async function perform(job: Job, run: JobSpec['run']): Promise<void> {
   const { signal } = job.abort;
   const step = (event: { readonly type: 'run' | 'probe' }) => {
     job.view = { ...job.view, done: job.view.done + 1 };
-    tell(job, { ...event, job: job.view } as JobEvent);
+    publish(job, { ...event, job: job.view } as JobEvent);
   };
-  const note = (text: string) => tell(job, { type: 'note', text });
+  const note = (text: string) => publish(job, { type: 'note', text });
   const end = (
     state: JobView['state'],
     rest: Pick<Extract<JobEvent, { type: 'end' }>, 'result' | 'error'>,
   ) => {
     job.view = { ...job.view, state, ended: Date.now() };
-    tell(job, { type: 'end', job: job.view, ...rest });
+    publish(job, { type: 'end', job: job.view, ...rest });
     for (const follower of [...job.followers]) follower.end();
   };
   try {

@@ -1,6 +1,6 @@
 /** The bodies of an exchange by the names they have on disk, in words, and as a menu. */
 
-import type { SampleEdge, SampleMeta } from '../../../samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { h } from '../kit/dom.ts';
 import { bytes } from '../kit/format.ts';
@@ -30,14 +30,14 @@ export function edgeTitle(stage: string): string {
 }
 
 /** A body is a stream of events. */
-export const isStream = (edge: SampleEdge): boolean => edge.file.endsWith('.sse');
+export const isStream = (edge: SampleStage): boolean => edge.file.endsWith('.sse');
 
-export const edgeOf = (meta: SampleMeta, stage: string): SampleEdge | undefined =>
+export const edgeOf = (meta: SampleMeta, stage: string): SampleStage | undefined =>
   meta.edges.find((edge) => edge.stage === stage);
 
 /** In the order in which things happened: the client's request first, its response last. */
-export function inOrder(meta: SampleMeta): readonly SampleEdge[] {
-  const rank = ({ stage }: SampleEdge) =>
+export function inOrder(meta: SampleMeta): readonly SampleStage[] {
+  const rank = ({ stage }: SampleStage) =>
     stage === 'client-request' ? 0 : stage === 'client-response' ? 2 : 1;
   return [...meta.edges].sort((a, b) => rank(a) - rank(b));
 }

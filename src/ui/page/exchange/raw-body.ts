@@ -1,7 +1,7 @@
 /** A body as JSON and as it was on the wire, and what stood beside it. */
 
 import type { Note } from '../../../conversation/notes.ts';
-import type { SampleEdge } from '../../../samples/sample.ts';
+import type { SampleStage } from '../../../samples/sample.ts';
 import { getBody } from '../kit/api-calls.ts';
 import { button, type Child, h } from '../kit/dom.ts';
 import { bytes, count } from '../kit/format.ts';
@@ -14,7 +14,7 @@ const PIECE = 100_000;
 
 export async function jsonBody(
   id: string,
-  edge: SampleEdge,
+  edge: SampleStage,
   notes: readonly Note[],
   signal: AbortSignal,
 ): Promise<HTMLElement> {
@@ -47,7 +47,7 @@ export async function jsonBody(
 
 export async function rawBody(
   id: string,
-  edge: SampleEdge,
+  edge: SampleStage,
   signal: AbortSignal,
 ): Promise<HTMLElement> {
   const { text, bytes: all, whole } = await getBody(id, edge.stage, MOST, signal);
@@ -77,7 +77,7 @@ function rawText(text: string): HTMLElement {
   return box;
 }
 
-export function headersTable(edge: SampleEdge): HTMLElement {
+export function headersTable(edge: SampleStage): HTMLElement {
   const line = (name: string, value: Child) =>
     h('tr', null, h('th', { scope: 'row' }, name), h('td', null, value));
   return h(

@@ -1,6 +1,6 @@
 /** A stream as the scrubber sees it: events in order, and what had been said at each of them. */
 
-import type { EventView, SaidView } from '../../api/api.ts';
+import type { EventPart, EventView } from '../../api/api.ts';
 
 /** One side of the scrubber: all frames that came in, or all that went out. */
 export interface Tape {
@@ -35,7 +35,7 @@ export function tapeOf(
   return { events };
 }
 
-const isAnswerText = ({ type, of }: SaidView): boolean =>
+const isAnswerText = ({ type, of }: EventPart): boolean =>
   type === 'delta' && (of === undefined || of === 'text' || of === 'refusal');
 
 /** A place on both tapes: how many events of each are over. */
