@@ -12,7 +12,7 @@ import {
   recordedSteps,
   type Stage,
   startStage,
-} from '../test/samples/stage.ts';
+} from '../test/samples/sample-gateway.ts';
 
 /** The meta as the recorder wrote it, without what is only so on this machine. */
 function portable(meta: SampleMeta, made: Case): SampleMeta {

@@ -2,8 +2,8 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Environment } from '../config/environment.ts';
-import { bisect, openSampleStore } from '../samples/record/index.ts';
-import type { InProcessOptions, SampleServices } from '../samples/replay/tools.ts';
+import type { InProcessOptions, SampleServices } from '../samples/in-process-gateway.ts';
+import { bisect, openSampleStore } from '../samples/index.ts';
 import { type App, dispatch } from '../server/server.ts';
 import { type Log, SILENT } from '../telemetry/log.ts';
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { openRecorder } from '../../src/samples/record/index.ts';
+import { openRecorder } from '../../src/samples/index.ts';
 import { exchange, play, told } from '../samples/record/support.ts';
 import { createWorld, type World } from './world.ts';
 

@@ -25,7 +25,7 @@ import {
   openSampleStore,
   type Recorder,
   type RecorderOptions,
-} from '../../src/samples/record/index.ts';
+} from '../../src/samples/index.ts';
 import { explainChanges } from '../../src/samples/replay/explain.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from '../samples/record/support.ts';

@@ -1,29 +1,29 @@
-/** The strings of a JSON text and the members they stand in, found in its bytes without a parse. */
+/** Finds the strings of a JSON text and their members in its bytes, without parsing it. */
 
 import type { Steps } from '../store/steps.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** No name that anybody asks for is longer. */
+/** Longer than any member name that is looked for. */
 const LONGEST_KEY = 64;
 
-/** Members that hold words in all their strings, however deep: arguments of calls. */
+/** Members whose strings are all texts, at any depth: arguments of calls. */
 const TREES = new Set(['input', 'arguments']);
-/** Under these a name is data and not a word: schemas. */
+/** Members that hold schemas, in which names are data. */
 const SCHEMAS = new Set(['parameters', 'input_schema', 'schema', 'properties']);
 
 export interface StringPosition {
-  /** The member that it stands in, or in whose list it stands. */
+  /** The member that holds the string, directly or in a list. */
   readonly key: string;
-  /** Somewhere in the arguments of a call. */
+  /** Inside the arguments of a call. */
   readonly tree: boolean;
-  /** Somewhere in a schema. */
+  /** Inside a schema. */
   readonly schema: boolean;
 }
 
 /**
- * Told where the string is: behind its opening quote, and its closing quote. What it gives back is work
- * with that string, done before the walk goes on.
+ * Receives the position of a string: the byte after its opening quote, and its closing quote. Returned steps
+ * run before the walk continues.
  */
 export type StringVisitor = (
   from: number,
@@ -36,10 +36,10 @@ interface OpenValue extends StringPosition {
   key: string;
 }
 
-/** Bytes between two looks at the clock. */
+/** Bytes between two yields. */
 const STRIDE = 65_536;
 
-/** Calls `visit` for every string that is no name of a member. Broken JSON is walked as far as it goes. */
+/** Calls `visit` for every string except member names. Broken JSON is walked as far as possible. */
 export function* eachString(
   bytes: Buffer,
   from: number,
@@ -75,7 +75,7 @@ export function* eachString(
       i = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       const key = level?.key ?? '';
-      // The history of Responses is called `input` as well: it stands at the top.
+      // At the top level, `input` is the history of a Responses request.
       const deep = levels.length > 1 && level?.list === false;
       levels.push({
         list: byte === 0x5b,
@@ -91,7 +91,7 @@ export function* eachString(
   }
 }
 
-/** Where the data of each event of a stream stands. */
+/** The positions of the data lines of an event stream. */
 export function* dataLines(bytes: Buffer): Generator<readonly [from: number, to: number]> {
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0x0a, at);

@@ -16,8 +16,8 @@ import type {
   ToolRun,
 } from '../recording.ts';
 import type { SampleToolRun } from '../sample.ts';
-import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './edge.ts';
 import { sessionOf } from './session.ts';
+import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './stage-body.ts';
 
 /**
  * `undecided`: held in memory until the mode of its route or its outcome decides. `discard`: not kept,
@@ -69,12 +69,12 @@ export class Capture implements Recording, Masking {
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;
-  readonly #since = performance.now();
-  #asked: RecordedExchange | undefined;
-  #client: StageBody | undefined;
+  readonly #startedAt = performance.now();
+  #exchange: RecordedExchange | undefined;
+  #clientResponse: StageBody | undefined;
   #model: string | undefined;
-  #running:
-    | { readonly hop: number; readonly attempt: number; readonly edges: StageBody[] }
+  #currentTry:
+    | { readonly hop: number; readonly attempt: number; readonly bodies: StageBody[] }
     | undefined;
 
   constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
@@ -85,9 +85,9 @@ export class Capture implements Recording, Masking {
     this.owner = exchange.owner;
     this.#literals = hooks.literals;
     this.blanked = hooks.blank;
-    this.#asked = exchange;
+    this.#exchange = exchange;
     const { headers } = exchange;
-    const request = this.#edge('client-request', false, { at: this.#now() }, { headers });
+    const request = this.#body('client-request', false, { at: this.#now() }, { headers });
     this.#push(request, exchange.body);
     this.#close(request);
   }
@@ -102,22 +102,22 @@ export class Capture implements Recording, Masking {
     this.#model = sent.model;
     this.#hooks.onRoute(this, sent.route);
     const prefix = hop > 1 ? `hop${hop}-` : '';
-    const before = this.#running;
+    const before = this.#currentTry;
     // The earlier try did not count: its stages get the number of the try.
     if (before?.hop === hop) {
-      for (const edge of before.edges) {
-        edge.stage = edge.stage.replace(prefix, `${prefix}try${before.attempt}-`);
+      for (const body of before.bodies) {
+        body.stage = body.stage.replace(prefix, `${prefix}try${before.attempt}-`);
       }
     }
-    const edges: StageBody[] = [];
-    this.#running = { hop, attempt, edges };
+    const bodies: StageBody[] = [];
+    this.#currentTry = { hop, attempt, bodies };
     const { url, headers, target } = sent;
     const { protocol } = target;
     const open = (stage: string, sse: boolean, raw?: UnmaskedFacts) => {
       const facts = { hop, try: attempt, at: this.#now(), protocol, target: targetName(target) };
-      const edge = this.#edge(prefix + stage, sse, facts, raw);
-      edges.push(edge);
-      return edge;
+      const body = this.#body(prefix + stage, sse, facts, raw);
+      bodies.push(body);
+      return body;
     };
     const request = open('provider-request', false, { url, headers });
     this.#push(request, sent.body);
@@ -157,24 +157,24 @@ export class Capture implements Recording, Masking {
   tool(run: ToolRun): void {
     if (this.#over) return;
     const { started = performance.now() - (run.ms ?? 0), ...told } = run;
-    this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
+    this.tools.push({ ...told, at: round(Math.max(0, started - this.#startedAt)) });
   }
 
   clientStart(status: number, headers: ReadonlyHeaders): void {
-    if (this.#over || this.#client !== undefined) return;
+    if (this.#over || this.#clientResponse !== undefined) return;
     const facts = { status, at: this.#now() };
-    this.#client = this.#edge('client-response', isSse(headers), facts, { headers });
+    this.#clientResponse = this.#body('client-response', isSse(headers), facts, { headers });
   }
 
   clientChunk(chunk: Uint8Array | string): void {
-    if (this.#client === undefined) return;
-    this.#push(this.#client, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    if (this.#clientResponse === undefined) return;
+    this.#push(this.#clientResponse, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   }
 
-  end(told: ExchangeOutcome): void {
+  end(rest: ExchangeOutcome): void {
     if (this.#over) return;
-    this.outcome = told;
-    for (const edge of this.stages) this.#close(edge);
+    this.outcome = rest;
+    for (const body of this.stages) this.#close(body);
     this.#hooks.onEnd(this);
   }
 
@@ -183,28 +183,28 @@ export class Capture implements Recording, Masking {
    * written; no exchange waits for it.
    */
   prepare(): void {
-    if (this.#asked !== undefined) {
-      const { headers, body, search } = this.#asked;
-      this.#asked = undefined;
+    if (this.#exchange !== undefined) {
+      const { headers, body, search } = this.#exchange;
+      this.#exchange = undefined;
       this.session = sessionOf(headers, body);
       this.search = search === '' ? '' : this.secrets.url(search);
     }
-    for (const edge of this.stages) {
-      if (edge.raw === undefined) continue;
-      const { headers, url } = edge.raw;
-      edge.raw = undefined;
-      if (url !== undefined) edge.facts.url = this.secrets.url(url);
+    for (const body of this.stages) {
+      if (body.raw === undefined) continue;
+      const { headers, url } = body.raw;
+      body.raw = undefined;
+      if (url !== undefined) body.facts.url = this.secrets.url(url);
       const masked = this.secrets.headers(headers);
       this.masked += masked.count;
-      edge.facts.headers = masked.headers;
+      body.facts.headers = masked.headers;
     }
   }
 
   /** Releases everything; nothing will be written. */
   drop(): void {
     this.disposition = 'discard';
-    for (const edge of this.stages) edge.release();
-    this.#asked = undefined;
+    for (const body of this.stages) body.release();
+    this.#exchange = undefined;
   }
 
   get dropped(): boolean {
@@ -226,38 +226,38 @@ export class Capture implements Recording, Masking {
   }
 
   #now(): number {
-    return round(performance.now() - this.#since);
+    return round(performance.now() - this.#startedAt);
   }
 
-  #edge(stage: string, sse: boolean, facts: StageFacts, raw?: UnmaskedFacts): StageBody {
-    const edge = new StageBody(stage, sse, facts, this);
-    edge.raw = raw;
-    this.stages.push(edge);
+  #body(stage: string, sse: boolean, facts: StageFacts, raw?: UnmaskedFacts): StageBody {
+    const body = new StageBody(stage, sse, facts, this);
+    body.raw = raw;
+    this.stages.push(body);
     if (!this.dropped) this.#hooks.hold(this, STAGE_OVERHEAD_BYTES);
-    return edge;
+    return body;
   }
 
-  #push(edge: StageBody, chunk: Uint8Array): void {
-    if (this.#over || edge.over || chunk.length === 0) return;
-    const room = this.#hooks.bodyBytes - edge.bytes;
-    if (chunk.length > room) edge.facts.cut = true;
-    const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
-    if (kept.length === 0 || !this.#hooks.hold(this, kept.length)) return;
+  #push(body: StageBody, chunk: Uint8Array): void {
+    if (this.#over || body.over || chunk.length === 0) return;
+    const room = this.#hooks.bodyBytes - body.bytes;
+    if (chunk.length > room) body.facts.cut = true;
+    const taken = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
+    if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
     // Only answers arrive in parts: a request is complete when it begins.
-    if (edge.facts.status !== undefined) {
+    if (body.facts.status !== undefined) {
       const now = this.#now();
-      if (edge.bytes === 0) edge.facts.first = now;
-      edge.timings?.add(edge.bytes, now);
+      if (body.bytes === 0) body.facts.first = now;
+      body.timings?.add(body.bytes, now);
     }
-    edge.push(kept);
+    body.push(taken);
   }
 
-  #close(edge: StageBody): void {
-    if (edge.over) return;
-    edge.over = true;
-    edge.facts.until = this.#now();
-    const pace = edge.timings?.text ?? '';
-    if (pace !== '') edge.facts.pace = pace;
+  #close(body: StageBody): void {
+    if (body.over) return;
+    body.over = true;
+    body.facts.until = this.#now();
+    const pace = body.timings?.text ?? '';
+    if (pace !== '') body.facts.pace = pace;
   }
 }
 

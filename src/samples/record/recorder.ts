@@ -4,14 +4,14 @@ import type { BlankedContent } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
 import type { SampleMeta, SampleWatcher } from '../sample.ts';
+import { StoreMaintenance } from '../store/maintenance.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import { markCut } from '../store/reconcile.ts';
 import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { runName } from '../store/run-name.ts';
 import { removeSaved, save } from '../store/save.ts';
-import { StoreMaintenance } from '../store/upkeep.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
-import { writeQueue } from './visit-queue.ts';
+import { writeQueue } from './write-queue.ts';
 
 export type SampleMode = 'off' | 'errors' | 'all';
 
@@ -112,50 +112,50 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
   const open = new Set<Capture>();
   const watchers = new Set<SampleWatcher>();
-  let unwritten: SampleMeta[] = [];
-  let tick: ReturnType<typeof setTimeout> | undefined;
-  let unwrittenBytes = 0;
+  let unindexed: SampleMeta[] = [];
+  let flushTimer: ReturnType<typeof setTimeout> | undefined;
+  let unindexedBytes = 0;
   let closed = false;
-  let troubled = '';
+  let lastProblem = '';
 
-  const tellGone = (ids: readonly string[]) => {
+  const notifyRemoved = (ids: readonly string[]) => {
     if (ids.length > 0) for (const watcher of watchers) watcher.gone(ids);
   };
-  const upkeep = new StoreMaintenance({
+  const maintenance = new StoreMaintenance({
     root,
     own: run,
     retention: () => retention,
     now,
     onRemoved: (ids, purged) => {
       if (purged) count.purged += ids.length;
-      tellGone(ids);
+      notifyRemoved(ids);
     },
-    onProblem: (what, cause) => trouble(what, cause),
+    onProblem: (what, cause) => reportProblem(what, cause),
   });
-  const tellRow = (meta: () => SampleMeta) => {
+  const notifyChanged = (meta: () => SampleMeta) => {
     if (watchers.size === 0) return;
     const row = rowOf(meta());
     for (const watcher of watchers) watcher.row(row);
   };
-  const trouble = (what: string, cause: unknown) => {
-    if (troubled === what) return;
-    troubled = what;
+  const reportProblem = (what: string, cause: unknown) => {
+    if (lastProblem === what) return;
+    lastProblem = what;
     warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
   };
-  const free = (capture: Capture, bytes: number) => {
+  const release = (capture: Capture, bytes: number) => {
     held -= bytes;
     capture.held -= bytes;
   };
-  const wanted = (route: string | undefined): SampleMode =>
+  const modeOf = (route: string | undefined): SampleMode =>
     route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
   const routeModes = () => Object.values(routes);
-  const may = (which: SampleMode) => mode === which || routeModes().includes(which);
-  const isIdle = () => !may('all') && !may('errors');
+  const anyRouteIs = (which: SampleMode) => mode === which || routeModes().includes(which);
+  const isIdle = () => !anyRouteIs('all') && !anyRouteIs('errors');
   let idle = isIdle();
 
   /** Drops an exchange; what is on disk already is removed in its turn. */
-  const forget = (capture: Capture) => {
-    free(capture, capture.held);
+  const discard = (capture: Capture) => {
+    release(capture, capture.held);
     capture.drop();
     // A capture without files does not wait in the queue: more of them could come than memory holds.
     if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
@@ -163,11 +163,11 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
   const drop = (capture: Capture) => {
     count.dropped++;
-    trouble(
+    reportProblem(
       'dropped: exchanges come faster than they can be written',
       `${limits.memory} bytes wait already`,
     );
-    forget(capture);
+    discard(capture);
   };
 
   const hooks: CaptureHooks = {
@@ -187,24 +187,24 @@ export function openRecorder(options: RecorderOptions): Recorder {
       held += bytes;
       capture.held += bytes;
       // Writing undecided exchanges early frees memory before anything has to be dropped.
-      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !may('off')) {
+      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !anyRouteIs('off')) {
         capture.disposition = 'write';
       }
       if (capture.disposition === 'write') schedule();
       return true;
     },
     onRoute: (capture, route) => {
-      if (route !== undefined && capture.disposition === 'undecided' && wanted(route) === 'all') {
+      if (route !== undefined && capture.disposition === 'undecided' && modeOf(route) === 'all') {
         capture.disposition = 'write';
         schedule();
       }
     },
     onEnd: (capture) => {
-      const which = wanted(capture.outcome?.route);
+      const which = modeOf(capture.outcome?.route);
       const keep = which === 'all' || (which === 'errors' && failed(capture));
       if (!keep) {
         count.passed++;
-        forget(capture);
+        discard(capture);
         return;
       }
       capture.disposition = 'write';
@@ -213,37 +213,37 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   /** Writes what a capture holds, or removes a dropped one. */
-  const visit = async (capture: Capture): Promise<void> => {
+  const writeCapture = async (capture: Capture): Promise<void> => {
     // It was queued again while its last write was under way.
     if (!open.has(capture)) return;
     try {
       if (capture.dropped) {
         open.delete(capture);
         await removeSaved(capture, root);
-        if (capture.announced) tellGone([capture.id]);
+        if (capture.announced) notifyRemoved([capture.id]);
         return;
       }
-      await upkeep.waitForRoom();
+      await maintenance.waitForRoom();
       const announced = capture.announced;
-      const meta = await save(capture, { root, run, free });
+      const meta = await save(capture, { root, run, release });
       if (meta === undefined) {
-        if (!announced) tellRow(() => metaOf(capture, 'open', run));
+        if (!announced) notifyChanged(() => metaOf(capture, 'open', run));
         return;
       }
-      tellRow(() => meta);
+      notifyChanged(() => meta);
       open.delete(capture);
-      free(capture, capture.held);
+      release(capture, capture.held);
       count.written++;
-      troubled = '';
-      unwritten.push(meta);
-      unwrittenBytes += meta.edges.reduce((sum, edge) => sum + edge.bytes, 0);
-      const many = retention.maxBytes > 0 && unwrittenBytes > retention.maxBytes * INDEX_SHARE;
-      if (many || unwritten.length >= INDEX_BATCH) writeIndex();
+      lastProblem = '';
+      unindexed.push(meta);
+      unindexedBytes += meta.edges.reduce((sum, body) => sum + body.bytes, 0);
+      const many = retention.maxBytes > 0 && unindexedBytes > retention.maxBytes * INDEX_SHARE;
+      if (many || unindexed.length >= INDEX_BATCH) writeIndex();
     } catch (error) {
-      trouble(`cannot write to ${root}`, error);
+      reportProblem(`cannot write to ${root}`, error);
       open.delete(capture);
       if (!capture.dropped) {
-        free(capture, capture.held);
+        release(capture, capture.held);
         capture.drop();
         count.dropped++;
       }
@@ -251,37 +251,37 @@ export function openRecorder(options: RecorderOptions): Recorder {
     }
   };
 
-  const queue = writeQueue(limits.writers, visit, () => writeIndex());
+  const queue = writeQueue(limits.writers, writeCapture, () => writeIndex());
 
   const schedule = () => {
-    if (tick !== undefined || closed) return;
-    tick = setTimeout(() => {
-      tick = undefined;
+    if (flushTimer !== undefined || closed) return;
+    flushTimer = setTimeout(() => {
+      flushTimer = undefined;
       for (const capture of open) {
         if (capture.disposition === 'write' && capture.stages.some(({ dirty }) => dirty))
           queue.add(capture, false);
       }
       queue.pump();
     }, limits.flushAfter);
-    tick.unref();
+    flushTimer.unref();
   };
 
   const writeIndex = () => {
-    if (unwritten.length === 0) return;
-    const metas = unwritten;
-    unwritten = [];
-    unwrittenBytes = 0;
-    upkeep.put(metas);
+    if (unindexed.length === 0) return;
+    const metas = unindexed;
+    unindexed = [];
+    unindexedBytes = 0;
+    maintenance.put(metas);
   };
 
   /** The index is compared with files of earlier processes once this one has started. */
-  const tidyUp = setTimeout(() => upkeep.reconcile(), RECONCILE_AFTER_MS);
-  tidyUp.unref();
+  const reconcileTimer = setTimeout(() => maintenance.reconcile(), RECONCILE_AFTER_MS);
+  reconcileTimer.unref();
 
   const flush = async () => {
     await queue.idle();
     writeIndex();
-    await upkeep.idle();
+    await maintenance.idle();
   };
 
   return {
@@ -308,11 +308,11 @@ export function openRecorder(options: RecorderOptions): Recorder {
       let count = 0;
       for (const capture of open) {
         if (capture.memorySpace !== space) continue;
-        forget(capture);
+        discard(capture);
         count++;
       }
       await flush();
-      return count + (await upkeep.eraseSpace(space)).length;
+      return count + (await maintenance.eraseSpace(space)).length;
     },
     watch(watcher) {
       watchers.add(watcher);
@@ -323,8 +323,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     async close() {
       closed = true;
-      clearTimeout(tick);
-      clearTimeout(tidyUp);
+      clearTimeout(flushTimer);
+      clearTimeout(reconcileTimer);
       for (const capture of open) if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open) {
@@ -334,7 +334,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         markCut(root, metaText(meta, capture.secrets.literals).meta);
       }
       open.clear();
-      await upkeep.close();
+      await maintenance.close();
     },
     counters: () => ({ ...count, held, open: open.size }),
   };

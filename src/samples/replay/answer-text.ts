@@ -1,4 +1,4 @@
-/** What an answer says, as text for people: its words, its refusal, and its tool calls; thinking is left out. */
+/** The text of an answer for people to read: text, refusals and tool calls, without reasoning. */
 
 import type { Codec, UpstreamContext } from '../../codecs/codec.ts';
 import { Fold } from '../../conversation/fold.ts';
@@ -21,9 +21,9 @@ const EMPTY: Conversation = {
 };
 
 /**
- * The text of an answer in `protocol`, at most {@link ANSWER_CHARACTERS} characters of it. Undefined
- * when the answer is an error or cannot be read. A stream that broke off gives what came until then.
- * @param request the body that was answered, in the same protocol: decoders look names of tools up in it
+ * The text of an answer in `protocol`, at most {@link ANSWER_CHARACTERS} characters. Undefined when the
+ * answer is an error or cannot be read. A cut stream gives the text up to the cut.
+ * @param request the body of the request, in the same protocol: decoders look up tool names in it
  */
 export function answerText(
   protocol: Codec,
@@ -52,7 +52,7 @@ function contextOf(protocol: Codec, request: Uint8Array): UpstreamContext {
   try {
     sent = protocol.decodeRequest(tryParse(new TextDecoder().decode(request)) ?? null);
   } catch {
-    // A request that cannot be decoded is answered all the same.
+    // The answer can be decoded without its request.
   }
   return { sent, target, notes: new Notes() };
 }

@@ -1,4 +1,4 @@
-/** Times and filters of samples as people write them. */
+/** Parses times and filters of samples as people write them. */
 
 import { invalid } from '../../conversation/errors.ts';
 import type { SampleFilter } from '../sample.ts';
@@ -6,7 +6,7 @@ import type { SampleFilter } from '../sample.ts';
 const UNITS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
 
 /**
- * `30m`, `2h`, `7d` (so long ago), a date or a time; milliseconds since 1970.
+ * A time in milliseconds since 1970, from `30m`, `2h`, `7d` (this long ago), a date or a time of day.
  * @throws GatewayError invalid_request
  */
 export function parseTime(written: string, now: number): number {
@@ -14,12 +14,12 @@ export function parseTime(written: string, now: number): number {
   if (digits !== undefined && unit !== undefined) return now - Number(digits) * UNITS[unit]!;
   const time = Date.parse(written);
   if (Number.isNaN(time)) {
-    throw invalid(`"${written}" is no time: write 30m, 2h, 7d, or 2026-01-31T12:00.`);
+    throw invalid(`"${written}" is not a time: write 30m, 2h, 7d, or 2026-01-31T12:00.`);
   }
   return time;
 }
 
-/** Names of conditions that a list of samples takes. */
+/** Names of the conditions of a filter. */
 export const FILTER_NAMES = [
   'since',
   'until',
@@ -32,7 +32,7 @@ export const FILTER_NAMES = [
 ] as const;
 type FilterName = (typeof FILTER_NAMES)[number];
 
-/** What was given for each condition. */
+/** The text of each condition. */
 export type FilterTexts = Readonly<Partial<Record<FilterName, string>>>;
 
 const STATUS = /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|unfinished|open)\s*$/i;
@@ -42,7 +42,7 @@ export function parseFilter(given: FilterTexts, now: number): SampleFilter {
   const { since, until, status, ...rest } = given;
   if (status !== undefined && !status.split(',').every((part) => STATUS.test(part))) {
     throw invalid(
-      `"${status}" is no status: write 500, 5xx, ok, failed, cut, unfinished, open, or several.`,
+      `"${status}" is not a status: write 500, 5xx, ok, failed, cut, unfinished, open, or several.`,
     );
   }
   return {
@@ -64,7 +64,7 @@ export function parseWhere(where: string, now: number): SampleFilter {
       !(FILTER_NAMES as readonly string[]).includes(key)
     ) {
       throw invalid(
-        `"${part}" is no condition: write ${FILTER_NAMES.map((name) => `${name}=…`).join(', ')}.`,
+        `"${part}" is not a condition: write ${FILTER_NAMES.map((name) => `${name}=…`).join(', ')}.`,
       );
     }
     given[key as FilterName] = value;

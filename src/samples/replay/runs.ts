@@ -1,13 +1,13 @@
-/** The results of a replay: failure rates, and whether their difference is more than chance. */
+/** The results of a replay: failure rates, and whether they differ by more than chance. */
 
 import { fisherExact, type Trials, wilson } from '../../lib/text/fisher-exact-test.ts';
 import type { RequestOutcome } from './outcome.ts';
 import type { SendResult } from './send.ts';
 
-/** What came of the request when it was recorded. */
+/** The outcome of the request when it was recorded. */
 export interface RecordedOutcome extends RequestOutcome {
   readonly answer: string | undefined;
-  /** Milliseconds that the whole answer took; undefined when that is not known. */
+  /** Milliseconds until the end of the answer; undefined when unknown. */
   readonly total: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface SettingResult extends Trials {
   readonly rate: number;
   /** 95 % interval of the rate. */
   readonly interval: readonly [low: number, high: number];
-  /** Means over answers that had them. */
+  /** Means over the answers that report them. */
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
   readonly ms: number;
@@ -34,7 +34,7 @@ export interface SettingResult extends Trials {
 
 export interface Comparison {
   readonly settings: readonly SettingResult[];
-  /** Of the first two settings; undefined when there is nothing to compare. */
+  /** Fisher's exact test on the first two settings; undefined for a single setting. */
   readonly p: number | undefined;
 }
 
@@ -76,7 +76,7 @@ function mean(values: readonly (number | undefined)[]): number | undefined {
     : known.reduce((sum, value) => sum + value, 0) / known.length;
 }
 
-/** A run as `--json` and the browser show it. */
+/** A run as JSON, for `--json` and the page. */
 export function runAsJson({ source, setting, number, sent, before }: ReplayedRequest) {
   return {
     sample: source,

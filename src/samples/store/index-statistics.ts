@@ -28,14 +28,15 @@ interface Ranked {
 
 /** A sample's bucket is the number of whole `bucketMs` since `filter.since`. */
 export function statisticsOf(
-  ask: RunQuery,
+  query: RunQuery,
   filter: Parameters<SampleStore['statistics']>[0],
   bucketMs: number,
 ): SampleStatistics {
   const { limit: _limit, before: _before, ...others }: SampleFilter = filter;
   const { where, values } = conditionsOf(others);
   const from = `(SELECT *, CAST((time - ?) / ? AS INTEGER) AS bucket FROM samples ${where})`;
-  const all = <Row>(sql: string) => ask(sql, [filter.since, bucketMs, ...values]) as readonly Row[];
+  const all = <Row>(sql: string) =>
+    query(sql, [filter.since, bucketMs, ...values]) as readonly Row[];
   return {
     sums: () => all(`SELECT bucket, target, ${SUMS} FROM ${from} GROUP BY bucket, target`),
     counts: (of) =>

@@ -131,55 +131,55 @@ const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.
 export function openIndex(root: string, fill?: (index: SampleIndex) => void): SampleIndexFile {
   const path = join(root, 'index.db');
   let renewals = 0;
-  const tell = (cause: unknown) => {
+  const notifyKeepers = (cause: unknown) => {
     for (const keeper of renewed.get(root) ?? []) keeper(cause);
   };
-  let index = openFile(root, tell);
+  let index = openFile(root, notifyKeepers);
   let file = fileAt(path);
   const renew = (cause: unknown) => {
     index.close();
     // Unless another connection has replaced it already.
     if (fileAt(path) === file) removeFile(path);
-    index = openFile(root, tell);
+    index = openFile(root, notifyKeepers);
     file = fileAt(path);
     renewals++;
     if (fill !== undefined) fill(index);
-    else tell(cause);
+    else notifyKeepers(cause);
   };
-  const ask = <T>(question: (of: SampleIndex) => T): T => {
+  const run = <T>(query: (of: SampleIndex) => T): T => {
     if (fileAt(path) !== file) renew(new Error('the file is gone'));
     try {
-      return question(index);
+      return query(index);
     } catch (error) {
       if (!isDamage(error)) throw error;
       renew(error);
-      return question(index);
+      return query(index);
     }
   };
   return {
     get rebuilds() {
       return renewals;
     },
-    put: (rows) => ask((of) => of.put(rows)),
-    remove: (ids) => ask((of) => of.remove(ids)),
-    list: (filter) => ask((of) => of.list(filter)),
-    matching: (part, limit) => ask((of) => of.matching(part, limit)),
+    put: (rows) => run((of) => of.put(rows)),
+    remove: (ids) => run((of) => of.remove(ids)),
+    list: (filter) => run((of) => of.list(filter)),
+    matching: (part, limit) => run((of) => of.matching(part, limit)),
     statistics: (filter, bucketMs) => {
-      const now = <T>(question: (of: SampleStatistics) => T) =>
-        ask((of) => question(of.statistics(filter, bucketMs)));
+      const now = <T>(query: (of: SampleStatistics) => T) =>
+        run((of) => query(of.statistics(filter, bucketMs)));
       return {
         sums: () => now((of) => of.sums()),
         counts: (what) => now((of) => of.counts(what)),
         percentiles: (what, by) => now((of) => of.percentiles(what, by)),
       };
     },
-    idsAfter: (entry, id, limit) => ask((of) => of.idsAfter(entry, id, limit)),
-    totals: (failed) => ask((of) => of.totals(failed)),
-    oldest: (failed, limit) => ask((of) => of.oldest(failed, limit)),
-    ofSpace: (space, limit) => ask((of) => of.ofSpace(space, limit)),
-    noteErasure: (space, at) => ask((of) => of.noteErasure(space, at)),
-    erased: (rows) => ask((of) => of.erased(rows)),
-    scrub: () => ask((of) => of.scrub()),
+    idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
+    totals: (failed) => run((of) => of.totals(failed)),
+    oldest: (failed, limit) => run((of) => of.oldest(failed, limit)),
+    ofSpace: (space, limit) => run((of) => of.ofSpace(space, limit)),
+    noteErasure: (space, at) => run((of) => of.noteErasure(space, at)),
+    erased: (rows) => run((of) => of.erased(rows)),
+    scrub: () => run((of) => of.scrub()),
     close: () => index.close(),
   };
 }

@@ -6,16 +6,16 @@ import { totalInput, totalOutput } from '../../conversation/usage.ts';
 import { MetaMask } from '../mask/meta-mask.ts';
 import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
-import type { StageBody } from '../record/edge.ts';
+import type { StageBody } from '../record/stage-body.ts';
 import type { SampleMeta, SampleRow, SampleStage, SampleState, SampleToolRun } from '../sample.ts';
 
-function edgeOf(id: string, edge: StageBody): SampleStage {
+function stageInfoOf(id: string, body: StageBody): SampleStage {
   return {
-    stage: edge.stage,
-    file: edge.name(id),
-    bytes: edge.finished ? edge.written : edge.bytes,
-    ...(edge.masked > 0 && { masked: edge.masked }),
-    ...edge.facts,
+    stage: body.stage,
+    file: body.name(id),
+    bytes: body.finished ? body.written : body.bytes,
+    ...(body.masked > 0 && { masked: body.masked }),
+    ...body.facts,
   };
 }
 
@@ -33,7 +33,7 @@ function shown(run: SampleToolRun, { blanked }: Capture): SampleToolRun {
 /** The meta of a capture so far. Its texts are not masked yet: see {@link metaText}. */
 export function metaOf(capture: Capture, state: SampleState, run: string): SampleMeta {
   const { outcome } = capture;
-  const edges = capture.stages.map((edge) => edgeOf(capture.id, edge));
+  const edges = capture.stages.map((body) => stageInfoOf(capture.id, body));
   const counted = capture.stages.findLast(
     ({ stage, facts }) => facts.target !== undefined && !/try\d+-/.test(stage),
   );
@@ -61,7 +61,7 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     memory_space: capture.memorySpace,
     owner: capture.owner === '' ? undefined : capture.owner,
     search: capture.search === '' ? undefined : capture.search,
-    masked: capture.masked + edges.reduce((sum, edge) => sum + (edge.masked ?? 0), 0),
+    masked: capture.masked + edges.reduce((sum, stageInfo) => sum + (stageInfo.masked ?? 0), 0),
     edges,
     ...(capture.tools.length > 0 && { tools: capture.tools.map((run) => shown(run, capture)) }),
     ...(capture.blanked.length > 0 && { redacted: capture.blanked }),
@@ -113,6 +113,6 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     session: meta.session ?? '',
     owner: meta.owner ?? '',
     ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
-    bytes: bytes ?? meta.edges.reduce((sum, edge) => sum + edge.bytes, 0),
+    bytes: bytes ?? meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
   };
 }

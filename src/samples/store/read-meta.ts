@@ -21,10 +21,10 @@ export function readMeta(
   own?: string,
 ): SampleMeta {
   const folder = join(root, entry);
-  const told = readJson(join(folder, fileName(id, 'meta', false)));
-  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  const value = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
   const state = meta === undefined ? stateWithout(folder, files) : stateOf(meta, own);
-  const known = new Map((meta?.edges ?? []).map((edge) => [edge.file, edge]));
+  const known = new Map((meta?.edges ?? []).map((stageInfo) => [stageInfo.file, stageInfo]));
   // First the order of the meta file, then all other files.
   const bodies = files.filter(({ stage }) => stage !== 'meta');
   const order = new Map([...known.keys()].map((name, at) => [name, at]));
@@ -32,10 +32,10 @@ export function readMeta(
   const edges = bodies
     .toSorted((a, b) => rank(a) - rank(b))
     .map(({ stage, name }): SampleStage => {
-      const edge = known.get(name);
-      if (edge !== undefined && state === 'done') return edge;
+      const stageInfo = known.get(name);
+      if (stageInfo !== undefined && state === 'done') return stageInfo;
       const bytes = sizeOf(join(folder, name));
-      return { ...edge, stage, file: name, bytes, ...(state === 'cut' && { cut: true }) };
+      return { ...stageInfo, stage, file: name, bytes, ...(state === 'cut' && { cut: true }) };
     });
   return {
     ...meta,
@@ -58,8 +58,8 @@ export function readMeta(
  */
 export function readWhole(root: string, entry: ProtocolName, id: string): SampleMeta | undefined {
   const folder = join(root, entry);
-  const told = readJson(join(folder, fileName(id, 'meta', false)));
-  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  const value = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
   if (meta?.state !== 'done' || meta.id !== id || !Array.isArray(meta.edges)) return undefined;
   const there = meta.edges.every(
     ({ file, stage }) =>

@@ -116,7 +116,7 @@ function* compare(
 
 /** Marks an exchange as cut: the process that recorded it is gone. */
 export function markCut(root: string, { run: _, ...meta }: SampleMeta): void {
-  const edges = meta.edges.map((edge) => ({ ...edge, cut: true }));
+  const edges = meta.edges.map((stageInfo) => ({ ...stageInfo, cut: true }));
   const text = JSON.stringify({ ...meta, state: 'cut', edges }, null, 1);
   replaceFile(metaPath(root, meta.entry, meta.id), text);
 }

@@ -121,20 +121,20 @@ export function removeFiles(root: string, { id, entry, tries, hops }: SampleRow)
     names.add(fileName(id, stage, false));
     names.add(fileName(id, stage, true));
   }
-  const told = readJson(join(folder, meta));
-  const edges = isObject(told) && Array.isArray(told.edges) ? told.edges : undefined;
-  for (const edge of edges ?? []) {
-    const name = isObject(edge) ? String(edge.file) : '';
+  const parsed = readJson(join(folder, meta));
+  const stages = isObject(parsed) && Array.isArray(parsed.edges) ? parsed.edges : undefined;
+  for (const stageInfo of stages ?? []) {
+    const name = isObject(stageInfo) ? String(stageInfo.file) : '';
     if (parseName(name)?.id === id) names.add(name);
   }
-  if (edges === undefined && (hops > 1 || tries > 1)) {
+  if (stages === undefined && (hops > 1 || tries > 1)) {
     for (const { name } of filesOf(root, entry, id)) names.add(name);
   }
   for (const name of names) {
     if (name === meta) continue;
     rmSync(join(folder, name), { force: true });
     // A temporary file, where a process died before it moved the file into place.
-    if (edges === undefined) rmSync(join(folder, temporaryPath(name)), { force: true });
+    if (stages === undefined) rmSync(join(folder, temporaryPath(name)), { force: true });
   }
   rmSync(join(folder, temporaryPath(meta)), { force: true });
   rmSync(join(folder, meta), { force: true });

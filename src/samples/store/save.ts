@@ -4,7 +4,7 @@ import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maskSplitSecrets } from '../mask/split-secrets.ts';
 import type { Capture } from '../record/capture.ts';
-import type { StageBody } from '../record/edge.ts';
+import type { StageBody } from '../record/stage-body.ts';
 import type { SampleMeta } from '../sample.ts';
 import { metaOf, metaText } from './meta.ts';
 import { entryFolder, metaPath, temporaryPath } from './sample-files.ts';
@@ -14,7 +14,7 @@ export interface SaveOptions {
   /** The name of this process in files of open exchanges. */
   readonly run: string;
   /** Called when the capture releases memory. */
-  readonly free: (capture: Capture, bytes: number) => void;
+  readonly release: (capture: Capture, bytes: number) => void;
 }
 
 const PRIVATE = { mode: 0o600 } as const;
@@ -39,12 +39,12 @@ export async function save(
     await replace(path, text);
     capture.announced = true;
   }
-  const edges = [...capture.stages];
+  const bodies = [...capture.stages];
   // Files are renamed first: the try that counts takes the name of the one before it.
-  for (const edge of edges) await renameEdge(capture, edge, folder);
-  await Promise.all(edges.map((edge) => saveEdge(capture, edge, folder, options)));
+  for (const body of bodies) await renameBody(capture, body, folder);
+  await Promise.all(bodies.map((body) => saveBody(capture, body, folder, options)));
   if (!last) return undefined;
-  for (const edge of edges) if (edge.sse) await maskAcrossEvents(capture, edge, folder);
+  for (const body of bodies) if (body.sse) await maskAcrossEvents(capture, body, folder);
   const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
   await replace(path, text);
   return meta;
@@ -60,31 +60,31 @@ async function replace(path: string, content: string | Uint8Array): Promise<void
   await rename(beside, path);
 }
 
-async function renameEdge(capture: Capture, edge: StageBody, folder: string): Promise<void> {
-  const name = edge.name(capture.id);
-  if (edge.file === undefined || edge.file === name) return;
-  await rename(join(folder, edge.file), join(folder, name));
-  edge.file = name;
+async function renameBody(capture: Capture, body: StageBody, folder: string): Promise<void> {
+  const name = body.name(capture.id);
+  if (body.file === undefined || body.file === name) return;
+  await rename(join(folder, body.file), join(folder, name));
+  body.file = name;
 }
 
-async function saveEdge(
+async function saveBody(
   capture: Capture,
-  edge: StageBody,
+  body: StageBody,
   folder: string,
-  { free }: SaveOptions,
+  { release }: SaveOptions,
 ): Promise<void> {
-  if (!edge.dirty) return;
-  const name = edge.name(capture.id);
-  const { pieces, taken } = await edge.drain();
+  if (!body.dirty) return;
+  const name = body.name(capture.id);
+  const { pieces, taken } = await body.drain();
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (capture.dropped || (length === 0 && edge.file !== undefined)) return;
-  const path = join(folder, edge.file ?? name);
-  await write(path, edge.file === undefined, pieces);
-  edge.file ??= name;
-  edge.written += length;
+  if (capture.dropped || (length === 0 && body.file !== undefined)) return;
+  const path = join(folder, body.file ?? name);
+  await write(path, body.file === undefined, pieces);
+  body.file ??= name;
+  body.written += length;
   // A capture that was dropped meanwhile has released its memory already.
   if (capture.dropped) return;
-  free(capture, taken);
+  release(capture, taken);
 }
 
 /** Most bodies are one write; large ones are several, so that no second copy of the whole is in memory. */
@@ -105,13 +105,13 @@ async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]
 }
 
 /** A key that a model streams in parts is in no single event: the finished stream is masked once more. */
-async function maskAcrossEvents(capture: Capture, edge: StageBody, folder: string): Promise<void> {
-  if (edge.file === undefined || capture.dropped) return;
-  const path = join(folder, edge.file);
+async function maskAcrossEvents(capture: Capture, body: StageBody, folder: string): Promise<void> {
+  if (body.file === undefined || capture.dropped) return;
+  const path = join(folder, body.file);
   const bytes = await readFile(path);
   const count = await maskSplitSecrets(bytes, capture.secrets.literals);
   if (count === 0) return;
-  edge.splitMasked = count;
+  body.splitMasked = count;
   await replace(path, bytes);
 }
 

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { stageBytes } from '../../samples/replay/compare-edges.ts';
+import { stageBytes } from '../../samples/replay/compare-stages.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import { plain } from './answers.ts';
 import { BODY_BYTES_HEADER } from './api.ts';
@@ -15,7 +15,7 @@ const SLICE = 4 * 2 ** 20;
 const READABLE = 8 * 2 ** 20;
 
 export interface ReadableBody {
-  readonly edge: SampleStage;
+  readonly stageInfo: SampleStage;
   readonly bytes: Uint8Array;
   readonly protocol: ProtocolName;
   readonly sse: boolean;
@@ -23,27 +23,29 @@ export interface ReadableBody {
 
 /** @throws GatewayError not_found when there is no such edge */
 export function requireStage(meta: SampleMeta, stage: string): SampleStage {
-  const edge = meta.edges.find((one) => one.stage === stage);
-  if (edge !== undefined) return edge;
-  throw new GatewayError('not_found', `${meta.id} has no edge "${stage.slice(0, 100)}".`);
+  const stageInfo = meta.edges.find((one) => one.stage === stage);
+  if (stageInfo !== undefined) return stageInfo;
+  throw new GatewayError('not_found', `${meta.id} has no stage "${stage.slice(0, 100)}".`);
 }
 
 /** A body to be taken apart. @throws GatewayError not_found, too_large */
-export function readableBody(book: SampleStore, meta: SampleMeta, stage: string): ReadableBody {
-  const edge = requireStage(meta, stage);
-  if (edge.bytes > READABLE) {
+export function readableBody(store: SampleStore, meta: SampleMeta, stage: string): ReadableBody {
+  const stageInfo = requireStage(meta, stage);
+  if (stageInfo.bytes > READABLE) {
     throw new GatewayError(
       'too_large',
-      `This body of ${edge.bytes} bytes is shown only as it is: it is too large to be taken apart.`,
+      `This body of ${stageInfo.bytes} bytes is shown only as it is: it is too large to be taken apart.`,
     );
   }
   const atClient = stage.startsWith('client-');
-  const spoken = atClient ? meta.entry : (edge.protocol ?? meta.provider_protocol ?? meta.entry);
+  const spoken = atClient
+    ? meta.entry
+    : (stageInfo.protocol ?? meta.provider_protocol ?? meta.entry);
   return {
-    edge,
-    bytes: stageBytes(book, meta, stage),
+    stageInfo,
+    bytes: stageBytes(store, meta, stage),
     protocol: spoken,
-    sse: edge.file.endsWith('.sse'),
+    sse: stageInfo.file.endsWith('.sse'),
   };
 }
 
@@ -54,15 +56,15 @@ export const RAW_QUERY = Type.Object({
 
 /** `…/edges/:stage`: the body as it is, or a part of it. */
 export function rawBody(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
   { from, bytes: count }: Static<typeof RAW_QUERY>,
 ): Response {
-  const edge = requireStage(meta, stage);
-  const bytes = stageBytes(book, meta, edge.stage);
+  const stageInfo = requireStage(meta, stage);
+  const bytes = stageBytes(store, meta, stageInfo.stage);
   return plain(bytes.subarray(from, from + count), {
     [BODY_BYTES_HEADER]: String(bytes.length),
-    'content-disposition': `inline; filename="${edge.file}.txt"`,
+    'content-disposition': `inline; filename="${stageInfo.file}.txt"`,
   });
 }

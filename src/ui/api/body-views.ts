@@ -33,15 +33,15 @@ export const CONVERSATION_QUERY = Type.Object({
 });
 
 export function conversationOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
   { text: most }: Static<typeof CONVERSATION_QUERY>,
   parts: ReadingParts,
 ): ConversationView {
-  const body = readableBody(book, meta, stage);
+  const body = readableBody(store, meta, stage);
   const { protocol } = body;
-  const common = { protocol, finish: null, usage: null, complete: body.edge.cut !== true };
+  const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
   if (stage.endsWith('request')) {
     const { conversation, value, problem } = readRequest(body, parts);
     const options = { most, places: value === undefined ? new Map() : pointersIn(value) };
@@ -56,7 +56,7 @@ export function conversationOf(
       problem: problem ?? null,
     };
   }
-  const { reply, complete, problem } = readReply(body, contextOf(book, meta, body, parts), parts);
+  const { reply, complete, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
   const blocks = blockViews(reply.blocks, { most, places: new Map() });
   return {
     ...common,
@@ -80,19 +80,19 @@ export const EVENTS_QUERY = Type.Object({
 });
 
 export function eventsView(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
   { from, limit }: Static<typeof EVENTS_QUERY>,
   parts: ReadingParts,
 ): EventsView {
-  const body = readableBody(book, meta, stage);
+  const body = readableBody(store, meta, stage);
   const { protocol } = body;
   const none = { protocol, stream: false, total: 0, events: [] };
   if (!body.sse) return none;
-  const decoder = parts.protocols[protocol].decodeStream(contextOf(book, meta, body, parts));
+  const decoder = parts.protocols[protocol].decodeStream(contextOf(store, meta, body, parts));
   const frames = framesOf(body.bytes);
-  const at = clockOf(body.edge.pace ?? '');
+  const at = clockOf(body.stageInfo.pace ?? '');
   const events: EventView[] = [];
   const open: OpenBlock = {};
   let end = 0;

@@ -17,18 +17,18 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
  * @throws GatewayError not_found when there is no such request
  */
 export function curlLine(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
   config: Config,
   origin: string,
 ): string {
   if (!stage.endsWith('request')) throw invalid(`"${stage}" is not a request.`, 'stage');
-  const source = fromSample(book, meta, stage);
-  const edge = meta.edges.find((one) => one.stage === stage);
+  const source = fromSample(store, meta, stage);
+  const stageInfo = meta.edges.find((one) => one.stage === stage);
   const provider = config.providers[source.target?.split('/')[0] ?? ''];
   // The built-in demo has no address.
-  const toVendor = source.direct && /^https?:/.test(edge?.url ?? '');
+  const toVendor = source.direct && /^https?:/.test(stageInfo?.url ?? '');
   const headers: string[] = ["-H 'content-type: application/json'"];
   if (toVendor) {
     const auth =
@@ -39,8 +39,12 @@ export function curlLine(
     headers.push('-H "authorization: Bearer $HOPGATE_KEY"');
   }
   for (const [name, value] of source.headers) headers.push(`-H ${quoted(`${name}: ${value}`)}`);
-  const url = toVendor ? edge!.url! : origin + MODEL_PATHS[source.protocol] + source.search;
-  const lines = [`curl -sS -N ${quotedUrl(url)}`, ...headers, dataOf(source, edge!.file, toVendor)];
+  const url = toVendor ? stageInfo!.url! : origin + MODEL_PATHS[source.protocol] + source.search;
+  const lines = [
+    `curl -sS -N ${quotedUrl(url)}`,
+    ...headers,
+    dataOf(source, stageInfo!.file, toVendor),
+  ];
   return `${lines.join(' \\\n  ')}\n`;
 }
 

@@ -1,7 +1,7 @@
 /** `…/diff`: what changed between two edges, long values cut. */
 
 import type { Json } from '../../lib/json/json.ts';
-import { compareStages, stagesToCompare } from '../../samples/replay/compare-edges.ts';
+import { compareStages, stagesToCompare } from '../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../../samples/sample.ts';
 import type { ChangeView, DiffView } from './api.ts';
 import { readableBody } from './bodies.ts';
@@ -12,14 +12,14 @@ const MOST_CHARS = 10_000;
 
 /** @throws GatewayError not_found, too_large */
 export function diffOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stages: { readonly a?: string; readonly b?: string },
 ): DiffView {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses what is not there, and what is too large to be compared.
-  for (const one of [first, second]) readableBody(book, meta, one);
-  const found = compareStages(book, meta, first, second, MOST_CHANGES);
+  for (const one of [first, second]) readableBody(store, meta, one);
+  const found = compareStages(store, meta, first, second, MOST_CHANGES);
   const { a, b, identical, changes, total } = found;
   return {
     a,

@@ -59,7 +59,7 @@ const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
 
 /** @throws GatewayError invalid_request */
 export function samplesPage(
-  book: SampleStore,
+  store: SampleStore,
   { limit, cursor = '', ...query }: Static<typeof LIST_QUERY>,
   viewer: Viewer,
   prices: Prices,
@@ -69,7 +69,7 @@ export function samplesPage(
   if (cursor !== '' && id === undefined) throw invalid('This is no cursor of a list.', 'cursor');
   const before = id === undefined ? undefined : { time: Number(time), id };
   // One more than asked for tells whether there are more.
-  const rows = book.list({ ...filter, ...(before && { before }), limit: limit + 1 });
+  const rows = store.list({ ...filter, ...(before && { before }), limit: limit + 1 });
   const shown = rows.slice(0, limit).map((row) => priced(row, prices));
   const last = shown.at(-1);
   if (rows.length <= limit || last === undefined) return { rows: shown };

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Json } from '../../lib/json/json.ts';
-import type { SampleServices } from '../../samples/replay/tools.ts';
+import type { SampleServices } from '../../samples/in-process-gateway.ts';
 import type { SampleWatcher } from '../../samples/sample.ts';
 import type { Access } from '../../server/auth.ts';
 

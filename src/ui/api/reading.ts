@@ -70,16 +70,16 @@ export function readRequest(body: ReadableBody, { protocols, mend }: ReadingPart
 
 /** What a decoder of answers must know: the request that it answers. */
 export function contextOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   body: ReadableBody,
   parts: ReadingParts,
 ): UpstreamContext {
-  const stage = body.edge.stage.replace(/(response|error)$/, 'request');
-  const asked = meta.edges.some((edge) => edge.stage === stage);
-  const sent = asked ? readRequest(readableBody(book, meta, stage), parts).conversation : EMPTY;
+  const stage = body.stageInfo.stage.replace(/(response|error)$/, 'request');
+  const asked = meta.edges.some((stageInfo) => stageInfo.stage === stage);
+  const sent = asked ? readRequest(readableBody(store, meta, stage), parts).conversation : EMPTY;
   const target = {
-    provider: (body.edge.target ?? meta.target ?? '').split('/')[0] ?? '',
+    provider: (body.stageInfo.target ?? meta.target ?? '').split('/')[0] ?? '',
     model: sent.model,
     protocol: body.protocol,
     profile: NO_PROFILE,
@@ -111,17 +111,17 @@ export function readReply(
   parts: ReadingParts,
 ): ReadReply {
   const protocol = parts.protocols[body.protocol];
-  const { edge } = body;
+  const { stageInfo } = body;
   const nothing: ReadReply = { reply: new Fold().reply, complete: false, problem: undefined };
-  if (edge.made === true) return { ...nothing, problem: edge.error };
-  if ((edge.status ?? 200) >= 400 || edge.stage.endsWith('error')) {
-    const error = protocol.decodeError(edge.status ?? 500, textOf(body), new Headers());
+  if (stageInfo.made === true) return { ...nothing, problem: stageInfo.error };
+  if ((stageInfo.status ?? 200) >= 400 || stageInfo.stage.endsWith('error')) {
+    const error = protocol.decodeError(stageInfo.status ?? 500, textOf(body), new Headers());
     return { ...nothing, problem: sampleProblem(error) };
   }
   if (body.sse) return foldStream(body, context, parts);
   try {
     const reply = protocol.decodeReply(parseJson(textOf(body)), context);
-    return { reply, complete: edge.cut !== true, problem: undefined };
+    return { reply, complete: stageInfo.cut !== true, problem: undefined };
   } catch (thrown) {
     const problem =
       thrown instanceof SyntaxError

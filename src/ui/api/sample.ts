@@ -1,7 +1,8 @@
 /** One exchange: its meta, its hops with times, tokens and costs, and what can be done with it. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { stagesToCompare } from '../../samples/replay/compare-edges.ts';
+import type { SampleServices } from '../../samples/in-process-gateway.ts';
+import { stagesToCompare } from '../../samples/replay/compare-stages.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import {
   costOfExchange,
@@ -10,7 +11,6 @@ import {
   type SampleTry,
 } from '../../samples/replay/hops.ts';
 import { sendableStages } from '../../samples/replay/source.ts';
-import type { SampleServices } from '../../samples/replay/tools.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import type { HopView, SampleDetail, TryView } from './api.ts';
 import type { Viewer } from './guard.ts';
@@ -22,8 +22,8 @@ const ID = /^req_\d+_[0-9A-Za-z]+$/;
  * The sample of an id, if this viewer may see it; of one that they may not, they learn nothing.
  * @throws GatewayError not_found
  */
-export function sampleFor(book: SampleStore, id: string, { owner }: Viewer): SampleMeta {
-  const meta = ID.test(id) ? book.find(id) : undefined;
+export function sampleFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
+  const meta = ID.test(id) ? store.find(id) : undefined;
   if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
     throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);
   }
@@ -31,22 +31,22 @@ export function sampleFor(book: SampleStore, id: string, { owner }: Viewer): Sam
 }
 
 export function detailOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   prices: Prices,
   tools: Pick<SampleServices, 'protocols'>,
 ): SampleDetail {
-  const hops = hopsOf(book, meta, prices, tools);
+  const hops = hopsOf(store, meta, prices, tools);
   const cost = costOfExchange(meta, hops, prices);
   const [a, b] = stagesToCompare(meta);
-  const has = (stage: string) => meta.edges.some((edge) => edge.stage === stage);
-  const edge = (stage: string) => meta.edges.find((one) => one.stage === stage);
+  const has = (stage: string) => meta.edges.some((stageInfo) => stageInfo.stage === stage);
+  const stageInfoOf = (stage: string) => meta.edges.find((one) => one.stage === stage);
   return {
-    row: { ...priced(book.row(meta), prices), cost },
+    row: { ...priced(store.row(meta), prices), cost },
     meta,
     hops: hops.map(hopView),
     tools: meta.tools ?? [],
-    client: { request: edge('client-request'), response: edge('client-response') },
+    client: { request: stageInfoOf('client-request'), response: stageInfoOf('client-response') },
     usage: meta.usage ?? null,
     cost,
     diff: has(a) && has(b) ? { a, b } : null,

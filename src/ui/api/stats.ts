@@ -34,7 +34,7 @@ export const statsRoutes = (context: ApiContext) =>
 
 /** @throws GatewayError invalid_request */
 export async function statsFor(
-  book: SampleStore,
+  store: SampleStore,
   { buckets: wanted, ...query }: Static<typeof STATS_QUERY>,
   viewer: Viewer,
   prices: Prices,
@@ -46,7 +46,7 @@ export async function statsFor(
   if (since >= until) throw invalid('"since" must be before "until".', 'since');
   // Whole milliseconds: a sample's bucket is the same here and in the index.
   const bucketMs = Math.ceil((until - since) / wanted);
-  const index = book.statistics({ ...asked, since, until }, bucketMs);
+  const index = store.statistics({ ...asked, since, until }, bucketMs);
 
   const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
     emptySum(prices),

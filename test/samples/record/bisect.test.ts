@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import { valueAt } from '../../../src/lib/json/pointer.ts';
-import { bisect } from '../../../src/samples/bisect/bisect.ts';
+import { bisect } from '../../../src/samples/bisect/minimize.ts';
 import type { BisectReport, ProbeReport, Verdict } from '../../../src/samples/bisect/types.ts';
 import { checkChat } from '../../support/fake-upstream/check-chat.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';

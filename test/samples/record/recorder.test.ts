@@ -10,7 +10,7 @@ import {
   openSampleStore,
   type Recorder,
   type RecorderOptions,
-} from '../../../src/samples/record/index.ts';
+} from '../../../src/samples/index.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
 import { exchange, JSON_TYPE, play, SSE_TYPE, scratch, told } from './support.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ModelPrice } from '../../../src/config/config.ts';
-import { openSampleStore } from '../../../src/samples/record/index.ts';
+import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';

@@ -1,7 +1,7 @@
 /** `hopgate samples diff`: what happened to a body between two edges, and which rule did it. */
 
 import type { Json } from '../../../lib/json/json.ts';
-import { compareStages, stagesToCompare } from '../../../samples/replay/compare-edges.ts';
+import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { sampleNamed } from './book.ts';

@@ -2,7 +2,7 @@
 
 import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
 import { parsedBody } from '../exchange/bodies.ts';
-import { edgeOf, edgeSelect, edgeTitle, inOrder, isStream } from '../exchange/edges.ts';
+import { inOrder, isStream, stageInfoOf, stageSelect, stageTitle } from '../exchange/stages.ts';
 import { getDiff } from '../kit/api-calls.ts';
 import { button, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
@@ -42,8 +42,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     try {
       const diff = await getDiff(row.id, a, b, signal);
       const side = (stage: string) => {
-        const edge = edgeOf(meta, stage);
-        return parsedBody(row.id, stage, edge !== undefined && isStream(edge), signal);
+        const stageInfo = stageInfoOf(meta, stage);
+        return parsedBody(row.id, stage, stageInfo !== undefined && isStream(stageInfo), signal);
       };
       const values =
         list || diff.changes.length < diff.total
@@ -173,15 +173,15 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         h(
           'span',
           { class: 'pickers' },
-          edgeSelect('From', stages, a, choose('a')),
+          stageSelect('From', stages, a, choose('a')),
           h('span', { 'aria-hidden': 'true' }, '→'),
-          edgeSelect('To', stages, b, choose('b')),
+          stageSelect('To', stages, b, choose('b')),
           button('⇄', () => go(withQuery(route, { a: b, b: a, rule: '' }), true), {
             class: 'tiny',
             'aria-label': 'Swap the two',
           }),
         ),
-        h('h2', { class: 'sr' }, `${edgeTitle(a)} against ${edgeTitle(b)}`),
+        h('h2', { class: 'sr' }, `${stageTitle(a)} against ${stageTitle(b)}`),
         h(
           'span',
           { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },

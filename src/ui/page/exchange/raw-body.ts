@@ -7,19 +7,19 @@ import { button, type Child, h } from '../kit/dom.ts';
 import { bytes, count } from '../kit/format.ts';
 import { closeAll, jsonTree, openAll } from '../kit/json-tree.ts';
 import { MOST, parsedBody } from './bodies.ts';
-import { isStream } from './edges.ts';
+import { isStream } from './stages.ts';
 
 /** Characters in one piece of a raw body; a browser lays out a text of megabytes only slowly. */
 const PIECE = 100_000;
 
 export async function jsonBody(
   id: string,
-  edge: SampleStage,
+  stageInfo: SampleStage,
   notes: readonly Note[],
   signal: AbortSignal,
 ): Promise<HTMLElement> {
-  const stream = isStream(edge);
-  const { body, value } = await parsedBody(id, edge.stage, stream, signal);
+  const stream = isStream(stageInfo);
+  const { body, value } = await parsedBody(id, stageInfo.stage, stream, signal);
   if (value === undefined) {
     const why = body.whole
       ? 'This body is not JSON.'
@@ -47,10 +47,10 @@ export async function jsonBody(
 
 export async function rawBody(
   id: string,
-  edge: SampleStage,
+  stageInfo: SampleStage,
   signal: AbortSignal,
 ): Promise<HTMLElement> {
-  const { text, bytes: all, whole } = await getBody(id, edge.stage, MOST, signal);
+  const { text, bytes: all, whole } = await getBody(id, stageInfo.stage, MOST, signal);
   return h(
     'div',
     null,
@@ -77,7 +77,7 @@ function rawText(text: string): HTMLElement {
   return box;
 }
 
-export function headersTable(edge: SampleStage): HTMLElement {
+export function headersTable(stageInfo: SampleStage): HTMLElement {
   const line = (name: string, value: Child) =>
     h('tr', null, h('th', { scope: 'row' }, name), h('td', null, value));
   return h(
@@ -89,15 +89,16 @@ export function headersTable(edge: SampleStage): HTMLElement {
       h(
         'tbody',
         null,
-        edge.url !== undefined && line('URL', edge.url),
-        edge.status !== undefined && line('Status', edge.status),
-        edge.target !== undefined && line('Target', edge.target),
-        edge.protocol !== undefined && line('Protocol', edge.protocol),
-        edge.error !== undefined && line('Error', `${edge.error.kind}: ${edge.error.message}`),
-        edge.made === true &&
+        stageInfo.url !== undefined && line('URL', stageInfo.url),
+        stageInfo.status !== undefined && line('Status', stageInfo.status),
+        stageInfo.target !== undefined && line('Target', stageInfo.target),
+        stageInfo.protocol !== undefined && line('Protocol', stageInfo.protocol),
+        stageInfo.error !== undefined &&
+          line('Error', `${stageInfo.error.kind}: ${stageInfo.error.message}`),
+        stageInfo.made === true &&
           line('Body', 'Nothing was answered; the body tells why, in the gateway’s words.'),
-        line('File', edge.file),
-        Object.entries(edge.headers ?? {}).map(([name, value]) => line(name, value)),
+        line('File', stageInfo.file),
+        Object.entries(stageInfo.headers ?? {}).map(([name, value]) => line(name, value)),
       ),
     ),
   );

@@ -7,7 +7,7 @@ import { failureText } from '../kit/fetching.ts';
 import { count, millis } from '../kit/format.ts';
 import { currentRoute, go, withQuery } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
-import { edgeOf, edgeTitle, isStream } from './edges.ts';
+import { isStream, stageInfoOf, stageTitle } from './stages.ts';
 import { inWords, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
 /** Events that are read of one edge at most. */
@@ -88,8 +88,8 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
 
   async function load(): Promise<void> {
     const streamed = (stage: string | null | undefined): stage is string => {
-      const edge = stage ? edgeOf(meta, stage) : undefined;
-      return edge !== undefined && isStream(edge);
+      const stageInfo = stage ? stageInfoOf(meta, stage) : undefined;
+      return stageInfo !== undefined && isStream(stageInfo);
     };
     const inward = detail.hops
       .map(({ tries }) => tries.find(({ counted }) => counted)?.response)
@@ -180,7 +180,7 @@ function side(
     const state = number === upto ? 'now' : number < upto ? 'over' : 'to-come';
     const newStage = event.stage !== events[from + i - 1]?.stage;
     return [
-      newStage && h('li', { class: 'tape-stage', 'aria-hidden': 'true' }, edgeTitle(event.stage)),
+      newStage && h('li', { class: 'tape-stage', 'aria-hidden': 'true' }, stageTitle(event.stage)),
       h(
         'li',
         { class: 'tape-line', 'data-state': state, 'data-moved': String(moved) },

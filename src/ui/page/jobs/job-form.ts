@@ -1,7 +1,7 @@
 /** What replay and bisection ask before they begin, and what they did before. */
 
 import type { Info, JobView, SampleDetail } from '../../api/api.ts';
-import { edgeTitle } from '../exchange/edges.ts';
+import { stageTitle } from '../exchange/stages.ts';
 import { getJobs } from '../kit/api-calls.ts';
 import { h, replace } from '../kit/dom.ts';
 import { clock, count } from '../kit/format.ts';
@@ -32,7 +32,7 @@ export function choiceFields({ sendable, row }: SampleDetail, { targets }: Info)
   const stage = h(
     'select',
     { name: 'stage' },
-    sendable.map((one) => h('option', { value: one }, edgeTitle(one))),
+    sendable.map((one) => h('option', { value: one }, stageTitle(one))),
   );
   const models = targets.flatMap((target) => target.models);
   const to = h('input', {

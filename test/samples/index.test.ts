@@ -11,15 +11,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../../../src/conversation/errors.ts';
-import { openRecorder, openSampleStore } from '../../../src/samples/record/index.ts';
-import type { ExchangeOutcome } from '../../../src/samples/recording.ts';
-import type { SampleFilter } from '../../../src/samples/sample.ts';
-import { openIndex } from '../../../src/samples/store/index-store.ts';
-import { reconcile } from '../../../src/samples/store/reconcile.ts';
-import { DEFAULT_RETENTION, retain } from '../../../src/samples/store/retention.ts';
-import { runAtOnce } from '../../../src/samples/store/steps.ts';
-import { exchange, play, scratch, told } from './support.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { openRecorder, openSampleStore } from '../../src/samples/index.ts';
+import type { ExchangeOutcome } from '../../src/samples/recording.ts';
+import type { SampleFilter } from '../../src/samples/sample.ts';
+import { openIndex } from '../../src/samples/store/index-store.ts';
+import { reconcile } from '../../src/samples/store/reconcile.ts';
+import { DEFAULT_RETENTION, retain } from '../../src/samples/store/retention.ts';
+import { runAtOnce } from '../../src/samples/store/steps.ts';
+import { exchange, play, scratch, told } from './record/support.ts';
 
 let disk: ReturnType<typeof scratch>;
 beforeEach(() => {
@@ -153,7 +153,7 @@ describe('the files are the truth', () => {
     book.close();
   });
 
-  test('samples made by hand, with names for notes and no edges in the meta, are read', () => {
+  test('samples made by hand, with names for notes and no stages in the meta, are read', () => {
     const id = 'req_1790000000003_claude';
     const name = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}`);
     mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });

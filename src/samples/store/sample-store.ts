@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { SampleMeta, SampleStore } from '../sample.ts';
-import { exportSample, importSample } from './carry.ts';
 import { eraseSpace } from './erase-space.ts';
+import { exportSample, importSample } from './export-import.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta, readWhole } from './read-meta.ts';
@@ -47,13 +47,14 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
     return files.length === 0 ? undefined : readMeta(root, entry, id, files);
   };
 
-  const edgeOf = (of: SampleMeta, stage: string) => of.edges.find((edge) => edge.stage === stage);
+  const stageInfoOf = (of: SampleMeta, stage: string) =>
+    of.edges.find((stageInfo) => stageInfo.stage === stage);
   const pathOf = (of: SampleMeta, stage: string) => {
-    const name = edgeOf(of, stage)?.file ?? `${of.id}_${stage}.json`;
+    const name = stageInfoOf(of, stage)?.file ?? `${of.id}_${stage}.json`;
     return join(root, of.entry, name);
   };
 
-  const book: SampleStore = {
+  const store: SampleStore = {
     root,
     list: (filter = {}) => ready().list(filter),
     statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
@@ -65,12 +66,12 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
         }
       }
       // A part of an id is enough where only one id has it.
-      const [only, other] = book.matching(id, 2);
+      const [only, other] = store.matching(id, 2);
       return only === undefined || other !== undefined ? undefined : meta(only.entry, only.id);
     },
     matching: (part, limit) => (part === '' ? [] : ready().matching(part, limit)),
     read(of, stage) {
-      if (edgeOf(of, stage) === undefined) return undefined;
+      if (stageInfoOf(of, stage) === undefined) return undefined;
       try {
         return readFileSync(pathOf(of, stage));
       } catch {
@@ -79,7 +80,7 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
     },
     row: (of) => rowOf(of),
     path: pathOf,
-    export: (of, redact) => exportSample(of, (stage) => book.read(of, stage), redact),
+    export: (of, redact) => exportSample(of, (stage) => store.read(of, stage), redact),
     import(sample) {
       const written = importSample(root, sample);
       index ??= openIndex(root);
@@ -100,5 +101,5 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
       index = undefined;
     },
   };
-  return book;
+  return store;
 }

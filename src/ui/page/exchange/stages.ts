@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** Where a body belongs: `Client`, `Hop 2`; and what it is there. */
-export function edgeWords(stage: string): { readonly group: string; readonly name: string } {
+export function stageLabel(stage: string): { readonly group: string; readonly name: string } {
   const match = /^(?:hop(\d+)-)?(?:try(\d+)-)?(.+)$/.exec(stage);
   const kind = match?.[3] ?? stage;
   const name = KINDS[kind] ?? kind;
@@ -24,16 +24,16 @@ export function edgeWords(stage: string): { readonly group: string; readonly nam
 }
 
 /** `Client request`, `Hop 2 response`. */
-export function edgeTitle(stage: string): string {
-  const { group, name } = edgeWords(stage);
+export function stageTitle(stage: string): string {
+  const { group, name } = stageLabel(stage);
   return `${group} ${name.toLowerCase()}`;
 }
 
 /** A body is a stream of events. */
-export const isStream = (edge: SampleStage): boolean => edge.file.endsWith('.sse');
+export const isStream = (stageInfo: SampleStage): boolean => stageInfo.file.endsWith('.sse');
 
-export const edgeOf = (meta: SampleMeta, stage: string): SampleStage | undefined =>
-  meta.edges.find((edge) => edge.stage === stage);
+export const stageInfoOf = (meta: SampleMeta, stage: string): SampleStage | undefined =>
+  meta.edges.find((stageInfo) => stageInfo.stage === stage);
 
 /** In the order in which things happened: the client's request first, its response last. */
 export function inOrder(meta: SampleMeta): readonly SampleStage[] {
@@ -42,37 +42,38 @@ export function inOrder(meta: SampleMeta): readonly SampleStage[] {
   return [...meta.edges].sort((a, b) => rank(a) - rank(b));
 }
 
-/** The edges one below the other, grouped by hop. */
-export function edgeList(
+/** Links to the bodies, grouped by hop. */
+export function stageList(
   { meta }: SampleDetail,
   current: string,
   href: (stage: string) => string,
 ): HTMLElement {
   const groups = Map.groupBy(inOrder(meta), ({ stage }) =>
-    stage === 'client-response' ? 'Client ' : edgeWords(stage).group,
+    stage === 'client-response' ? 'Client ' : stageLabel(stage).group,
   );
   return h(
     'nav',
-    { class: 'edges', 'aria-label': 'Bodies' },
-    [...groups].map(([group, edges]) =>
+    { class: 'stages', 'aria-label': 'Bodies' },
+    [...groups].map(([group, members]) =>
       h(
         'div',
-        { class: 'edge-group' },
+        { class: 'stage-group' },
         h('h3', null, group.trim()),
-        edges.map((edge) =>
+        members.map((stageInfo) =>
           h(
             'a',
             {
-              href: href(edge.stage),
-              'aria-current': edge.stage === current ? 'true' : null,
-              'data-tone': edge.error !== undefined || (edge.status ?? 0) >= 400 ? 'bad' : 'ok',
+              href: href(stageInfo.stage),
+              'aria-current': stageInfo.stage === current ? 'true' : null,
+              'data-tone':
+                stageInfo.error !== undefined || (stageInfo.status ?? 0) >= 400 ? 'bad' : 'ok',
             },
-            h('span', null, edgeWords(edge.stage).name),
+            h('span', null, stageLabel(stageInfo.stage).name),
             h(
               'small',
               null,
-              edge.status === undefined ? '' : `${edge.status} · `,
-              bytes(edge.bytes),
+              stageInfo.status === undefined ? '' : `${stageInfo.status} · `,
+              bytes(stageInfo.bytes),
             ),
           ),
         ),
@@ -81,8 +82,8 @@ export function edgeList(
   );
 }
 
-/** A menu of edges. */
-export function edgeSelect(
+/** A menu of bodies. */
+export function stageSelect(
   label: string,
   stages: readonly string[],
   current: string,
@@ -92,7 +93,7 @@ export function edgeSelect(
     'select',
     { 'aria-label': label, on: { change: () => choose(select.value) } },
     stages.map((stage) =>
-      h('option', { value: stage, selected: stage === current }, edgeTitle(stage)),
+      h('option', { value: stage, selected: stage === current }, stageTitle(stage)),
     ),
   );
   select.value = current;

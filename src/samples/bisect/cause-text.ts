@@ -1,4 +1,4 @@
-/** The outcome of a bisection in a sentence. */
+/** Describes the cause that a bisection found in a sentence. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -22,7 +22,7 @@ function contentKind(value: Json | undefined): string {
   return parsed === undefined ? 'text' : 'JSON';
 }
 
-/** `the last tool result: 41 KB JSON at messages[17].content`, and what else there is to say. */
+/** `the last tool result: 41 KB JSON at messages[17].content`, with the bytes that are enough and other places. */
 export function causeText(
   body: JsonObject,
   protocol: ProtocolName,

@@ -1,4 +1,4 @@
-/** Long values of a request: where they stand, what could stand there instead, and halves of them. */
+/** Finds long values of a request, with a short stub for each, and halves of a text. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -10,11 +10,11 @@ export interface LongText {
   readonly pointer: string;
   readonly value: string | JsonObject;
   readonly bytes: number;
-  /** Short, and as valid there. */
+  /** A short value that is valid in the same place. */
   readonly stub: Json;
 }
 
-/** Shorter ones explain nothing and cost a request. */
+/** Shorter texts explain nothing and would cost a request. */
 const LEAST = 80;
 
 const TEXTS = new Set([
@@ -29,7 +29,7 @@ const TEXTS = new Set([
 ]);
 const HISTORY_ROOTS = new Set(['messages', 'input', 'system', 'instructions', 'tools']);
 
-/** Long texts and arguments that are still there, the longest first. */
+/** Remaining long texts and arguments, the longest first. */
 export function longTexts(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly LongText[] {
   const places: LongText[] = [];
   const walk = (whole: Json, path: readonly (string | number)[]) => {
@@ -66,7 +66,7 @@ function stubFor(key: string, value: Json, depth: number): Json | undefined {
   return key === 'input' && depth > 2 && isObject(value) ? {} : undefined;
 }
 
-/** The first and the second half; no surrogate pair is parted. */
+/** The first and the second half; surrogate pairs are not split. */
 export function halves(text: string): readonly [string, string] {
   let middle = text.length >> 1;
   const code = text.charCodeAt(middle - 1);

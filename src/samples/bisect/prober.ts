@@ -1,20 +1,20 @@
-/** One probe of a bisection: sends a candidate and says whether it fails as the recorded request did. */
+/** Sends the candidates of a bisection and reports whether each fails like the recorded request. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Codec } from '../../codecs/codec.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import type { InProcessGateway } from '../in-process-gateway.ts';
 import { type RequestOutcome, sameFailure } from '../replay/outcome.ts';
 import { type SendableRequest, type SendResult, send } from '../replay/send.ts';
-import type { InProcessGateway } from '../replay/tools.ts';
 import type { Verdict } from './types.ts';
 
 export interface ProberOptions {
   readonly gateway: InProcessGateway;
   readonly protocol: Codec;
   readonly like: Omit<SendableRequest, 'body'>;
-  /** Puts the candidate in the form in which it is sent. */
+  /** The bytes to send for a candidate. */
   readonly bytes: (body: JsonObject) => Uint8Array;
-  /** The failure that is looked for; undefined: the first one that comes. */
+  /** The failure to reproduce; undefined: the first one that occurs. */
   readonly recorded: RequestOutcome | undefined;
   readonly signal: AbortSignal;
 }
@@ -23,15 +23,15 @@ export interface Prober {
   probe(body: JsonObject): Promise<Verdict>;
   /** The latest answer. */
   readonly last: SendResult | undefined;
-  /** The failure that is looked for, once it is known. */
+  /** The failure to reproduce, once it is known. */
   readonly wanted: RequestOutcome | undefined;
   /** A failure of another kind, the first one seen. */
   readonly other: RequestOutcome | undefined;
 }
 
-/** Longest pause that a vendor may ask for, in seconds. */
-const PATIENCE = 30;
-const PAUSES = 4;
+/** Longest pause after a rate limit, in seconds. */
+const LONGEST_PAUSE = 30;
+const MOST_PAUSES = 4;
 
 export function createProber(options: ProberOptions): Prober {
   let last: SendResult | undefined;
@@ -59,7 +59,7 @@ export function createProber(options: ProberOptions): Prober {
   };
 }
 
-/** A rate limit says nothing of the candidate: it is waited for and asked again. */
+/** A rate limit says nothing about the candidate: waits and sends it again. */
 async function sendWaitingOutLimits(
   options: ProberOptions,
   body: Uint8Array,
@@ -68,7 +68,9 @@ async function sendWaitingOutLimits(
   const { gateway, protocol, like, signal } = options;
   for (let pause = 1; ; pause++) {
     const sent = await send(gateway, protocol, { ...like, body }, signal);
-    if (limited || sent.status !== 429 || pause > PAUSES) return sent;
-    await sleep(Math.min(PATIENCE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, { signal });
+    if (limited || sent.status !== 429 || pause > MOST_PAUSES) return sent;
+    await sleep(Math.min(LONGEST_PAUSE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, {
+      signal,
+    });
   }
 }

@@ -28,8 +28,8 @@ export function exportSample(
     const shown = redact ? blankBody(bytes, file.endsWith('.sse')) : bytes;
     return [{ stage, name: file, ...content(shown) }];
   });
-  const told = redact ? { ...meta, redacted: ['texts', 'images'] } : meta;
-  return { hopgate_sample: 1, meta: told, files };
+  const exportedMeta = redact ? { ...meta, redacted: ['texts', 'images'] } : meta;
+  return { hopgate_sample: 1, meta: exportedMeta, files };
 }
 
 function content(bytes: Uint8Array): { text: string } | { base64: string } {

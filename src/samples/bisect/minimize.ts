@@ -1,18 +1,18 @@
-/** Runs the search against a vendor: repeats what is flaky, spends what it may, remembers every verdict. */
+/** Runs the search for the smallest failing request: repeats flaky requests, keeps to the budget, stores every verdict. */
 
 import { createHash } from 'node:crypto';
 import { findCause, movedPointer } from './cause.ts';
+import { causeText } from './cause-text.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
 import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';
 import type { BisectOptions, BisectReport, Verdict } from './types.ts';
-import { causeText } from './words.ts';
 
-/** The request is sent this often before anything is left out: is it flaky? */
+/** Times that the whole request is sent first, to learn whether it is flaky. */
 const CALIBRATE = 3;
-/** And this often before it is believed not to fail at all, or to learn a rate. */
+/** Times that it is sent before it counts as not failing, or to learn its failure rate. */
 const CALIBRATE_FLAKY = 6;
-/** A candidate that passes although it could fail costs size: it is let happen this rarely. */
+/** Accepted probability that a candidate that can fail passes all its tries. */
 const MISSED = 0.02;
 const MOST_REPEATS = 12;
 
@@ -24,7 +24,7 @@ interface VerdictCounts {
   other: number;
 }
 
-/** Never rejects because of what `ask` throws; see {@link BisectReport}. */
+/** Finds the smallest failing request. Errors of `probe` end the search; see {@link BisectReport}. */
 export async function bisect(options: BisectOptions): Promise<BisectReport> {
   const { body, protocol, budget } = options;
   const tallies = new Map<string, VerdictCounts>();
@@ -37,7 +37,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
   let repeats = 1;
   let best: Cut = NOTHING_CUT;
   let bestBytes = sizeOf(body);
-  /** Of requests that are known to fail: how often they did. */
+  /** Verdicts of requests that are known to fail. */
   const rate: VerdictCounts = { same: 0, passes: 0, other: 0 };
   const passing = new Map<string, Cut>();
 
@@ -60,7 +60,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     return verdict;
   };
 
-  /** A candidate fails when it was seen to; it passes only after as many tries as flakiness demands. */
+  /** A candidate fails once one try fails; it passes only after as many tries as the failure rate demands. */
   const decide = async (candidate: Candidate): Promise<Verdict> => {
     const key = keyOf(applyCut(body, candidate.cut));
     const tally = tallyOf(key);
