@@ -133,7 +133,7 @@ describe('samples', () => {
     const { broken, died, failed } = await others();
     const { code, err } = await world.run(['samples', 'show', 'req_']);
     expect(code).not.toBe(0);
-    expect(err).toContain('fits more than one');
+    expect(err).toContain('matches more than one');
     for (const one of [id, broken, died, failed]) expect(err).toContain(one);
     const none = await world.run(['samples', 'show', 'zzzz']);
     expect(none.err).toContain('There is no sample "zzzz"');
@@ -172,12 +172,12 @@ auth: { keys: ["\${GATE_KEY}"] }
       [['samples', 'shwo'], 'is one of'],
       [['samples', 'show'], 'needs the id'],
       [['samples', 'show', 'req_1_nothing'], 'There is no sample'],
-      [['samples', '--status', 'bad'], 'is no status'],
-      [['samples', '--since', 'yesterday-ish'], 'is no time'],
+      [['samples', '--status', 'bad'], 'is not a status'],
+      [['samples', '--since', 'yesterday-ish'], 'is not a time'],
       [['samples', 'import'], 'needs a file'],
       [['replay'], 'needs an id'],
-      [['replay', '--last', '2', '--where', 'colour=red'], 'is no condition'],
-      [['replay', id, '--compare', 'nonsense'], 'is no setting'],
+      [['replay', '--last', '2', '--where', 'colour=red'], 'is not a condition'],
+      [['replay', id, '--compare', 'nonsense'], 'is not a setting'],
       [['replay', id, '--compare', 'limitz.x=1', 'repair=on'], 'There is no setting'],
       [['replay', id, '--edge', 'provider-response'], 'has no request'],
       [['bisect', id, '--budget', '0'], 'needs a whole number'],

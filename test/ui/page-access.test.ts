@@ -82,7 +82,7 @@ browserSuite('coming to the page', (browser) => {
     const seen = await browser.visit(gateway.url);
     const { page } = seen;
     await seen.open('#/');
-    await page.getByRole('heading', { name: 'Waiting for a first exchange' }).waitFor();
+    await page.getByRole('heading', { name: 'Waiting for the first exchange' }).waitFor();
     const line = (await page.locator('.snippet pre').textContent())!;
     upstream.enqueue(say('Fine.'));
     // Not spawnSync: the vendor lives in this process.

@@ -103,7 +103,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     }
   };
 
-  /** Does what is said to pass really pass? If not, the failure is flakier than it seemed. */
+  /** Whether the best passing candidate still passes when it is sent more often; otherwise the failure is flakier than assumed. */
   const holds = async (): Promise<boolean> => {
     const found = findCause(body, best, [...passing.values()]);
     if (found === undefined) return true;
@@ -146,18 +146,18 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
 }
 
 function without(result: BisectReport['result']): string {
-  if (result === 'does-not-fail') return 'the request does not fail in this way (any more)';
+  if (result === 'does-not-fail') return 'the request no longer fails in this way';
   if (result === 'minimal')
-    return 'nothing that was left out made it pass: the smallest request fails as well';
+    return 'leaving out parts never made it pass: even the smallest request fails';
   return 'no candidate passed before the budget was spent';
 }
 
-/** So many tries that a failing candidate passes them all only rarely. */
+/** The number of tries that a failing candidate rarely passes all. */
 function repeatsFor(rate: number): number {
   if (rate >= 1) return 1;
   return Math.min(MOST_REPEATS, Math.max(2, Math.ceil(Math.log(MISSED) / Math.log(1 - rate))));
 }
 
-/** Names a body. */
+/** A key that identifies a body. */
 export const keyOf = (body: unknown): string =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);

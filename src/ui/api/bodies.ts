@@ -1,4 +1,4 @@
-/** The body of an edge: its bytes, how it speaks, and what it answers. */
+/** The recorded body of a stage: its bytes, its protocol, and the raw-body route. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
@@ -9,9 +9,9 @@ import { plain } from './answers.ts';
 import { BODY_BYTES_HEADER } from './api.ts';
 import { offset, wholeNumber } from './parameters.ts';
 
-/** Bytes of a body that are sent at a time. */
+/** Most bytes of a body in one response. */
 const SLICE = 4 * 2 ** 20;
-/** Bytes of a body that is still taken apart, in one go; a larger one is shown as it is. */
+/** Largest body that is decoded; larger ones can only be shown raw. */
 const READABLE = 8 * 2 ** 20;
 
 export interface ReadableBody {
@@ -21,30 +21,30 @@ export interface ReadableBody {
   readonly sse: boolean;
 }
 
-/** @throws GatewayError not_found when there is no such edge */
+/** @throws GatewayError not_found for an unknown stage */
 export function requireStage(meta: SampleMeta, stage: string): SampleStage {
   const stageInfo = meta.edges.find((one) => one.stage === stage);
   if (stageInfo !== undefined) return stageInfo;
   throw new GatewayError('not_found', `${meta.id} has no stage "${stage.slice(0, 100)}".`);
 }
 
-/** A body to be taken apart. @throws GatewayError not_found, too_large */
+/** A body to decode. @throws GatewayError not_found, too_large */
 export function readableBody(store: SampleStore, meta: SampleMeta, stage: string): ReadableBody {
   const stageInfo = requireStage(meta, stage);
   if (stageInfo.bytes > READABLE) {
     throw new GatewayError(
       'too_large',
-      `This body of ${stageInfo.bytes} bytes is shown only as it is: it is too large to be taken apart.`,
+      `This body of ${stageInfo.bytes} bytes is too large to decode: it can only be shown raw.`,
     );
   }
   const atClient = stage.startsWith('client-');
-  const spoken = atClient
+  const protocol = atClient
     ? meta.entry
     : (stageInfo.protocol ?? meta.provider_protocol ?? meta.entry);
   return {
     stageInfo,
     bytes: stageBytes(store, meta, stage),
-    protocol: spoken,
+    protocol,
     sse: stageInfo.file.endsWith('.sse'),
   };
 }
@@ -54,7 +54,7 @@ export const RAW_QUERY = Type.Object({
   bytes: wholeNumber('bytes', { least: 1, most: SLICE, fallback: SLICE }),
 });
 
-/** `…/edges/:stage`: the body as it is, or a part of it. */
+/** `…/edges/:stage`: the raw body, or a part of it. */
 export function rawBody(
   store: SampleStore,
   meta: SampleMeta,

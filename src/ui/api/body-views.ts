@@ -1,4 +1,4 @@
-/** `…/conversation` and `…/events`: a body as turns, and a stream frame by frame. */
+/** `…/conversation` and `…/events`: a body as a conversation, and a stream frame by frame. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../conversation/errors.ts';
@@ -24,7 +24,7 @@ import {
   readRequest,
 } from './reading.ts';
 
-/** Characters of a frame's data, and of what it says, that are shown. */
+/** Most characters of a frame's data, and of the text of its events. */
 const RAW = 20_000;
 const SAID = 2000;
 
@@ -66,7 +66,7 @@ export function conversationOf(
     turns: blocks.length === 0 ? [] : [{ role: 'assistant', blocks }],
     tools: [],
     settings: {},
-    // Without its own end nobody knows how it would have ended.
+    // A cut answer has no known finish reason.
     finish: complete ? reply.finish : null,
     usage: reply.usage ?? null,
     complete,
@@ -96,7 +96,7 @@ export function eventsView(
   const events: EventView[] = [];
   const open: OpenBlock = {};
   let end = 0;
-  // A decoder remembers: it must see everything that stands before what is shown.
+  // A decoder has state: it must see all frames before the requested ones.
   for (const [n, frame] of frames.slice(0, from + limit).entries()) {
     const said = eventsOf(decoder, frame);
     const says =
@@ -118,13 +118,13 @@ export function eventsView(
   return { protocol, stream: true, total: frames.length, events };
 }
 
-/** When the byte at an offset came, by the notes of the recorder; undefined where there are none. */
+/** The time at which the byte at an offset arrived, as recorded; undefined where no times were recorded. */
 function clockOf(pace: string): (offset: number) => number | undefined {
   const marks = pace
     .split(' ')
     .filter((mark) => mark !== '')
     .map((mark) => mark.split(':').map(Number) as [ms: number, byte: number]);
-  // Asked with rising offsets only.
+  // Offsets only rise.
   let i = 0;
   return (offset) => {
     while (i + 1 < marks.length && marks[i + 1]![1] <= offset) i++;
@@ -136,7 +136,7 @@ const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...s
 
 const short = (text: string) => ({ text: textView(text, SAID).text });
 
-/** The block that is open. */
+/** The kind of the open block. */
 interface OpenBlock {
   of?: string;
 }

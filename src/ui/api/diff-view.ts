@@ -1,4 +1,4 @@
-/** `…/diff`: what changed between two edges, long values cut. */
+/** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
 import type { Json } from '../../lib/json/json.ts';
 import { compareStages, stagesToCompare } from '../../samples/replay/compare-stages.ts';
@@ -17,7 +17,7 @@ export function diffOf(
   stages: { readonly a?: string; readonly b?: string },
 ): DiffView {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
-  // Refuses what is not there, and what is too large to be compared.
+  // Refuses unknown stages and bodies that are too large to compare.
   for (const one of [first, second]) readableBody(store, meta, one);
   const found = compareStages(store, meta, first, second, MOST_CHANGES);
   const { a, b, identical, changes, total } = found;

@@ -1,4 +1,4 @@
-/** `GET /ui/api/info`: what the page must know before it shows anything. */
+/** `GET /ui/api/info`: settings of the gateway that the page needs first. */
 
 import { Elysia } from 'elysia';
 import { json } from './answers.ts';
@@ -6,12 +6,12 @@ import type { Info, TargetChoice } from './api.ts';
 import { guard, type Viewer } from './guard.ts';
 import type { UiOptions } from './options.ts';
 
-/** Jobs that run at the same time, requests of one replay, probes of one bisection. */
+/** Most jobs at the same time, requests of one replay, probes of one bisection. */
 export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
 
 const isGlob = (model: string) => /[*?]/.test(model);
 
-/** Providers and their models as targets; a configuration without names offers `provider/…` freely. */
+/** Providers with their known models as targets of a replay. */
 function targetsOf({ config }: Pick<UiOptions, 'config'>): readonly TargetChoice[] {
   const { providers, routes } = config();
   return Object.values(providers).map(({ name, protocol, models }) => {
@@ -41,7 +41,7 @@ function infoFor({ key, owner }: Viewer, options: UiOptions): Info {
     sees: owner === undefined ? 'all' : 'own',
     targets: targetsOf(options),
     priced: Object.values(providers).some(({ prices }) => prices.length > 0),
-    // A job could not be followed when the next request reaches another process.
+    // The next request may reach another process, where the job cannot be followed.
     limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,
   };
 }

@@ -1,4 +1,4 @@
-/** The list of exchanges: filters of the query, a page of rows, and whether a single row fits. */
+/** The list of exchanges: the filter of a query, a page of rows, and whether a single row matches a filter. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
@@ -34,7 +34,7 @@ export type FilterQuery = Static<typeof FILTER_QUERY>;
 
 const EPOCH = /^\d{10,14}$/;
 
-/** The filter of a query, for what this viewer may see. @throws GatewayError invalid_request */
+/** The filter of a query, limited to what this viewer may see. @throws GatewayError invalid_request */
 export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilter {
   const now = Date.now();
   const given: Record<string, string> = {};
@@ -66,9 +66,9 @@ export function samplesPage(
 ): SamplesPage {
   const filter = filterOfQuery(query, viewer);
   const [, time, id] = CURSOR.exec(cursor) ?? [];
-  if (cursor !== '' && id === undefined) throw invalid('This is no cursor of a list.', 'cursor');
+  if (cursor !== '' && id === undefined) throw invalid('This is not a cursor of a list.', 'cursor');
   const before = id === undefined ? undefined : { time: Number(time), id };
-  // One more than asked for tells whether there are more.
+  // One row more than requested shows whether there are more.
   const rows = store.list({ ...filter, ...(before && { before }), limit: limit + 1 });
   const shown = rows.slice(0, limit).map((row) => priced(row, prices));
   const last = shown.at(-1);
@@ -93,14 +93,14 @@ function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: 
   });
 }
 
-/** The glob of a filter as the index reads it: a plain word may stand anywhere. */
+/** Matches the glob of a filter like the index does: a plain word may occur anywhere. */
 function matchesFilterGlob(words: string, text: string): boolean {
   const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
   if (!/[*?]/.test(glob)) return lower.includes(glob);
   return matches([...glob], [...lower]);
 }
 
-/** A glob of `*` and `?` over a whole text, both by characters. Only the last star is ever tried again: no pattern takes long. */
+/** Matches a glob of `*` and `?` against a whole text. Only the last star is retried, so the time is at most glob × text. */
 function matches(glob: readonly string[], text: readonly string[]): boolean {
   let g = 0;
   let star = -1;
@@ -121,7 +121,7 @@ function matches(glob: readonly string[], text: readonly string[]): boolean {
   return g === glob.length;
 }
 
-/** The same filter for a single row that is not in the index (yet). */
+/** Whether a single row, which may not be in the index yet, matches a filter. */
 export function fits(row: SampleRow, filter: SampleFilter): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
   const names = row.notes.split(',').map((one) => one.split('=')[0]);
@@ -142,6 +142,6 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
   );
 }
 
-/** A note's whole name, in which `*` and `?` stand for anything. */
+/** Matches the whole name of a note; `*` and `?` stand for anything. */
 const likesWhole = (note: string, name: string) =>
   /[*?]/.test(note) ? matchesFilterGlob(note, name) : note.toLowerCase() === name;

@@ -1,4 +1,4 @@
-/** `GET /ui/api/live`: rows as they come, change and go, for as long as a page looks at them. */
+/** `GET /ui/api/live`: an event stream of new, changed and removed rows. */
 
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
@@ -11,21 +11,21 @@ import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced } from './l
 import type { UiOptions } from './options.ts';
 
 export interface Live {
-  /** @throws GatewayError invalid_request for a filter, overloaded when too many look on */
+  /** @throws GatewayError invalid_request for a filter, overloaded when too many streams are open */
   open(request: Request, query: FilterQuery, viewer: Viewer): Response;
-  /** A row that nothing in this process recorded. */
+  /** Sends a row that the recorder of this process did not record. */
   show(row: SampleRow): void;
-  /** Ends all of them. */
+  /** Ends all streams. */
   close(): void;
 }
 
-/** Pages that may look on at the same time. */
+/** Most open streams. */
 const MOST = 64;
-/** Rows of which a page hears when they go. */
+/** Listed rows whose removal a page is told. */
 const SEEN = 2000;
-/** Milliseconds between two looks for what other processes recorded, and how many of the newest. */
-const LOOK_EVERY = 1000;
-const LOOK_AT = 200;
+/** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
+const POLL_EVERY = 1000;
+const POLLED_ROWS = 200;
 
 export const liveRoutes = (live: Live, options: UiOptions) =>
   new Elysia()
@@ -47,18 +47,20 @@ export function createLive(sources: LiveSources): Live {
   return {
     open(request, query, viewer) {
       if (streams.size >= MOST) {
-        throw new GatewayError('overloaded', 'Too many pages are looking on.', { retryAfter: 10 });
+        throw new GatewayError('overloaded', 'Too many pages follow the live list.', {
+          retryAfter: 10,
+        });
       }
       const filter = filterOfQuery(query, viewer);
-      // What the page may have in its list, so that it hears of what goes; and of nothing else.
+      // Rows that the page may show: only their removal is sent.
       const shown = new Set(sources.store.list({ ...filter, limit: SEEN }).map(({ id }) => id));
       let unwatch = () => {};
-      let look: ReturnType<typeof setInterval> | undefined;
+      let poll: ReturnType<typeof setInterval> | undefined;
       const stream = eventStream<LiveEvent>({
         signal: request.signal,
         onClose: () => {
           unwatch();
-          clearInterval(look);
+          clearInterval(poll);
           streams.delete(stream.end);
           rows.delete(row);
         },
@@ -77,9 +79,9 @@ export function createLive(sources: LiveSources): Live {
       unwatch = sources.options.watch({ row, gone });
       rows.add(row);
       if (sources.options.config().workers > 1) {
-        look = setInterval(pollOtherProcesses(sources, filter, row), LOOK_EVERY);
+        poll = setInterval(pollOtherProcesses(sources, filter, row), POLL_EVERY);
       }
-      look?.unref();
+      poll?.unref();
       return stream.response;
     },
     show(row) {
@@ -91,7 +93,7 @@ export function createLive(sources: LiveSources): Live {
   };
 }
 
-/** Looks for rows that another process wrote since the last look. */
+/** Polls for rows that another process wrote since the last poll. */
 function pollOtherProcesses(
   sources: LiveSources,
   filter: Parameters<SampleStore['list']>[0],
@@ -99,9 +101,9 @@ function pollOtherProcesses(
 ): () => void {
   const newest = () => {
     try {
-      return sources.store.list({ ...filter, limit: LOOK_AT });
+      return sources.store.list({ ...filter, limit: POLLED_ROWS });
     } catch {
-      // Busy: the next look finds the same.
+      // The index is busy: the next poll finds the same rows.
       return [];
     }
   };

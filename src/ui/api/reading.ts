@@ -1,4 +1,4 @@
-/** Reads a recorded body through the codec of its protocol: a request as a conversation, an answer as a reply. */
+/** Decodes a recorded body with the codec of its protocol: a request as a conversation, an answer as a reply. */
 
 import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
@@ -45,7 +45,7 @@ const sampleProblem = ({ kind, message, status, code }: GatewayError): SampleErr
 
 const textOf = ({ bytes }: ReadableBody) => new TextDecoder().decode(bytes);
 
-/** A history that its decoder refuses is mended first, as it is on its way to a vendor; the refusal is told. */
+/** Decodes a request. A history that the decoder refuses is repaired first, and the refusal is returned as the problem. */
 export function readRequest(body: ReadableBody, { protocols, mend }: ReadingParts): ReadRequest {
   const protocol = protocols[body.protocol];
   let value: ReturnType<typeof parseJson>;
@@ -68,7 +68,7 @@ export function readRequest(body: ReadableBody, { protocols, mend }: ReadingPart
   }
 }
 
-/** What a decoder of answers must know: the request that it answers. */
+/** The context of an answer's decoder: the request that was answered. */
 export function contextOf(
   store: SampleStore,
   meta: SampleMeta,
@@ -92,7 +92,7 @@ export const framesOf = (bytes: Uint8Array): readonly SseFrame[] => {
   return [...parser.push(bytes), ...parser.end()];
 };
 
-/** The events of a frame; what the decoder refuses comes as an error in words. */
+/** The events of a frame, or the error with which the decoder refuses it. */
 export function eventsOf(
   decoder: StreamDecoder,
   frame: SseFrame | undefined,
@@ -104,7 +104,7 @@ export function eventsOf(
   }
 }
 
-/** An answer, streamed or not, as far as it can be read. */
+/** Decodes an answer, streamed or not, as far as possible. */
 export function readReply(
   body: ReadableBody,
   context: UpstreamContext,
@@ -149,7 +149,7 @@ function foldStream(body: ReadableBody, context: UpstreamContext, parts: Reading
       fold.push(event);
     }
   }
-  // A stream that was cut stopped in the middle of a block: what there is of it is shown.
+  // A cut stream may stop inside a block: its text so far is shown.
   if (open !== undefined) fold.push({ type: 'block-stop', index: open });
   return { reply: fold.reply, complete: fold.complete, problem };
 }

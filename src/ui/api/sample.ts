@@ -1,4 +1,4 @@
-/** One exchange: its meta, its hops with times, tokens and costs, and what can be done with it. */
+/** One exchange for the page: its meta, its hops with times, tokens and costs, and the stages that can be sent again. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { SampleServices } from '../../samples/in-process-gateway.ts';
@@ -19,7 +19,7 @@ import { priced } from './list.ts';
 const ID = /^req_\d+_[0-9A-Za-z]+$/;
 
 /**
- * The sample of an id, if this viewer may see it; of one that they may not, they learn nothing.
+ * The sample of an id. One that this viewer may not see is reported as missing.
  * @throws GatewayError not_found
  */
 export function sampleFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
@@ -81,7 +81,7 @@ function tryView({ number, counted, request, response }: SampleTry, target: stri
     response_bytes: response?.bytes ?? 0,
     sent_at: request?.at ?? null,
     connected_at: request?.connected ?? null,
-    // Where nothing was answered, what stands there is this gateway's own.
+    // Without an answer, the recorded body is this gateway's own.
     head_at: made ? null : (response?.at ?? null),
     first_at: made ? null : (response?.first ?? null),
     end_at: response?.until ?? null,

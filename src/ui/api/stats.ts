@@ -1,4 +1,4 @@
-/** `GET /ui/api/stats`: figures over time and by target, put together from a few answers of the index. */
+/** `GET /ui/api/stats`: figures over time and by target, computed from a few queries of the index. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
@@ -14,7 +14,7 @@ import { queryOf, wholeNumber } from './parameters.ts';
 
 const DAY = 86_400_000;
 
-/** Between two questions everybody else has their turn. */
+/** Yields to the event loop between two queries. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const STATS_QUERY = Type.Object({
@@ -40,13 +40,13 @@ export async function statsFor(
   prices: Prices,
 ): Promise<Stats> {
   const now = Date.now();
-  const asked = filterOfQuery(query, viewer);
-  const until = Math.ceil(asked.until ?? now + 1);
-  const since = Math.floor(asked.since ?? until - DAY);
+  const filter = filterOfQuery(query, viewer);
+  const until = Math.ceil(filter.until ?? now + 1);
+  const since = Math.floor(filter.since ?? until - DAY);
   if (since >= until) throw invalid('"since" must be before "until".', 'since');
-  // Whole milliseconds: a sample's bucket is the same here and in the index.
+  // Whole milliseconds, so that the index computes the same buckets.
   const bucketMs = Math.ceil((until - since) / wanted);
-  const index = store.statistics({ ...asked, since, until }, bucketMs);
+  const index = store.statistics({ ...filter, since, until }, bucketMs);
 
   const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
     emptySum(prices),
@@ -97,9 +97,9 @@ export async function statsFor(
 
 type Counted = 'status' | 'error' | 'notes';
 
-/** One group while it is summed up. */
+/** The figures of one group while they are summed. */
 interface FigureSum {
-  /** Set once they are known. */
+  /** Set when the percentiles are known. */
   first_byte_ms: SamplePercentiles | null;
   total_ms: SamplePercentiles | null;
   add(sums: SampleSums): void;

@@ -1,4 +1,4 @@
-/** The frame of the page: name, places, the state of the live feed, and the panes. */
+/** The frame of the page: header, navigation, state of the live feed, and the panes. */
 
 import type { Info } from '../api/api.ts';
 import { button, h, replace } from './kit/dom.ts';
@@ -20,7 +20,7 @@ const FEEDS: Readonly<Record<Feed, string>> = {
   lost: 'connection lost, trying again',
 };
 
-/** @param help shows the keys */
+/** @param help shows the keyboard shortcuts */
 export function createShell(info: Info, help: () => void): Shell {
   const places = h('nav', { class: 'places', 'aria-label': 'Places' });
   const feed = h('span', { class: 'feed', role: 'status' });

@@ -34,8 +34,8 @@ describe('a target that is not configured', () => {
     ['gml/glm-4.7', 'There is no provider "gml". Did you mean "glm"?'],
     ['glm/glm-47', 'does not list the model "glm-47". Did you mean "glm/glm-4.7"?'],
     ['glm/other', 'does not list the model "other". It lists glm-4.7, glm-5*.'],
-    ['glm', '"glm" is no target: write provider/model. Did you mean "glm/MODEL"?'],
-    ['glm/', 'is no target'],
+    ['glm', '"glm" is not a target: write provider/model. Did you mean "glm/MODEL"?'],
+    ['glm/', 'is not a target'],
     ['__proto__/x', 'There is no provider "__proto__"'],
   ];
   for (const [to, words] of cases) {

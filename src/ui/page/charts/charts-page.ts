@@ -1,4 +1,4 @@
-/** The charts: how the gateway fares over time, for the exchanges that the filters take. */
+/** The charts page: figures over time for the exchanges that match the filters. */
 
 import type { Info, Stats } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
@@ -29,7 +29,7 @@ const RANGES = [
 ] as const;
 const RANGE = '1h';
 const BUCKETS = 60;
-/** Read again so often, in milliseconds. */
+/** Milliseconds between two reloads. */
 const AGAIN = 10_000;
 
 export function createChartsPage(info: Info): View {

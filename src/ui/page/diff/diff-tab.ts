@@ -1,4 +1,4 @@
-/** What changed between any two bodies of an exchange, and which rule did it. */
+/** The diff tab: changes between any two bodies of an exchange, and the rule behind each. */
 
 import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
 import { parsedBody } from '../exchange/bodies.ts';
@@ -13,7 +13,7 @@ import type { ExchangeRoute, View } from '../kit/view.ts';
 import { diffRows } from './diff-rows.ts';
 import { changeList, diffLines } from './diff-view.ts';
 
-/** Rules without a name: what codecs do when the two sides speak different protocols, or nobody noted it. */
+/** Changes without a note, such as those that codecs make between protocols. */
 const UNNAMED = '';
 
 export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
@@ -127,7 +127,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     );
   }
 
-  /** Brings the changes of one rule out and the first of them into view. */
+  /** Highlights the changes of one rule and scrolls to the first. */
   function mark(rule: string | undefined): void {
     for (const one of rules.querySelectorAll<HTMLElement>('.rule')) {
       if (one.dataset.rule !== '')
@@ -178,13 +178,13 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
           stageSelect('To', stages, b, choose('b')),
           button('⇄', () => go(withQuery(route, { a: b, b: a, rule: '' }), true), {
             class: 'tiny',
-            'aria-label': 'Swap the two',
+            'aria-label': 'Swap both sides',
           }),
         ),
         h('h2', { class: 'sr' }, `${stageTitle(a)} against ${stageTitle(b)}`),
         h(
           'span',
-          { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },
+          { class: 'segments', role: 'group', 'aria-label': 'View' },
           [
             ['', 'Side by side'],
             ['list', 'List'],
@@ -197,7 +197,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         h(
           'span',
           { class: 'stepper' },
-          button('↑', () => step(-1), { 'aria-label': 'Change before (p)', class: 'tiny' }),
+          button('↑', () => step(-1), { 'aria-label': 'Previous change (p)', class: 'tiny' }),
           button('↓', () => step(1), { 'aria-label': 'Next change (n)', class: 'tiny' }),
         ),
       );

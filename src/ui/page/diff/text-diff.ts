@@ -1,11 +1,11 @@
-/** Two texts compared by words: which pieces are gone, which are new. */
+/** Compares two texts word by word: equal, removed and added parts. */
 
 export interface TextPart {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
 }
 
-/** Pairs that are compared at most; beyond it only the common beginning and end are found. */
+/** Most pairs of words that are compared; larger texts only get their common beginning and end. */
 const MOST = 1_000_000;
 
 const words = (text: string): readonly string[] =>

@@ -1,4 +1,4 @@
-/** The facts of an exchange and what can be done with it. */
+/** The header of an exchange: its facts and actions. */
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getCurl, getExport } from '../kit/api-calls.ts';

@@ -1,4 +1,4 @@
-/** Requests and responses, edge by edge: as a talk, as JSON, as the bytes that were on the wire, and their headers. */
+/** The messages tab: each body as a conversation, as JSON, as raw bytes, and its headers. */
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getBody, getConversation } from '../kit/api-calls.ts';
@@ -62,7 +62,11 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
       replace(
         content,
         stageInfo.cut === true &&
-          h('p', { class: 'soft' }, 'The body is not whole: it was cut or was too large to keep.'),
+          h(
+            'p',
+            { class: 'soft' },
+            'This body is incomplete: it was cut off, or it was too large to keep.',
+          ),
         ready,
       );
     } catch (thrown) {
@@ -92,7 +96,7 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
         h('h2', null, stageTitle(stage)),
         h(
           'div',
-          { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },
+          { class: 'segments', role: 'group', 'aria-label': 'View' },
           MODES.map(([name, text]) =>
             button(text, () => go(withQuery(route, { as: name === 'talk' ? '' : name }), true), {
               'aria-pressed': String(name === mode),

@@ -1,4 +1,4 @@
-/** A body as JSON and as it was on the wire, and what stood beside it. */
+/** Renders a body as a JSON tree or as raw text, and the headers of its stage. */
 
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
@@ -9,7 +9,7 @@ import { closeAll, jsonTree, openAll } from '../kit/json-tree.ts';
 import { MOST, parsedBody } from './bodies.ts';
 import { isStream } from './stages.ts';
 
-/** Characters in one piece of a raw body; a browser lays out a text of megabytes only slowly. */
+/** Characters of a raw body that are shown at a time: browsers lay out very long texts slowly. */
 const PIECE = 100_000;
 
 export async function jsonBody(
@@ -23,7 +23,7 @@ export async function jsonBody(
   if (value === undefined) {
     const why = body.whole
       ? 'This body is not JSON.'
-      : `Of ${bytes(body.bytes)} the first ${bytes(MOST)} are here: too much for a tree.`;
+      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MOST)}.`;
     return h('div', null, h('p', { class: 'soft' }, why), rawText(body.text));
   }
   const marks = new Map(
@@ -96,7 +96,7 @@ export function headersTable(stageInfo: SampleStage): HTMLElement {
         stageInfo.error !== undefined &&
           line('Error', `${stageInfo.error.kind}: ${stageInfo.error.message}`),
         stageInfo.made === true &&
-          line('Body', 'Nothing was answered; the body tells why, in the gateway’s words.'),
+          line('Body', 'There was no answer. The gateway wrote this body to say why.'),
         line('File', stageInfo.file),
         Object.entries(stageInfo.headers ?? {}).map(([name, value]) => line(name, value)),
       ),

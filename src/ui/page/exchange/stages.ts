@@ -1,4 +1,4 @@
-/** The bodies of an exchange by the names they have on disk, in words, and as a menu. */
+/** The stages of an exchange: their labels, their order, and lists and menus of their bodies. */
 
 import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
@@ -13,7 +13,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'provider-error': 'Error',
 };
 
-/** Where a body belongs: `Client`, `Hop 2`; and what it is there. */
+/** The label of a stage: its group (`Client`, `Hop 2`) and its name there. */
 export function stageLabel(stage: string): { readonly group: string; readonly name: string } {
   const match = /^(?:hop(\d+)-)?(?:try(\d+)-)?(.+)$/.exec(stage);
   const kind = match?.[3] ?? stage;
@@ -35,7 +35,7 @@ export const isStream = (stageInfo: SampleStage): boolean => stageInfo.file.ends
 export const stageInfoOf = (meta: SampleMeta, stage: string): SampleStage | undefined =>
   meta.edges.find((stageInfo) => stageInfo.stage === stage);
 
-/** In the order in which things happened: the client's request first, its response last. */
+/** Stages in the order of events: the client's request first, its response last. */
 export function inOrder(meta: SampleMeta): readonly SampleStage[] {
   const rank = ({ stage }: SampleStage) =>
     stage === 'client-request' ? 0 : stage === 'client-response' ? 2 : 1;

@@ -1,4 +1,4 @@
-/** The stream scrubber: what came in and what went out, event by event, side by side. */
+/** The stream tab: incoming and outgoing events side by side, with a slider to step through them. */
 
 import type { EventView, SampleDetail } from '../../api/api.ts';
 import { getEvents } from '../kit/api-calls.ts';
@@ -10,14 +10,14 @@ import type { ExchangeRoute, View } from '../kit/view.ts';
 import { isStream, stageInfoOf, stageTitle } from './stages.ts';
 import { inWords, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
-/** Events that are read of one edge at most. */
+/** Most events that are loaded of one stage. */
 const MOST = 50_000;
-/** Lines of the tape around the present event. */
+/** Lines of the tape before and after the current event. */
 const BEFORE = 9;
 const BEHIND = 5;
-/** Characters of what was said that are shown, from the end. */
+/** Characters of the output so far that are shown, from its end. */
 const SAID = 20_000;
-/** Milliseconds from one event to the next while it plays. */
+/** Milliseconds between two events during playback. */
 const PACE = 60;
 
 export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
@@ -32,7 +32,7 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     type: 'range',
     min: 0,
     value: 0,
-    'aria-label': 'Place in the stream',
+    'aria-label': 'Position in the stream',
     on: { input: () => moveTo(Number(slider.value)) },
   });
   const place = h('output', { class: 'place' });
@@ -140,7 +140,7 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     for (const box of sides.querySelectorAll('.spoken')) box.scrollTop = box.scrollHeight;
   }
 
-  /** The step at which so many events of a side are over. */
+  /** The step after which `events` events of a side are over. */
   const stepWith = (which: 'left' | 'right', events: number) =>
     steps.findIndex((step) => step[which] === events) + 1;
 
@@ -203,13 +203,13 @@ function side(
     h('h2', null, title, h('small', null, ` ${count(upto)} of ${count(events.length)} events`)),
     h(
       'div',
-      { class: 'spoken', tabindex: 0, 'aria-label': 'Said so far' },
+      { class: 'spoken', tabindex: 0, 'aria-label': 'Output so far' },
       speech(spoken(tape, upto)),
     ),
     h('ol', { class: 'tape-lines' }, lines),
     h(
       'pre',
-      { class: 'frame', tabindex: 0, 'aria-label': 'The present event' },
+      { class: 'frame', tabindex: 0, 'aria-label': 'Current event' },
       current === undefined ? '' : pretty(current),
     ),
   );
@@ -227,7 +227,7 @@ function pretty({ raw }: EventView): string {
 }
 
 function speech(parts: readonly Spoken[]): Child {
-  if (parts.length === 0) return h('p', { class: 'soft' }, 'Nothing said yet.');
+  if (parts.length === 0) return h('p', { class: 'soft' }, 'No output yet.');
   return parts.map(({ of, text, name }) =>
     h(
       'div',

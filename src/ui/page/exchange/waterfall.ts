@@ -1,4 +1,4 @@
-/** Hops and tool runs against time: one line each, drawn as SVG. */
+/** The waterfall of an exchange: hops and tool runs over time, as SVG. */
 
 import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
@@ -18,15 +18,15 @@ interface Line {
   readonly tone: 'ok' | 'bad' | 'quiet';
   readonly spans: readonly Span[];
   readonly words: string;
-  /** Where a press on it leads. */
+  /** Where a click leads. */
   readonly stage: string | null;
   readonly indent: boolean;
 }
 
-/** Nothing comes yet. */
+/** The wait before the first byte. */
 const THIN: ReadonlySet<Span['kind']> = new Set(['connect', 'wait']);
 
-/** Width of the drawing in its own units; it is stretched to the room there is. */
+/** Width of the drawing in its own units; it is scaled to the available width. */
 const WIDTH = 1000;
 
 export function waterfall(detail: SampleDetail): HTMLElement {
@@ -78,7 +78,7 @@ function drawn(
       s('rect', {
         class: `span ${kind}`,
         x: x(from),
-        // What took no time at all is still to be seen.
+        // A bar of zero length stays visible.
         width: Math.max(3, x(to) - x(from)),
         y: THIN.has(kind) ? 7 : kind === 'head' ? 5 : 3,
         height: THIN.has(kind) ? 6 : kind === 'head' ? 10 : 14,
@@ -107,7 +107,7 @@ function drawn(
 
 function linesOf(detail: SampleDetail): readonly Line[] {
   const { client, hops, tools, row } = detail;
-  // While it runs, everything that has no end yet goes on until now.
+  // In a running exchange, bars without an end extend to the current time.
   const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
   const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
   const lines: Line[] = [];
@@ -155,7 +155,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   return [answered, ...lines];
 }
 
-/** The latest time that is known of an exchange. */
+/** The latest known time of an exchange. */
 const latest = ({ hops, client }: SampleDetail): number =>
   Math.max(
     client.response?.at ?? 0,
@@ -191,7 +191,7 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
   const words = failed
     ? (one.error?.message ?? `status ${one.status}`)
     : [
-        // On the same machine it takes no time worth a word.
+        // Short connection times, as on the same machine, are not mentioned.
         connecting < 1 ? '' : `${millis(connecting)} connect`,
         waited === null ? '' : `${millis(waited)} wait`,
         streamed === null ? '' : `${millis(streamed)} ${one.stream ? 'stream' : 'body'}`,

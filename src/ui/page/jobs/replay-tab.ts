@@ -1,4 +1,4 @@
-/** Sends an exchange again and shows what comes back, beside what came back then. */
+/** The replay tab: sends a request again and compares the new answers with the recorded one. */
 
 import type { Info, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
 import { startReplay } from '../kit/api-calls.ts';
@@ -110,7 +110,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
           h(
             'tr',
             { class: 'recorded', 'data-tone': before.error === null ? 'ok' : 'bad' },
-            h('th', { scope: 'row', class: 'num' }, 'then'),
+            h('th', { scope: 'row', class: 'num' }, 'recorded'),
             compared && h('td'),
             h(
               'td',
@@ -164,7 +164,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
   );
 }
 
-/** What was said then and what is said now, side by side; the runs of one setting stand below each other. */
+/** The recorded answer and the new answers, side by side. */
 function answers(runs: readonly ReplayRun[]): Child {
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const box = (title: string, text: string | null | undefined, error?: ReplayRun['error']) =>
@@ -180,7 +180,7 @@ function answers(runs: readonly ReplayRun[]): Child {
   return h(
     'div',
     { class: 'answers' },
-    before !== undefined && box('Answer then', before.answer, before.error),
+    before !== undefined && box('Recorded answer', before.answer, before.error),
     shown.map((run) => {
       const setting = run.setting === undefined ? '' : `, ${run.setting}`;
       const same = run.answer !== null && run.answer === before?.answer;

@@ -1,4 +1,4 @@
-/** The calls of the API that views make, by what they are for. */
+/** The API calls of the page, one function for each route. */
 
 import type {
   BisectRequest,
@@ -50,7 +50,7 @@ export const getStats = (query: Query, buckets: number, signal?: AbortSignal) =>
 
 export interface Body {
   readonly text: string;
-  /** Of the whole; the text may be only its beginning. */
+  /** Bytes of the whole body; `text` may be only its beginning. */
   readonly bytes: number;
   readonly whole: boolean;
 }

@@ -1,14 +1,14 @@
-/** JSON as a tree that folds; what is folded does not exist yet, so that large bodies stay light. */
+/** A JSON tree with folding. Folded members are rendered only when they are opened, so large bodies stay fast. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import { button, type Child, h, replace } from './dom.ts';
 import { count } from './format.ts';
 
-/** Members of one object or list that are shown at a time. */
+/** Members of one object or list that are rendered at a time. */
 const PAGE = 100;
 /** Characters of a text that are shown at first. */
 const TEXT = 400;
-/** What "Open all" opens at most. */
+/** Most members that "Open all" opens. */
 const OPENED = 3000;
 
 type Part = string | number;
@@ -16,7 +16,7 @@ type Part = string | number;
 interface TreeOptions {
   /** Levels that are open at first. */
   readonly depth: number;
-  /** JSON pointers with words for a mark beside them. */
+  /** Labels by JSON pointer, shown beside the value. */
   readonly marks?: ReadonlyMap<string, string>;
 }
 
@@ -33,14 +33,14 @@ export function jsonTree(value: Json, options: TreeOptions): HTMLElement {
   return h('div', { class: 'tree', translate: 'no' }, node(undefined, value, '', 0, options));
 }
 
-/** Opens everything below, as far as that is sensible. */
+/** Opens everything below, up to a limit. */
 export function openAll(tree: HTMLElement): void {
   let opened = 0;
   for (let found = true; found && opened < OPENED; ) {
     found = false;
     for (const details of tree.querySelectorAll<HTMLDetailsElement>('details.branch:not([open])')) {
       details.open = true;
-      // "toggle" comes later; the members are wanted now.
+      // The "toggle" event comes later, but the members are needed now.
       details.dispatchEvent(new Event('fill'));
       found = true;
       if (++opened >= OPENED) break;
@@ -141,7 +141,7 @@ function addMembers(
   place.append(more);
 }
 
-/** The first members in one line, for a folded branch. */
+/** A preview of the first members in one line, for a folded value. */
 function gist(value: Json & object): string {
   const words: string[] = [];
   let length = 0;
@@ -162,7 +162,7 @@ function gist(value: Json & object): string {
   return words.join(', ').slice(0, 90);
 }
 
-/** A text, number, truth value or null; texts longer than `most` are cut until one asks for more. */
+/** A text, number, truth value or null; texts longer than `most` are cut, with a button for the rest. */
 export function leaf(value: Json, most = TEXT): HTMLElement {
   if (isNested(value)) return h('span', { class: 'brace' }, Array.isArray(value) ? '[]' : '{}');
   if (typeof value !== 'string') {

@@ -1,4 +1,4 @@
-/** The keys that the page listens to, in a dialog. */
+/** The dialog that lists the keyboard shortcuts. */
 
 import { button, h } from './dom.ts';
 

@@ -1,4 +1,4 @@
-/** What notes mean: read from the manual that the gateway serves, a sentence for each name. */
+/** Descriptions of notes, read from the manual that the gateway serves. */
 
 import { h } from './dom.ts';
 
@@ -23,12 +23,12 @@ async function read(): Promise<ReadonlyMap<string, string>> {
       for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, words);
     }
   } catch {
-    // Without the manual the names stand for themselves.
+    // Without the manual, notes are shown by name only.
   }
   return all;
 }
 
-/** The manual's words for a note; undefined when it has none. */
+/** The manual's description of a note; undefined when there is none. */
 export async function meaningOf(name: string): Promise<string | undefined> {
   meanings ??= read();
   const all = await meanings;

@@ -1,11 +1,11 @@
-/** One exchange as a line of the list. */
+/** Renders one exchange as a row of the list. */
 
 import type { UiRow } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
 import { type Child, h } from '../kit/dom.ts';
 import { clock, count, day, millis, short } from '../kit/format.ts';
 
-/** How an exchange fared, for its colour: `warn` is a failure that was made up for. */
+/** The colour of an exchange: `warn` is a failed try that a later one made good. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open';
 
 export function toneOf(row: UiRow): Tone {
@@ -39,8 +39,8 @@ const cell = (name: string, ...children: Child[]) =>
   h('span', { class: `cell ${name}`, role: 'gridcell' }, ...children);
 
 /**
- * How long it took as a bar: the light part until the first byte. A bar that is longer than the scale is
- * cut to it, and its light part stays the share of the time that it is.
+ * The duration as a bar, with a light part until the first byte. A longer bar is cut to the scale, and its
+ * light part keeps its share.
  * @param most milliseconds of a full bar
  */
 function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
@@ -57,7 +57,7 @@ function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
   });
 }
 
-/** What is said of it to somebody who does not see the line. */
+/** The label of a row for screen readers. */
 function label(row: UiRow): string {
   const [status, words] = statusWords(row);
   const parts = [
@@ -84,7 +84,7 @@ const route = (row: UiRow): Child[] => {
   ];
 };
 
-/** The line of a row. @param most milliseconds of a full bar */
+/** The element of a row. @param most milliseconds of a full bar */
 export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
   const [status, words] = statusWords(row);
   const today = day(row.time) === day(now);
