@@ -177,7 +177,7 @@ auth: { keys: ["\${GATE_KEY}"] }
       [['samples', 'import'], 'needs a file'],
       [['replay'], 'needs an id'],
       [['replay', '--last', '2', '--where', 'colour=red'], 'is not a condition'],
-      [['replay', id, '--compare', 'nonsense'], 'is not a setting'],
+      [['replay', id, '--compare', 'nonsense'], 'is no setting'],
       [['replay', id, '--compare', 'limitz.x=1', 'repair=on'], 'There is no setting'],
       [['replay', id, '--edge', 'provider-response'], 'has no request'],
       [['bisect', id, '--budget', '0'], 'needs a whole number'],

@@ -62,7 +62,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBe(asked + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
-    expect(rows[0]).toStartWith('then500');
+    expect(rows[0]).toStartWith('recorded500');
     for (const row of rows.slice(1)) expect(row).toContain('Operation failed');
     expect(await page.locator('.rate').textContent()).toContain('2 of 2 failed');
     // The address leads back to the job.

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import fc from 'fast-check';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
@@ -337,14 +337,17 @@ describe('axes', () => {
 });
 
 describe('the sources of the page', () => {
-  const sources = readdirSync(FOLDER)
+  const files = readdirSync(FOLDER, { recursive: true }).map(String);
+  const sources = files
     .filter((name) => name.endsWith('.ts'))
     .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')] as const);
+  const isOwn = (name: string, from: string) =>
+    from.startsWith('.') && files.includes(normalize(join(dirname(name), from)));
 
   test('import each other, and types alone from elsewhere', () => {
     const foreign = sources.flatMap(([name, text]) =>
       [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
-        .filter(([, , type, from]) => type === undefined && !/^\.\/[a-z-]+\.ts$/.test(from!))
+        .filter(([, , type, from]) => type === undefined && !isOwn(name, from!))
         .map(([line]) => `${name}: ${line}`),
     );
     expect(sources.length).toBeGreaterThan(20);
@@ -358,7 +361,7 @@ describe('the sources of the page', () => {
   });
 
   test('the page loads nothing from elsewhere', () => {
-    const styles = readdirSync(FOLDER).filter((name) => /\.(css|html)$/.test(name));
+    const styles = files.filter((name) => /\.(css|html)$/.test(name));
     const texts = styles.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n');
     expect(texts).not.toMatch(/https?:|url\(|@font-face|\son[a-z]+=|style=/);
   });

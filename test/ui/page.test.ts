@@ -69,7 +69,7 @@ browserSuite('the page', (browser) => {
     expect(begins).toEqual([...begins].sort((a, b) => a - b));
     const tokens = await page.locator('table.tokens tbody tr').allTextContents();
     expect(tokens).toHaveLength(4);
-    expect(tokens[3]).toMatch(/^together/);
+    expect(tokens[3]).toMatch(/^total/);
     expect(await page.locator('.facts').first().textContent()).toContain('session-of-the-tides');
   });
 
@@ -138,7 +138,7 @@ browserSuite('the page', (browser) => {
     const page = await open(`#/x/${tides}/stream?n=0`);
     const [inside, outside] = [page.locator('.tape').nth(0), page.locator('.tape').nth(1)];
     await outside.waitFor();
-    expect(await outside.locator('.spoken').textContent()).toBe('Nothing said yet.');
+    expect(await outside.locator('.spoken').textContent()).toBe('No output yet.');
     const place = page.locator('.scrub .place');
     const total = Number((await place.textContent())!.split('/')[1]);
     expect(total).toBeGreaterThan(20);

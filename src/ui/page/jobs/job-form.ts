@@ -53,7 +53,7 @@ export function choiceFields({ sendable, row }: SampleDetail, { targets }: Info)
     { class: 'field check' },
     repair,
     h('span', null, 'Repair'),
-    h('small', null, 'off: send without repairs'),
+    h('small', null, 'off: nothing is repaired'),
   );
   return {
     nodes: [
