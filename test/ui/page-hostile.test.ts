@@ -111,7 +111,7 @@ browserSuite('hostile samples', (browser) => {
       await seen.open(hash);
       await page.locator(ready).first().waitFor();
       await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
-      const button = page.getByRole('button', { name: 'Open all' });
+      const button = page.getByRole('button', { name: 'Expand all' });
       if (await button.isVisible()) await button.click();
       for (const folded of await page.locator('details:not([open]) > summary').all()) {
         if (await folded.isVisible()) await folded.click();

@@ -55,7 +55,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator(`.row[data-id="${failed}"]`).click();
     await page.locator('.banner').getByText('Operation failed').waitFor();
     await page.getByRole('link', { name: 'Replay' }).first().click();
-    await page.getByLabel('Times').fill('2');
+    await page.getByLabel('Repeat', { exact: true }).fill('2');
     const asked = world.upstream.asked.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 2 requests of 2').waitFor();
@@ -93,7 +93,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.getByText('Compare two settings').click();
     await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');
     await page.locator('[name=compare-b]').fill('profile.shortToolResults=true');
-    await page.getByLabel('Times').fill('6');
+    await page.getByLabel('Repeat', { exact: true }).fill('6');
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('The difference is more than chance').waitFor();
     const rates = await page.locator('.rate').allTextContents();
@@ -116,7 +116,7 @@ browserSuite('jobs of the page', (browser) => {
   test('bisection shows its progress, names the cause and leads to both requests', async () => {
     slow = 40;
     const page = await open(`#/x/${failed}/bisect`);
-    await page.getByLabel('Requests at most').fill('60');
+    await page.getByLabel('Request limit').fill('60');
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByText(/^Running: /).waitFor();
     await page.locator('circle.probe').nth(3).waitFor();

@@ -236,7 +236,7 @@ describe('the scrubber', () => {
         ],
       },
     ]);
-    expect(tape.events.map(({ said }) => said)).toEqual([0, 5, 9, 9]);
+    expect(tape.events.map(({ textLength }) => textLength)).toEqual([0, 5, 9, 9]);
     expect(spoken(tape, 4)).toMatchObject([
       { of: 'tool-call', name: 'web_search', text: '{}' },
       { of: 'text', text: 'High tide' },

@@ -305,7 +305,7 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('c');
     await page.locator('.chart').first().waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('q');

@@ -13,7 +13,7 @@ import type {
   SampleToolRun,
 } from '../../samples/sample.ts';
 
-export type * from './api-body.ts';
+export type * from './bodies/api-body.ts';
 export type * from './jobs/api-jobs.ts';
 
 /*

@@ -94,8 +94,8 @@ function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: 
 }
 
 /** Matches the glob of a filter like the index does: a plain word may occur anywhere. */
-function matchesFilterGlob(words: string, text: string): boolean {
-  const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
+function matchesFilterGlob(pattern: string, text: string): boolean {
+  const [glob, lower] = [pattern.toLowerCase(), text.toLowerCase()];
   if (!/[*?]/.test(glob)) return lower.includes(glob);
   return matches([...glob], [...lower]);
 }
@@ -125,7 +125,7 @@ function matches(glob: readonly string[], text: readonly string[]): boolean {
 export function fits(row: SampleRow, filter: SampleFilter): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
   const names = row.notes.split(',').map((one) => one.split('=')[0]);
-  const words = [row.id, row.model, row.target, row.session, row.error, row.notes];
+  const pattern = [row.id, row.model, row.target, row.session, row.error, row.notes];
   return (
     (since === undefined || row.time >= since) &&
     (until === undefined || row.time < until) &&
@@ -138,7 +138,7 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
       matchesFilterGlob(model, row.model) ||
       matchesFilterGlob(model, row.target)) &&
     (status === undefined || hasStatus(row, status)) &&
-    (q === undefined || words.some((text) => text.toLowerCase().includes(q.toLowerCase())))
+    (q === undefined || pattern.some((text) => text.toLowerCase().includes(q.toLowerCase())))
   );
 }
 

@@ -3,11 +3,16 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { json, plain } from './answers.ts';
-import { RAW_QUERY, rawBody } from './bodies.ts';
-import { CONVERSATION_QUERY, conversationOf, EVENTS_QUERY, eventsView } from './body-views.ts';
+import {
+  CONVERSATION_QUERY,
+  conversationOf,
+  EVENTS_QUERY,
+  eventsView,
+} from './bodies/body-views.ts';
+import { curlLine } from './bodies/curl.ts';
+import { diffOf } from './bodies/diff-view.ts';
+import { RAW_QUERY, rawBody } from './bodies/stage-bodies.ts';
 import type { ApiContext } from './context.ts';
-import { curlLine } from './curl.ts';
-import { diffOf } from './diff-view.ts';
 import { guard } from './guard.ts';
 import { LIST_QUERY, samplesPage } from './list.ts';
 import { queryOf } from './parameters.ts';

@@ -22,7 +22,7 @@ const FEEDS: Readonly<Record<Feed, string>> = {
 
 /** @param help shows the keyboard shortcuts */
 export function createShell(info: Info, help: () => void): Shell {
-  const places = h('nav', { class: 'places', 'aria-label': 'Places' });
+  const places = h('nav', { class: 'places', 'aria-label': 'Pages' });
   const feed = h('span', { class: 'feed', role: 'status' });
   const list = h('div', { class: 'pane list-pane' });
   const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
@@ -70,7 +70,11 @@ export function createShell(info: Info, help: () => void): Shell {
         ),
       feed,
       h('a', { class: 'quiet', href: '/docs', target: '_blank', rel: 'noopener' }, 'Manual'),
-      button('?', help, { class: 'quiet help', 'aria-label': 'Keys', 'aria-keyshortcuts': '?' }),
+      button('?', help, {
+        class: 'quiet help',
+        'aria-label': 'Keyboard shortcuts',
+        'aria-keyshortcuts': '?',
+      }),
     ),
     main,
     h('div', { id: 'announce', role: 'status' }),

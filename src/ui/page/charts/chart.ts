@@ -158,7 +158,7 @@ export function createChart(
         s(
           'text',
           { class: 'none', x: LEFT + inner() / 2, y: HEIGHT / 2, 'text-anchor': 'middle' },
-          'nothing in this time',
+          'no data in this period',
         ),
       );
     }
@@ -246,11 +246,11 @@ export function createChart(
         }),
       );
     }
-    const words = at === undefined ? '' : legend.textContent;
+    const values = at === undefined ? '' : legend.textContent;
     attribute(
       figure,
       'aria-label',
-      `${data.title}. Arrow keys move through time. ${when.textContent} ${words}`,
+      `${data.title}. Arrow keys move through time. ${when.textContent} ${values}`,
     );
   }
 

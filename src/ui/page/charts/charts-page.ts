@@ -30,7 +30,7 @@ const RANGES = [
 const RANGE = '1h';
 const BUCKETS = 60;
 /** Milliseconds between two reloads. */
-const AGAIN = 10_000;
+const RELOAD_AFTER = 10_000;
 
 export function createChartsPage(info: Info): View {
   let stats: Stats | undefined;
@@ -81,12 +81,12 @@ export function createChartsPage(info: Info): View {
       problem.hidden = true;
       draw(stats);
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words === undefined) return;
+      const message = failureText(thrown);
+      if (message === undefined) return;
       problem.hidden = false;
-      replace(problem, words);
+      replace(problem, message);
     }
-    if (!signal.aborted) timer = window.setTimeout(() => void load(query), AGAIN);
+    if (!signal.aborted) timer = window.setTimeout(() => void load(query), RELOAD_AFTER);
   }
 
   function draw(next: Stats): void {

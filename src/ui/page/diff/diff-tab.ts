@@ -57,8 +57,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
           : changeList(diff.changes),
       );
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, words));
+      const text = failureText(thrown);
+      if (text !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, text));
     }
     content.removeAttribute('aria-busy');
   }
@@ -107,8 +107,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
       node.disabled = true;
       return node;
     }
-    void meaningOf(rule).then((words) => {
-      if (words !== undefined) node.title = words;
+    void meaningOf(rule).then((text) => {
+      if (text !== undefined) node.title = text;
     });
     return h(
       'span',
@@ -229,8 +229,8 @@ function summary({ changes, total, identical }: DiffView): string {
     ['removed', of('removed')],
     ['changed', of('changed')],
   ] as const;
-  const words = parts
+  const text = parts
     .filter(([, times]) => times > 0)
     .map(([word, times]) => `${count(times)} ${word}`);
-  return words.length === 0 ? several(total, 'change') : words.join(', ');
+  return text.length === 0 ? several(total, 'change') : text.join(', ');
 }

@@ -164,7 +164,7 @@ function signOf(mark: DiffRow['mark'], side: 'left' | 'right'): string {
 function whole(text: string): Child {
   if (text.length < 3000) return text;
   const box = h('span', null, text.slice(0, 1500));
-  const more = button(`… ${count(text.length - 1500)} characters more`, () => replace(box, text), {
+  const more = button(`… ${count(text.length - 1500)} more characters`, () => replace(box, text), {
     class: 'more',
   });
   box.append(more);

@@ -8,13 +8,13 @@ export interface TextPart {
 /** Most pairs of words that are compared; larger texts only get their common beginning and end. */
 const MOST = 1_000_000;
 
-const words = (text: string): readonly string[] =>
+const wordsOf = (text: string): readonly string[] =>
   text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
 /** The parts in reading order; neighbours of one kind are one part. */
 export function diffText(a: string, b: string): readonly TextPart[] {
-  const x = words(a);
-  const y = words(b);
+  const x = wordsOf(a);
+  const y = wordsOf(b);
   let head = 0;
   while (head < x.length && head < y.length && x[head] === y[head]) head++;
   let tail = 0;

@@ -55,7 +55,7 @@ export function conversation(
 
 function facts(view: ConversationView): HTMLElement {
   const { settings, usage } = view;
-  const words = [
+  const facts = [
     view.model,
     view.finish === null ? '' : `ended with ${view.finish}`,
     view.kind === 'reply' && !view.complete && view.problem === null ? 'not complete' : '',
@@ -64,7 +64,7 @@ function facts(view: ConversationView): HTMLElement {
   return h(
     'p',
     { class: 'talk-facts' },
-    words.map((word) => h('span', null, word)),
+    facts.map((word) => h('span', null, word)),
     Object.entries(settings).map(([name, value]) => {
       const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
       return h(

@@ -38,7 +38,7 @@ const MAKE: Readonly<Record<Tab, MakeTab>> = {
 const REDRAWN: ReadonlySet<Tab> = new Set(['messages', 'stream', 'diff']);
 
 /** Milliseconds between two reloads of a running exchange. */
-const AGAIN = 1000;
+const RELOAD_AFTER = 1000;
 
 export function createExchangePage(info: Info, id: string): View<ExchangeRoute> {
   let detail: SampleDetail | undefined;
@@ -107,7 +107,7 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
         const route = currentRoute();
         if (route.name === 'exchange' && route.id === id) draw(route);
       }
-      if (running) timer = window.setTimeout(() => void load(), AGAIN);
+      if (running) timer = window.setTimeout(() => void load(), RELOAD_AFTER);
     } catch (thrown) {
       node.removeAttribute('aria-busy');
       if (!closed) replace(body, h('p', { class: 'problem', role: 'alert' }, failureText(thrown)));

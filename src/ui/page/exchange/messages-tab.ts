@@ -70,8 +70,9 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
         ready,
       );
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, words));
+      const message = failureText(thrown);
+      if (message !== undefined)
+        replace(content, h('p', { class: 'problem', role: 'alert' }, message));
     }
     content.removeAttribute('aria-busy');
   }

@@ -36,8 +36,8 @@ export async function jsonBody(
     h(
       'p',
       { class: 'tree-bar' },
-      button('Open all', () => openAll(tree), { class: 'tiny' }),
-      button('Fold', () => closeAll(tree), { class: 'tiny' }),
+      button('Expand all', () => openAll(tree), { class: 'tiny' }),
+      button('Collapse all', () => closeAll(tree), { class: 'tiny' }),
       !body.whole &&
         h('span', { class: 'soft' }, `the first ${bytes(MOST)} of ${bytes(body.bytes)}`),
     ),
@@ -69,7 +69,7 @@ function rawText(text: string): HTMLElement {
     box.append(h('span', null, next));
     const left = text.length - shown;
     if (left <= 0) return;
-    more.textContent = `show ${count(Math.min(PIECE, left))} of ${count(left)} characters more`;
+    more.textContent = `show ${count(Math.min(PIECE, left))} of ${count(left)} more characters`;
     box.append(more);
   };
   const more = button('', add, { class: 'more' });

@@ -8,7 +8,7 @@ import { count, millis } from '../kit/format.ts';
 import { currentRoute, go, withQuery } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
 import { isStream, stageInfoOf, stageTitle } from './stages.ts';
-import { inWords, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
+import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
 /** Most events that are loaded of one stage. */
 const MOST = 50_000;
@@ -97,11 +97,11 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     const outward = ['client-response'].filter(streamed);
     if (inward.length + outward.length === 0) {
       node.removeAttribute('aria-busy');
-      const words =
+      const message =
         row.state === 'open'
           ? 'This exchange is still running. Its events appear here when it ends.'
           : 'This exchange was not streamed.';
-      replace(node, h('p', { class: 'same-words', role: 'status' }, words));
+      replace(node, h('p', { class: 'same-words', role: 'status' }, message));
       return;
     }
     try {
@@ -115,8 +115,9 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
       node.removeAttribute('aria-busy');
       draw();
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(node, h('p', { class: 'problem', role: 'alert' }, words));
+      const message = failureText(thrown);
+      if (message !== undefined)
+        replace(node, h('p', { class: 'problem', role: 'alert' }, message));
     }
   }
 
@@ -188,7 +189,7 @@ function side(
           [
             h('span', { class: 'n' }, number),
             h('span', { class: 'event' }, event.name || kindOf(event)),
-            h('span', { class: 'words' }, inWords(event).slice(0, 200)),
+            h('span', { class: 'words' }, eventText(event).slice(0, 200)),
             event.at !== undefined && h('span', { class: 'at' }, millis(event.at)),
           ],
           () => choose(number),

@@ -11,7 +11,7 @@ export interface TapeEvent extends EventView {
   /** The stage it belongs to. */
   readonly stage: string;
   /** Characters of the answer's text up to and including this event. */
-  readonly said: number;
+  readonly textLength: number;
 }
 
 /** One block of the output so far. */
@@ -25,11 +25,11 @@ export interface Spoken {
 export function tapeOf(
   parts: readonly { readonly stage: string; readonly events: readonly EventView[] }[],
 ): Tape {
-  let said = 0;
+  let textLength = 0;
   const events = parts.flatMap(({ stage, events: frames }) =>
     frames.map((frame) => {
-      for (const one of frame.says) if (isAnswerText(one)) said += one.text?.length ?? 0;
-      return { ...frame, stage, said };
+      for (const one of frame.says) if (isAnswerText(one)) textLength += one.text?.length ?? 0;
+      return { ...frame, stage, textLength };
     }),
   );
   return { events };
@@ -59,7 +59,9 @@ export function stepsOf(left: Tape, right: Tape): readonly Step[] {
     const outFirst =
       b !== undefined &&
       (a === undefined ||
-        (timed ? b.at! < a.at! : b.said <= (left.events[i - 1]?.said ?? -1) && startedBy(left, i)));
+        (timed
+          ? b.at! < a.at!
+          : b.textLength <= (left.events[i - 1]?.textLength ?? -1) && startedBy(left, i)));
     if (outFirst) j++;
     else i++;
     steps.push({ left: i, right: j });
@@ -90,8 +92,8 @@ export function spoken({ events }: Tape, upto: number): readonly Spoken[] {
 }
 
 /** A short text for an event's line on the tape. */
-export function inWords(event: EventView): string {
-  const words = event.says.map(({ type, of, text, usage }) => {
+export function eventText(event: EventView): string {
+  const texts = event.says.map(({ type, of, text, usage }) => {
     if (type === 'delta') return text ?? '';
     if (type === 'usage' && usage !== undefined)
       return `usage ${usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)} → ${usage.output + (usage.reasoning ?? 0)}`;
@@ -99,5 +101,5 @@ export function inWords(event: EventView): string {
       .filter((part) => part !== '')
       .join(' ');
   });
-  return words.join(' · ');
+  return texts.join(' · ');
 }

@@ -77,8 +77,8 @@ function notes({ meta, row }: SampleDetail): HTMLElement {
     'ul',
     { class: 'notelist' },
     [...byName].map(([name, all]) => {
-      const words = h('p', { class: 'meaning' });
-      void meaningOf(name).then((text) => words.append(text ?? ''));
+      const description = h('p', { class: 'meaning' });
+      void meaningOf(name).then((text) => description.append(text ?? ''));
       return h(
         'li',
         null,
@@ -88,7 +88,7 @@ function notes({ meta, row }: SampleDetail): HTMLElement {
           noteTag(name),
           all.length > 1 && h('span', { class: 'soft' }, ` ${several(all.length, 'time')}`),
         ),
-        words,
+        description,
         placeList(row.id, all),
       );
     }),
@@ -97,8 +97,8 @@ function notes({ meta, row }: SampleDetail): HTMLElement {
 
 /** The places of notes of one name; the same place in several hops is one line. */
 function placeList(id: string, notes: readonly Note[]): Child {
-  const told = notes.filter(({ where, what }) => where !== undefined || what !== undefined);
-  const places = Map.groupBy(told, ({ where, what }) => JSON.stringify([where, what]));
+  const placed = notes.filter(({ where, what }) => where !== undefined || what !== undefined);
+  const places = Map.groupBy(placed, ({ where, what }) => JSON.stringify([where, what]));
   if (places.size === 0) return null;
   const query = filtersOf(currentRoute().query);
   const line = ([first, ...again]: readonly Note[]): Child => {

@@ -20,11 +20,11 @@ const all = (usage: Usage) => totalInput(usage) + totalOutput(usage);
 export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElement {
   const most = Math.max(1, ...hops.map((hop) => (hop.usage === null ? 0 : all(hop.usage))));
   const priced = hops.some((hop) => hop.cost !== null);
-  const told = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
+  const known = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
   // Columns without any value are left out.
   const parts = PARTS.filter(
     ([name]) =>
-      name === 'input' || name === 'output' || told.some((one) => one[name] !== undefined),
+      name === 'input' || name === 'output' || known.some((one) => one[name] !== undefined),
   );
   const line = (name: string, one: Usage | null, price: number | null, cls?: string) =>
     h(

@@ -17,7 +17,7 @@ interface Line {
   readonly what: string;
   readonly tone: 'ok' | 'bad' | 'quiet';
   readonly spans: readonly Span[];
-  readonly words: string;
+  readonly text: string;
   /** Where a click leads. */
   readonly stage: string | null;
   readonly indent: boolean;
@@ -125,7 +125,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
           tool.at === undefined
             ? []
             : [{ from, to, kind: tool.error === undefined ? 'tool' : 'failed' }],
-        words: tool.error ?? millis(tool.ms),
+        text: tool.error ?? millis(tool.ms),
         stage: null,
         indent: true,
       });
@@ -143,7 +143,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
             { from: 0, to: first, kind: 'wait' },
             { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
           ],
-    words: [
+    text: [
       row.state === 'open' ? `${millis(last)} so far` : millis(row.total_ms),
       client.response && bytes(client.response.bytes),
     ]
@@ -184,11 +184,11 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
       spans.push({ from: Math.min(first, end), to: end, kind: failed ? 'failed' : 'stream' });
     }
   }
-  const asked = one.connected_at ?? one.sent_at;
+  const requestedAt = one.connected_at ?? one.sent_at;
   const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
-  const waited = asked === null ? null : (one.first_at ?? end) - asked;
+  const waited = requestedAt === null ? null : (one.first_at ?? end) - requestedAt;
   const streamed = one.first_at === null ? null : end - one.first_at;
-  const words = failed
+  const text = failed
     ? (one.error?.message ?? `status ${one.status}`)
     : [
         // Short connection times, as on the same machine, are not mentioned.
@@ -205,7 +205,7 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
-    words: one.cut ? `${words} (cut)` : words,
+    text: one.cut ? `${text} (cut)` : text,
     stage: one.response ?? one.request,
     indent: false,
   };
@@ -215,7 +215,7 @@ function legend(): HTMLElement {
   const all = [
     ['connect', 'connecting'],
     ['wait', 'sent, waiting'],
-    ['head', 'head was there, no body yet'],
+    ['head', 'headers received, no body yet'],
     ['stream', 'body'],
     ['tool', 'tool run'],
     ['client', 'written to the client'],
@@ -224,6 +224,6 @@ function legend(): HTMLElement {
   return h(
     'p',
     { class: 'legend' },
-    all.map(([kind, words]) => h('span', null, h('i', { class: `key ${kind}` }), words)),
+    all.map(([kind, text]) => h('span', null, h('i', { class: `key ${kind}` }), text)),
   );
 }

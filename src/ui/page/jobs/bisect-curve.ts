@@ -86,8 +86,8 @@ export function bisectCurve(probes: readonly BisectProbe[]): HTMLElement {
         ['same', 'fails the same way'],
         ['passes', 'passes'],
         ['other', 'fails differently'],
-      ].map(([verdict, words]) =>
-        h('span', null, h('i', { class: `key probe-${verdict}` }), words),
+      ].map(([verdict, label]) =>
+        h('span', null, h('i', { class: `key probe-${verdict}` }), label),
       ),
     ),
   );

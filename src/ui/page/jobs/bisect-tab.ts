@@ -24,7 +24,7 @@ export function createBisectTab(detail: SampleDetail, info: Info): View<Exchange
     kind: 'bisect',
     label: 'Bisect',
     lead: 'Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.',
-    fields: [field('Requests at most', budget)],
+    fields: [field('Request limit', budget)],
     start: (choice) => startBisect({ ...choice, budget: Number(budget.value) || undefined }),
     progress: (view, { events, running }) => {
       const probes = probesOf(events);

@@ -32,8 +32,8 @@ export function follow(
         soon();
       }
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) changed(events, words);
+      const message = failureText(thrown);
+      if (message !== undefined) changed(events, message);
     }
   })();
   return {

@@ -28,7 +28,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
     kind: 'replay',
     label: 'Replay',
     fields: [
-      field('Times', repeat),
+      field('Repeat', repeat),
       h(
         'details',
         { class: 'compare' },
@@ -37,7 +37,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
         h(
           'p',
           { class: 'soft' },
-          'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. Repeat some ten times to tell a difference from chance.',
+          'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. About ten repeats show whether a difference is more than chance.',
         ),
       ),
     ],
@@ -64,7 +64,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
   });
 }
 
-const said = (status: number, error: ReplayRun['error']): string =>
+const statusText = (status: number, error: ReplayRun['error']): string =>
   error === null ? String(status) : `${status} ${error.how === 'error' ? error.kind : error.how}`;
 
 function table(runs: readonly ReplayRun[]): HTMLElement {
@@ -118,7 +118,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
               h(
                 'span',
                 { class: 'pill-status', 'data-tone': before.error === null ? 'ok' : 'bad' },
-                said(before.status, before.error),
+                statusText(before.status, before.error),
               ),
             ),
             h('td', { class: 'message' }, before.error?.message ?? ''),
@@ -141,7 +141,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
               h(
                 'span',
                 { class: 'pill-status', 'data-tone': run.error === null ? 'ok' : 'bad' },
-                said(run.status, run.error),
+                statusText(run.status, run.error),
               ),
             ),
             h('td', { class: 'message' }, run.error?.message ?? ''),

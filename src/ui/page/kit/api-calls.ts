@@ -64,8 +64,8 @@ export async function getBody(
 ): Promise<Body> {
   const response = await ask(stagePath(id, stage), { query: { bytes: most }, signal });
   const content = await response.arrayBuffer();
-  const told = response.headers.get('x-hopgate-bytes');
-  const bytes = told === null ? content.byteLength : Number(told);
+  const total = response.headers.get('x-hopgate-bytes');
+  const bytes = total === null ? content.byteLength : Number(total);
   const text = new TextDecoder().decode(content);
   return { text, bytes, whole: content.byteLength >= bytes };
 }

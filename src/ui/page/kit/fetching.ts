@@ -17,8 +17,8 @@ export class Refused extends Error {
 /** Called when the gateway needs a key, or refuses the one that was sent. */
 let onLocked: (wrong: boolean) => void = () => {};
 
-export function whenLocked(tell: (wrong: boolean) => void): void {
-  onLocked = tell;
+export function whenLocked(handler: (wrong: boolean) => void): void {
+  onLocked = handler;
 }
 
 /** The key stays in this tab only, until the tab is closed. */

@@ -8,7 +8,7 @@ import { count } from './format.ts';
 const PAGE = 100;
 /** Characters of a text that are shown at first. */
 const TEXT = 400;
-/** Most members that "Open all" opens. */
+/** Most members that "Expand all" opens. */
 const OPENED = 3000;
 
 type Part = string | number;
@@ -143,23 +143,23 @@ function addMembers(
 
 /** A preview of the first members in one line, for a folded value. */
 function gist(value: Json & object): string {
-  const words: string[] = [];
+  const parts: string[] = [];
   let length = 0;
   for (const [part, item] of entriesOf(value)) {
     if (length > 60) {
-      words.push('…');
+      parts.push('…');
       break;
     }
-    const told = isNested(item)
+    const shown = isNested(item)
       ? Array.isArray(item)
         ? '[…]'
         : '{…}'
       : JSON.stringify(item)?.slice(0, 32);
-    const word = typeof part === 'number' ? `${told}` : `${part}: ${told}`;
-    words.push(word);
-    length += word.length;
+    const label = typeof part === 'number' ? `${shown}` : `${part}: ${shown}`;
+    parts.push(label);
+    length += label.length;
   }
-  return words.join(', ').slice(0, 90);
+  return parts.join(', ').slice(0, 90);
 }
 
 /** A text, number, truth value or null; texts longer than `most` are cut, with a button for the rest. */
@@ -182,7 +182,7 @@ export function leaf(value: Json, most = TEXT): HTMLElement {
       `"${value.slice(0, shown)}`,
       left > 0
         ? button(
-            `… ${count(left)} characters more`,
+            `… ${count(left)} more characters`,
             () => {
               shown = Math.min(value.length, shown + Math.max(20_000, shown));
               draw();

@@ -27,7 +27,7 @@ export function longText(
       box,
       text.slice(0, shown),
       left > 0 &&
-        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} characters more`, more, {
+        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} more characters`, more, {
           class: 'more',
         }),
     );

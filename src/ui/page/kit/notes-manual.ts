@@ -19,8 +19,8 @@ async function read(): Promise<ReadonlyMap<string, string>> {
     for (const section of (await response.text()).split(/^### /m).slice(1)) {
       const [heading = '', ...lines] = section.split('\n');
       const text = lines.join('\n').split(/^#/m)[0]!.trim().split(/\n\n/)[0]!;
-      const words = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
-      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, words);
+      const description = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
+      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, description);
     }
   } catch {
     // Without the manual, notes are shown by name only.
@@ -42,8 +42,8 @@ export function noteTag(name: string): HTMLElement {
     { class: 'tag', href: noteLink(name), target: '_blank', rel: 'noopener' },
     name,
   );
-  void meaningOf(name).then((words) => {
-    if (words !== undefined) tag.title = words;
+  void meaningOf(name).then((description) => {
+    if (description !== undefined) tag.title = description;
   });
   return tag;
 }

@@ -60,8 +60,8 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     class: 'pill',
     hidden: true,
   });
-  const said = h('p', { class: 'sr', role: 'status' });
-  const node = h('div', { class: 'list' }, columns(), scroller, pill, said);
+  const announcement = h('p', { class: 'sr', role: 'status' });
+  const node = h('div', { class: 'list' }, columns(), scroller, pill, announcement);
 
   new ResizeObserver(([entry]) => {
     const wide = entry!.contentRect.width >= WIDE;
@@ -163,7 +163,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
       if (sought) show();
       draw();
       for (const id of inserted) made.get(id)?.node.classList.add('new');
-      if (inserted.length > 0) replace(said, several(inserted.length, 'new exchange'));
+      if (inserted.length > 0) replace(announcement, several(inserted.length, 'new exchange'));
     },
     select(id) {
       if (id === selected) return;

@@ -1,11 +1,11 @@
 /** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
-import type { Json } from '../../lib/json/json.ts';
-import { compareStages, stagesToCompare } from '../../samples/replay/compare-stages.ts';
-import type { ExplainedChange, SampleMeta, SampleStore } from '../../samples/sample.ts';
-import type { ChangeView, DiffView } from './api.ts';
-import { readableBody } from './bodies.ts';
+import type { Json } from '../../../lib/json/json.ts';
+import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
+import type { ExplainedChange, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ChangeView, DiffView } from '../api.ts';
 import { textView } from './conversation-view.ts';
+import { readableBody } from './stage-bodies.ts';
 
 const MOST_CHANGES = 2000;
 const MOST_CHARS = 10_000;

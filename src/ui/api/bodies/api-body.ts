@@ -1,10 +1,10 @@
-/** Types of the API under `/ui/api` for a single body; see `api.ts`. */
+/** Types of the API under `/ui/api` for a single body; see `../api.ts`. */
 
-import type { FinishReason } from '../../conversation/events.ts';
-import type { ExecutedBy, ProtocolName, Role, ToolKind } from '../../conversation/types.ts';
-import type { Usage } from '../../conversation/usage.ts';
-import type { Json, JsonObject } from '../../lib/json/json.ts';
-import type { SampleError } from '../../samples/sample.ts';
+import type { FinishReason } from '../../../conversation/events.ts';
+import type { ExecutedBy, ProtocolName, Role, ToolKind } from '../../../conversation/types.ts';
+import type { Usage } from '../../../conversation/usage.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import type { SampleError } from '../../../samples/sample.ts';
 
 /**
  * `GET /ui/api/samples/:id/edges/:stage/conversation[?text=CHARS]`: the body decoded by its codec.

@@ -1,11 +1,11 @@
 /** `…/conversation` and `…/events`: a body as a conversation, and a stream frame by frame. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { GatewayError } from '../../conversation/errors.ts';
-import type { StreamEvent } from '../../conversation/events.ts';
-import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
-import type { ConversationView, EventPart, EventsView, EventView } from './api.ts';
-import { readableBody } from './bodies.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
+import { offset, wholeNumber } from '../parameters.ts';
 import {
   blockViews,
   pointersIn,
@@ -14,7 +14,6 @@ import {
   toolViews,
   turnViews,
 } from './conversation-view.ts';
-import { offset, wholeNumber } from './parameters.ts';
 import {
   contextOf,
   eventsOf,
@@ -22,11 +21,12 @@ import {
   type ReadingParts,
   readReply,
   readRequest,
-} from './reading.ts';
+} from './decode-body.ts';
+import { readableBody } from './stage-bodies.ts';
 
 /** Most characters of a frame's data, and of the text of its events. */
-const RAW = 20_000;
-const SAID = 2000;
+const MOST_RAW = 20_000;
+const MOST_TEXT = 2000;
 
 export const CONVERSATION_QUERY = Type.Object({
   text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
@@ -98,9 +98,11 @@ export function eventsView(
   let end = 0;
   // A decoder has state: it must see all frames before the requested ones.
   for (const [n, frame] of frames.slice(0, from + limit).entries()) {
-    const said = eventsOf(decoder, frame);
+    const decoded = eventsOf(decoder, frame);
     const says =
-      said instanceof GatewayError ? [broken(said)] : said.map((one) => eventPart(one, open));
+      decoded instanceof GatewayError
+        ? [broken(decoded)]
+        : decoded.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
     if (n < from) continue;
     const time = at(end - 1);
@@ -109,7 +111,7 @@ export function eventsView(
       name: frame.event,
       raw: textView(
         frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
-        RAW,
+        MOST_RAW,
       ),
       ...(time !== undefined && { at: time }),
       says,
@@ -134,7 +136,7 @@ function clockOf(pace: string): (offset: number) => number | undefined {
 
 const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
 
-const short = (text: string) => ({ text: textView(text, SAID).text });
+const short = (text: string) => ({ text: textView(text, MOST_TEXT).text });
 
 /** The kind of the open block. */
 interface OpenBlock {

@@ -1,13 +1,13 @@
 /** The recorded body of a stage: its bytes, its protocol, and the raw-body route. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { GatewayError } from '../../conversation/errors.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
-import { stageBytes } from '../../samples/replay/compare-stages.ts';
-import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
-import { plain } from './answers.ts';
-import { BODY_BYTES_HEADER } from './api.ts';
-import { offset, wholeNumber } from './parameters.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { ProtocolName } from '../../../conversation/types.ts';
+import { stageBytes } from '../../../samples/replay/compare-stages.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
+import { plain } from '../answers.ts';
+import { BODY_BYTES_HEADER } from '../api.ts';
+import { offset, wholeNumber } from '../parameters.ts';
 
 /** Most bytes of a body in one response. */
 const SLICE = 4 * 2 ** 20;

@@ -1,17 +1,17 @@
 /** Decodes a recorded body with the codec of its protocol: a request as a conversation, an answer as a reply. */
 
-import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
-import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type { Reply, StreamEvent } from '../../conversation/events.ts';
-import { Fold } from '../../conversation/fold.ts';
-import { Notes } from '../../conversation/notes.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
-import type { Conversation } from '../../conversation/types.ts';
-import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { parseJson } from '../../lib/json/json.ts';
-import type { SampleError, SampleMeta, SampleStore } from '../../samples/sample.ts';
-import { type ReadableBody, readableBody } from './bodies.ts';
-import type { UiOptions } from './options.ts';
+import type { StreamDecoder, UpstreamContext } from '../../../codecs/codec.ts';
+import { asGatewayError, type GatewayError } from '../../../conversation/errors.ts';
+import type { Reply, StreamEvent } from '../../../conversation/events.ts';
+import { Fold } from '../../../conversation/fold.ts';
+import { Notes } from '../../../conversation/notes.ts';
+import { NO_PROFILE } from '../../../conversation/target.ts';
+import type { Conversation } from '../../../conversation/types.ts';
+import { type SseFrame, SseParser } from '../../../lib/bytes/sse.ts';
+import { parseJson } from '../../../lib/json/json.ts';
+import type { SampleError, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { UiOptions } from '../options.ts';
+import { type ReadableBody, readableBody } from './stage-bodies.ts';
 
 export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
 
@@ -76,8 +76,10 @@ export function contextOf(
   parts: ReadingParts,
 ): UpstreamContext {
   const stage = body.stageInfo.stage.replace(/(response|error)$/, 'request');
-  const asked = meta.edges.some((stageInfo) => stageInfo.stage === stage);
-  const sent = asked ? readRequest(readableBody(store, meta, stage), parts).conversation : EMPTY;
+  const hasRequest = meta.edges.some((stageInfo) => stageInfo.stage === stage);
+  const sent = hasRequest
+    ? readRequest(readableBody(store, meta, stage), parts).conversation
+    : EMPTY;
   const target = {
     provider: (body.stageInfo.target ?? meta.target ?? '').split('/')[0] ?? '',
     model: sent.model,

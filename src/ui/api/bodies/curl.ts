@@ -1,10 +1,10 @@
 /** `…/curl`: a request as a curl command line, with a variable in the place of every key. */
 
-import type { Config } from '../../config/config.ts';
-import { invalid } from '../../conversation/errors.ts';
-import { MODEL_PATHS } from '../../samples/replay/send.ts';
-import { fromSample, type ReplaySource, withModel } from '../../samples/replay/source.ts';
-import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
+import type { Config } from '../../../config/config.ts';
+import { invalid } from '../../../conversation/errors.ts';
+import { MODEL_PATHS } from '../../../samples/replay/send.ts';
+import { fromSample, type ReplaySource, withModel } from '../../../samples/replay/source.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
 /** A body up to this size is part of the command line. */
 const INLINE = 64 * 1024;

@@ -1,8 +1,8 @@
 /** A conversation as the page shows it: blocks as data, long texts cut, with JSON pointers into the body. */
 
-import type { Block, Conversation, Tool, Turn, Wire } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import type { BlockView, TextView, ToolView, TurnView } from './api.ts';
+import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import type { BlockView, TextView, ToolView, TurnView } from '../api.ts';
 
 export interface ViewOptions {
   /** Most characters of one text. */
