@@ -1,4 +1,4 @@
-/** The index answers what the files hold, comes back when it is lost, and retention keeps failures longest. */
+/** The index gives the same answers as the files and is rebuilt when lost; retention keeps failures longest. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
@@ -53,8 +53,8 @@ async function record(
   return ids;
 }
 
-describe('questions', () => {
-  test('each filter finds what it should, newest first', async () => {
+describe('queries', () => {
+  test('each filter finds the right samples, newest first', async () => {
     const [fine, slow, bad, bridged] = await record([
       { age: 3, told: { model: 'glm-4.7' } },
       { age: 2, told: { status: 429, error: limited, model: 'glm-4.7' } },
@@ -100,7 +100,7 @@ describe('questions', () => {
     book.close();
   });
 
-  test('a part of an id is enough while it fits only one', async () => {
+  test('a part of an id is enough while only one id has it', async () => {
     const [first] = await record([{}, {}]);
     const book = openSampleStore(disk.root);
     expect(book.find(first!)?.id).toBe(first!);
@@ -113,7 +113,7 @@ describe('questions', () => {
 });
 
 describe('the files are the truth', () => {
-  test('an index that is lost, broken or of another version is made anew from them', async () => {
+  test('an index that is lost, broken or of another version is rebuilt from the files', async () => {
     await record([{}, { told: { status: 500, error: limited } }]);
     const before = openSampleStore(disk.root);
     const rows = before.list();
@@ -178,7 +178,7 @@ describe('the files are the truth', () => {
     book.close();
   });
 
-  test('a meta file is there whole or not at all: half of one would be taken for an exchange that was cut', async () => {
+  test('a meta file is written atomically: a partial one would be taken for a cut exchange', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const begun = Array.from({ length: 200 }, () => exchange());
     for (const one of begun) recorder.begin(one);
@@ -198,7 +198,7 @@ describe('the files are the truth', () => {
     await recorder.close();
   }, 30_000);
 
-  test('bodies whose meta file is still on its way are no cut exchange, and nobody writes that they are', () => {
+  test('bodies whose meta file is still to be written are not marked as a cut exchange', () => {
     const id = 'req_1790000000003_fresh0';
     const file = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}.json`);
     mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
@@ -218,7 +218,7 @@ describe('the files are the truth', () => {
     index.close();
   });
 
-  test('an exchange that was open when its process died is cut; one that is open in a living one is not', async () => {
+  test('an exchange that was open when its process died is cut; one in a running process is not', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const dead = exchange();
     recorder.begin(dead);
@@ -253,7 +253,7 @@ describe('retention', () => {
   };
   const failed = { status: 500, error: limited };
 
-  test('by age: fine ones after their days, failed ones after theirs', async () => {
+  test('by age: successful samples after their days, failed ones after theirs', async () => {
     const ids = await record([
       { age: 100, told: failed },
       { age: 50, told: failed },
@@ -263,7 +263,7 @@ describe('retention', () => {
     expect(left({})).toEqual([ids[3]!, ids[1]!]);
   });
 
-  test('by space: failed ones go only when no fine one is left', async () => {
+  test('by size: failed samples are removed only when no successful one is left', async () => {
     const body = 'x'.repeat(10_000);
     const ids = await record([
       { age: 9, body, told: failed },
@@ -276,7 +276,7 @@ describe('retention', () => {
     expect(left({ maxBytes: 12_000 })).toEqual([ids[2]!]);
   });
 
-  test('by number: both kinds are counted apart', async () => {
+  test('by number: successful and failed samples are counted separately', async () => {
     const ids = await record([{ age: 4, told: failed }, { age: 3 }, { age: 2 }, { age: 1 }]);
     expect(left({ maxCount: 2 })).toEqual([ids[3]!, ids[2]!, ids[0]!]);
   });
@@ -287,8 +287,8 @@ describe('retention', () => {
   });
 });
 
-describe('carrying', () => {
-  test('what is exported and imported elsewhere is the same sample, byte for byte', async () => {
+describe('export and import', () => {
+  test('a sample that is exported and imported elsewhere is the same, byte for byte', async () => {
     const body = '{ "model":"m", "text":"grüße \\ud83d" }';
     const [id] = await record([{ body }]);
     const book = openSampleStore(disk.root);

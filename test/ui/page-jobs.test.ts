@@ -50,7 +50,7 @@ browserSuite('jobs of the page', (browser) => {
     return seen.page;
   };
 
-  test('a failure is found among others, replayed, and stands beside what was recorded', async () => {
+  test('a failure is found among others, replayed, and shown beside the recorded answer', async () => {
     const page = await open('#/?status=failed');
     await page.locator(`.row[data-id="${failed}"]`).click();
     await page.locator('.banner').getByText('Operation failed').waitFor();
@@ -71,7 +71,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBe(asked + 2);
   });
 
-  test('a replay shows what was said then beside what is said now', async () => {
+  test('a replay shows the recorded answer beside the new one', async () => {
     world.upstream.enqueue(say('The old words.'));
     const id = await world.post('/v1/chat/completions', {
       model: 'via-chat',
@@ -88,7 +88,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
-  test('two settings are compared, and more than chance is told from chance', async () => {
+  test('two settings are compared, and a real difference is told from chance', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.getByText('Compare two settings').click();
     await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');
@@ -102,7 +102,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(rates[1]).toMatch(/4\s711 tokens in/);
   });
 
-  test('what cannot be is said where it was asked for', async () => {
+  test('impossible requests are reported in the form', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.locator('[name=to]').fill('nobody/nothing');
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
@@ -162,7 +162,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBeLessThanOrEqual(asked + 1);
   });
 
-  test('the command line is copied, and the exchange saved with and without its texts', async () => {
+  test('the curl command line is copied, and the exchange is exported with and without its texts', async () => {
     const page = await open(`#/x/${failed}`, {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -188,7 +188,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(await save('Texts and images blanked')).not.toContain('You are a coding agent');
   });
 
-  test('an exchange that is under way shows itself, and its end', async () => {
+  test('a running exchange appears, and then its end', async () => {
     world.upstream.enqueue(
       say('Slowly, slowly, it comes along.', {
         delivery: { firstByteMs: 200, paceMs: 250, piece: 4 },
@@ -211,7 +211,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator(`.row[data-id="${id}"][data-tone="ok"]`).waitFor();
   });
 
-  test('refusals by the vendor are told in the list and the timeline', async () => {
+  test('vendor refusals are shown in the list and the timeline', async () => {
     world.upstream.enqueue(refuse(429), refuse(429), refuse(429));
     const id = await world.post('/v1/chat/completions', {
       model: 'via-chat',

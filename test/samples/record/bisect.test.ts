@@ -85,7 +85,7 @@ describe('a large envelope as the last tool result', () => {
     expect(valueAt(report.minimal, report.cause!.in_minimal)).toBeString();
   });
 
-  test('is named when words follow it', async () => {
+  test('is named when text follows it', async () => {
     const body = chatHistory(59, 'unused');
     const messages = [
       ...list(body.messages),
@@ -96,7 +96,7 @@ describe('a large envelope as the last tool result', () => {
     expect(report.cause?.at).toBe('/messages/57/content');
   });
 
-  test('is named with what ten probes can tell', async () => {
+  test('is named as far as ten probes can tell', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 10 });
     expect(report).toMatchObject({ probes: 10, result: 'partial' });
     expect(report.cause?.at).toBe('/messages/59/content');
@@ -149,7 +149,7 @@ describe('other causes', () => {
     expect(report.minimal).toMatchObject({ temperature: 0.7 });
   });
 
-  test('two things that fail only together are both told', async () => {
+  test('two parts that fail only together are both named', async () => {
     const both = (body: JsonObject) => glmFails(body) && body.temperature !== undefined;
     const { report } = await run(chatHistory(60), 'openai-chat', both);
     expect(report.cause?.at).toBe('/messages/59/content');
@@ -162,7 +162,7 @@ describe('other causes', () => {
     expect(report.words).toContain('leaving out parts never made it pass');
   });
 
-  test('nothing fails any more: it says so after six tries', async () => {
+  test('nothing fails any longer: reported after six tries', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', () => false);
     expect(report).toMatchObject({ result: 'does-not-fail', probes: 6 });
   });
@@ -193,7 +193,7 @@ describe('every candidate is valid for its protocol', () => {
 });
 
 describe('an interrupted run', () => {
-  test('goes on where it stopped: what is known costs nothing', async () => {
+  test('resumes where it stopped: known verdicts cost nothing', async () => {
     const first = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 7 });
     const known = new Map<string, Verdict[]>();
     for (const { key, verdict } of first.probes)

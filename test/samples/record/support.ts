@@ -1,4 +1,4 @@
-/** Exchanges as the gateway tells them, and a folder to record them in. */
+/** Exchanges as the gateway reports them, and a folder to record them in. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The door of the page's API: whose exchanges a key sees, and how much a request may bring. */
+/** The guard of the page's API: whose exchanges a key sees, and how large a request may be. */
 
 import { expect, test } from 'bun:test';
 import type { Config } from '../../../src/config/config.ts';

@@ -167,7 +167,7 @@ const rounded = ({ cost, ...rest }: StatsFigures) => ({
 });
 
 describe('statistics', () => {
-  test('are what counting by hand gives, in every bucket, by target, and for one key alone', async () => {
+  test('equal counting by hand, in every bucket, by target, and for a single key', async () => {
     await fc.assert(
       fc.asyncProperty(
         rowsOf,
@@ -203,7 +203,7 @@ describe('statistics', () => {
     );
   });
 
-  test('ten times as many samples are ten times as much work, not a hundred times', async () => {
+  test('ten times as many samples cost ten times as much work, not a hundred times', async () => {
     const some = fc.sample(row, { numRuns: 3000, seed: 7 });
     /** Milliseconds of CPU that it takes to sum up so many. */
     const work = async (count: number) => {
@@ -259,7 +259,7 @@ describe('the filter of the live feed', () => {
 });
 
 describe('pages of the list', () => {
-  test('together show every row once, newest first, whatever stands at the same millisecond', () => {
+  test('together show every row once, newest first, also rows of the same millisecond', () => {
     fc.assert(
       fc.property(rowsOf, fc.integer({ min: 1, max: 7 }), (rows, limit) => {
         // Many of the same time: the cursor must tell them apart.
@@ -283,7 +283,7 @@ describe('pages of the list', () => {
     );
   });
 
-  test('a row costs what its tokens cost, and nothing is made up without a price', () => {
+  test('a row costs what its tokens cost, and has no cost without a price', () => {
     fc.assert(
       fc.property(row, (one) => {
         const [cost, expected] = [priced(one, prices).cost, costByHand(one)];

@@ -93,7 +93,7 @@ function drawn(
       h('span', null, line.what),
     ),
     picture,
-    h('span', { class: 'line-words', title: line.words }, line.words),
+    h('span', { class: 'line-words', title: line.text }, line.text),
   ];
   const cls = `line${line.indent ? ' indent' : ''}`;
   if (line.stage === null) return h('div', { class: cls }, content);
