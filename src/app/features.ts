@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Feature, Recording } from '../features/feature.ts';
+import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
 import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
@@ -14,6 +14,7 @@ import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
+import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';

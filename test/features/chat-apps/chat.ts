@@ -6,7 +6,6 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { conversationParts } from '../../../src/features/chat-apps/index.ts';
-import type { ToolRun } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
   memoryLedger,
@@ -18,6 +17,7 @@ import { toolResults } from '../../../src/features/tool-results/index.ts';
 import { memoryShortResultLedger } from '../../../src/features/tool-results/short-result-ledger.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { ToolRun } from '../../../src/samples/recording.ts';
 import {
   type Answered,
   PROTOCOLS,

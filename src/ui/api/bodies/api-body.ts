@@ -1,13 +1,13 @@
-/** What the API under `/ui/api` tells of a single body: types alone, see `api.ts`. */
+/** Types of the API under `/ui/api` for a single body; see `../api.ts`. */
 
-import type { FinishReason } from '../../conversation/events.ts';
-import type { ExecutedBy, ProtocolName, Role, ToolKind } from '../../conversation/types.ts';
-import type { Usage } from '../../conversation/usage.ts';
-import type { Json, JsonObject } from '../../lib/json/json.ts';
-import type { SampleError } from '../../samples/sample.ts';
+import type { FinishReason } from '../../../conversation/events.ts';
+import type { ExecutedBy, ProtocolName, Role, ToolKind } from '../../../conversation/types.ts';
+import type { Usage } from '../../../conversation/usage.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import type { SampleError } from '../../../samples/sample.ts';
 
 /**
- * `GET /ui/api/samples/:id/edges/:stage/conversation[?text=CHARS]`: the body as its protocol reads it.
+ * `GET /ui/api/samples/:id/edges/:stage/conversation[?text=CHARS]`: the body decoded by its codec.
  * Texts longer than `text` characters (20000 when left out) are cut; `chars` then says how long they are.
  */
 export interface ConversationView {
@@ -19,25 +19,25 @@ export interface ConversationView {
   /** A reply is one turn of the assistant. */
   readonly turns: readonly TurnView[];
   readonly tools: readonly ToolView[];
-  /** Parameters besides model, prompt and tools, by the names that the conversation model has for them. */
+  /** Parameters besides model, prompt and tools, named as in the conversation model. */
   readonly settings: JsonObject;
   /** Of a reply. */
   readonly finish: FinishReason | null;
   readonly usage: Usage | null;
-  /** A stream that ended by itself; false for one that was cut. */
+  /** False for a stream that was cut. */
   readonly complete: boolean;
-  /** The body is an error answer, or cannot be read (any further). */
+  /** The body is an error answer, or cannot be decoded completely. */
   readonly problem: SampleError | null;
 }
 
 export interface TurnView {
   readonly role: Role;
   readonly blocks: readonly BlockView[];
-  /** JSON pointer of it in the body, as in changes of a diff. */
+  /** Its JSON pointer in the body, as in changes of a diff. */
   readonly at?: string;
 }
 
-/** A piece of text; `chars` is there when it was cut. */
+/** A text; `chars` is its full length where it was cut. */
 export interface TextView {
   readonly text: string;
   readonly chars?: number;
@@ -52,7 +52,7 @@ export type BlockView = { readonly at?: string } & (
   | ({
       readonly type: 'reasoning';
       readonly summary?: boolean;
-      /** A signature or encrypted payload beside or in place of it. */
+      /** A signature or encrypted payload beside the text or instead of it. */
       readonly sealed?: { readonly kind: string; readonly bytes: number };
     } & TextView)
   | ({
@@ -61,7 +61,7 @@ export type BlockView = { readonly at?: string } & (
       readonly name: string;
       readonly kind: ToolKind;
       readonly by: ExecutedBy;
-      /** Its `text` is the input as the model wrote it: usually JSON, perhaps broken. */
+      /** `text` is the input as the model wrote it: usually JSON, possibly broken. */
     } & TextView)
   | {
       readonly type: 'tool-result';
@@ -74,13 +74,13 @@ export type BlockView = { readonly at?: string } & (
       readonly type: 'media';
       readonly media: 'image' | 'document' | 'audio';
       readonly mime?: string;
-      /** Of the decoded content, where it is in the body. */
+      /** Size of the decoded content, where the body holds it. */
       readonly bytes?: number;
       readonly url?: string;
       readonly filename?: string;
     }
   | ({
-      /** Content without a meaning here; `text` is what a reader would see, else its JSON. */
+      /** Content that the conversation model does not know; `text` is its readable text, else its JSON. */
       readonly type: 'opaque';
       readonly name: string;
     } & TextView)
@@ -114,11 +114,11 @@ export interface EventView {
   /** When it came (or went, for a client's response), where that was recorded. */
   readonly at?: number;
   /** What it means; several for some frames, none for those without a meaning. */
-  readonly says: readonly SaidView[];
+  readonly says: readonly EventPart[];
 }
 
 /** What a frame said, in the words of the conversation model. */
-export interface SaidView {
+export interface EventPart {
   readonly type:
     | 'start'
     | 'block-start'

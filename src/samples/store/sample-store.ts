@@ -1,41 +1,41 @@
-/** Reads recorded exchanges: lists, bodies, files to carry elsewhere. Works while a gateway writes. */
+/** Opens the samples of a folder: lists, bodies, export, import, removal. Works while a gateway writes. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { SampleMeta, SampleStore } from '../sample.ts';
-import { exportSample, importSample } from './carry.ts';
 import { eraseSpace } from './erase-space.ts';
+import { exportSample, importSample } from './export-import.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
 import { removeFiles } from './retention.ts';
 import { ENTRIES, filesOf, isId } from './sample-files.ts';
-import { atOnce } from './steps.ts';
+import { runAtOnce } from './steps.ts';
 
 /**
- * Opens the samples of a folder; one that is not there yet is empty. Never throws.
- * @param kept a recorder of this process keeps the index in line with the files, so it is not done
- *   here; what asks the index then throws GatewayError overloaded while that is busy
+ * Opens the samples of a folder; a missing folder is an empty store. Never throws.
+ * @param indexed a recorder of this process keeps the index in line with the files, so the store does not;
+ *   methods that query the index then throw GatewayError overloaded while it is busy
  */
-export function openSampleBook(root: string, kept = false): SampleStore {
+export function openSampleStore(root: string, indexed = false): SampleStore {
   let index: SampleIndex | undefined;
 
   const ready = (): SampleIndex => {
     if (index !== undefined) return index;
-    // A folder that nothing was recorded in is not made by looking into it.
+    // Reading does not create the folder.
     if (!existsSync(root)) return memoryIndex();
     try {
-      const fill = (made: SampleIndex) => void atOnce(reconcile(made, root));
-      index = openIndex(root, kept ? undefined : fill);
-      if (!kept) fill(index);
+      const fill = (made: SampleIndex) => void runAtOnce(reconcile(made, root));
+      index = openIndex(root, indexed ? undefined : fill);
+      if (!indexed) fill(index);
     } catch (cause) {
-      if (kept) throw new GatewayError('overloaded', 'The index of samples is busy.', { cause });
-      // Read-only, or busy for long: the files tell the same, only slower.
+      if (indexed) throw new GatewayError('overloaded', 'The index of samples is busy.', { cause });
+      // The index is read-only or busy for long: the files hold the same, but reading them is slower.
       index = memoryIndex();
-      atOnce(reconcile(index, root));
+      runAtOnce(reconcile(index, root));
     }
     return index;
   };
@@ -47,13 +47,14 @@ export function openSampleBook(root: string, kept = false): SampleStore {
     return files.length === 0 ? undefined : readMeta(root, entry, id, files);
   };
 
-  const edgeOf = (of: SampleMeta, stage: string) => of.edges.find((edge) => edge.stage === stage);
+  const stageInfoOf = (of: SampleMeta, stage: string) =>
+    of.edges.find((stageInfo) => stageInfo.stage === stage);
   const pathOf = (of: SampleMeta, stage: string) => {
-    const name = edgeOf(of, stage)?.file ?? `${of.id}_${stage}.json`;
+    const name = stageInfoOf(of, stage)?.file ?? `${of.id}_${stage}.json`;
     return join(root, of.entry, name);
   };
 
-  const book: SampleStore = {
+  const store: SampleStore = {
     root,
     list: (filter = {}) => ready().list(filter),
     statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
@@ -64,13 +65,13 @@ export function openSampleBook(root: string, kept = false): SampleStore {
           if (found !== undefined) return found;
         }
       }
-      // A piece of an id is enough where it fits only one.
-      const [only, other] = book.matching(id, 2);
+      // A part of an id is enough where only one id has it.
+      const [only, other] = store.matching(id, 2);
       return only === undefined || other !== undefined ? undefined : meta(only.entry, only.id);
     },
     matching: (part, limit) => (part === '' ? [] : ready().matching(part, limit)),
     read(of, stage) {
-      if (edgeOf(of, stage) === undefined) return undefined;
+      if (stageInfoOf(of, stage) === undefined) return undefined;
       try {
         return readFileSync(pathOf(of, stage));
       } catch {
@@ -79,7 +80,7 @@ export function openSampleBook(root: string, kept = false): SampleStore {
     },
     row: (of) => rowOf(of),
     path: pathOf,
-    export: (of, redact) => exportSample(of, (stage) => book.read(of, stage), redact),
+    export: (of, redact) => exportSample(of, (stage) => store.read(of, stage), redact),
     import(sample) {
       const written = importSample(root, sample);
       index ??= openIndex(root);
@@ -92,13 +93,13 @@ export function openSampleBook(root: string, kept = false): SampleStore {
     },
     eraseSpace(space) {
       const files = ready();
-      atOnce(reconcile(files, root));
-      return atOnce(eraseSpace(files, root, space, Date.now())).length;
+      runAtOnce(reconcile(files, root));
+      return runAtOnce(eraseSpace(files, root, space, Date.now())).length;
     },
     close() {
       index?.close();
       index = undefined;
     },
   };
-  return book;
+  return store;
 }

@@ -1,4 +1,4 @@
-/** What happened to a body between two edges of an exchange, and which rule did it. */
+/** Compares the bodies of two stages of an exchange, and names the rules behind each change. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
@@ -7,19 +7,19 @@ import { diffJson } from '../../lib/json/json-diff.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../sample.ts';
 import { explainChanges } from './explain.ts';
 
-export interface EdgeDiff {
+export interface StageDiff {
   /** Stages. */
   readonly a: string;
   readonly b: string;
   /** Byte for byte the same. */
   readonly identical: boolean;
   readonly changes: readonly ExplainedChange[];
-  /** How many there are, with those that are left out. */
+  /** Number of all changes, also of those left out of `changes`. */
   readonly total: number;
 }
 
-/** The stages to compare where nobody says, or only the first: requests with the last request, else answers. */
-export function edgesToCompare(
+/** The stages to compare, with defaults: a request is compared with the last request, an answer with the client's. */
+export function stagesToCompare(
   meta: SampleMeta,
   first?: string,
   second?: string,
@@ -34,39 +34,39 @@ const lastRequest = (meta: SampleMeta) =>
   'provider-request';
 
 /**
- * @param most changes that are told, the first ones
- * @throws GatewayError not_found when there is no such edge, too_large for values that are nested too deep
+ * @param most number of changes to return, the first ones
+ * @throws GatewayError not_found for an unknown stage, too_large for values that are nested too deep
  */
-export function compareEdges(
-  book: SampleStore,
+export function compareStages(
+  store: SampleStore,
   meta: SampleMeta,
   a: string,
   b: string,
   most = Number.POSITIVE_INFINITY,
-): EdgeDiff {
-  const [from, to] = [bytesOf(book, meta, a), bytesOf(book, meta, b)];
+): StageDiff {
+  const [from, to] = [stageBytes(store, meta, a), stageBytes(store, meta, b)];
   if (Buffer.from(from).equals(to)) return { a, b, identical: true, changes: [], total: 0 };
   try {
-    const all = diffJson(shownAs(from, book.path(meta, a)), shownAs(to, book.path(meta, b)));
+    const all = diffJson(shownAs(from, store.path(meta, a)), shownAs(to, store.path(meta, b)));
     const changes = explainChanges(all.slice(0, most), meta.notes);
     return { a, b, identical: false, changes, total: all.length };
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw new GatewayError('too_large', 'The bodies are nested too deep to be compared.');
+    throw new GatewayError('too_large', 'The bodies are nested too deeply to compare.');
   }
 }
 
-/** The body of an edge. @throws GatewayError not_found */
-export function bytesOf(book: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
-  const bytes = book.read(meta, stage);
+/** The body of a stage. @throws GatewayError not_found */
+export function stageBytes(store: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
+  const bytes = store.read(meta, stage);
   if (bytes === undefined) {
-    const names = meta.edges.map((edge) => edge.stage).join(', ');
-    throw new GatewayError('not_found', `${meta.id} has no edge "${stage}". It has: ${names}.`);
+    const names = meta.edges.map((stageInfo) => stageInfo.stage).join(', ');
+    throw new GatewayError('not_found', `${meta.id} has no stage "${stage}". It has: ${names}.`);
   }
   return bytes;
 }
 
-/** A body as JSON: an event stream as the list of its events. */
+/** A body as JSON; an event stream becomes the list of its events. */
 function shownAs(bytes: Uint8Array, path: string): Json {
   if (path.endsWith('.sse')) {
     const parser = new SseParser();

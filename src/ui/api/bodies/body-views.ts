@@ -1,19 +1,19 @@
-/** `…/conversation` and `…/events`: a body as turns, and a stream frame by frame. */
+/** `…/conversation` and `…/events`: a body as a conversation, and a stream frame by frame. */
 
-import { GatewayError } from '../../conversation/errors.ts';
-import type { StreamEvent } from '../../conversation/events.ts';
-import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
-import type { ConversationView, EventsView, EventView, SaidView } from './api.ts';
-import { readableBody } from './bodies.ts';
+import { type Static, Type } from '@sinclair/typebox';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
+import { offset, wholeNumber } from '../parameters.ts';
 import {
   blockViews,
-  placesIn,
+  pointersIn,
   settingsView,
   textView,
   toolViews,
   turnViews,
 } from './conversation-view.ts';
-import { numberOf } from './list.ts';
 import {
   contextOf,
   eventsOf,
@@ -21,26 +21,30 @@ import {
   type ReadingParts,
   readReply,
   readRequest,
-} from './reading.ts';
+} from './decode-body.ts';
+import { readableBody } from './stage-bodies.ts';
 
-/** Characters of a frame's data, and of what it says, that are shown. */
-const RAW = 20_000;
-const SAID = 2000;
+/** Most characters of a frame's data, and of the text of its events. */
+const MOST_RAW = 20_000;
+const MOST_TEXT = 2000;
+
+export const CONVERSATION_QUERY = Type.Object({
+  text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
+});
 
 export function conversationOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
-  query: URLSearchParams,
+  { text: most }: Static<typeof CONVERSATION_QUERY>,
   parts: ReadingParts,
 ): ConversationView {
-  const body = readableBody(book, meta, stage);
-  const most = numberOf(query, 'text', 20_000, [1, 10_000_000]);
+  const body = readableBody(store, meta, stage);
   const { protocol } = body;
-  const common = { protocol, finish: null, usage: null, complete: body.edge.cut !== true };
+  const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
   if (stage.endsWith('request')) {
     const { conversation, value, problem } = readRequest(body, parts);
-    const options = { most, places: value === undefined ? new Map() : placesIn(value) };
+    const options = { most, places: value === undefined ? new Map() : pointersIn(value) };
     return {
       ...common,
       kind: 'request',
@@ -52,7 +56,7 @@ export function conversationOf(
       problem: problem ?? null,
     };
   }
-  const { reply, complete, problem } = readReply(body, contextOf(book, meta, body, parts), parts);
+  const { reply, complete, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
   const blocks = blockViews(reply.blocks, { most, places: new Map() });
   return {
     ...common,
@@ -62,7 +66,7 @@ export function conversationOf(
     turns: blocks.length === 0 ? [] : [{ role: 'assistant', blocks }],
     tools: [],
     settings: {},
-    // Without its own end nobody knows how it would have ended.
+    // A cut answer has no known finish reason.
     finish: complete ? reply.finish : null,
     usage: reply.usage ?? null,
     complete,
@@ -70,30 +74,35 @@ export function conversationOf(
   };
 }
 
+export const EVENTS_QUERY = Type.Object({
+  from: offset('from'),
+  limit: wholeNumber('limit', { least: 1, most: 2000, fallback: 500 }),
+});
+
 export function eventsView(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   stage: string,
-  query: URLSearchParams,
+  { from, limit }: Static<typeof EVENTS_QUERY>,
   parts: ReadingParts,
 ): EventsView {
-  const body = readableBody(book, meta, stage);
+  const body = readableBody(store, meta, stage);
   const { protocol } = body;
   const none = { protocol, stream: false, total: 0, events: [] };
   if (!body.sse) return none;
-  const from = numberOf(query, 'from', 0, [0, Number.MAX_SAFE_INTEGER]);
-  const limit = numberOf(query, 'limit', 500, [1, 2000]);
-  const decoder = parts.protocols[protocol].decodeStream(contextOf(book, meta, body, parts));
+  const decoder = parts.protocols[protocol].decodeStream(contextOf(store, meta, body, parts));
   const frames = framesOf(body.bytes);
-  const at = clockOf(body.edge.pace ?? '');
+  const at = clockOf(body.stageInfo.pace ?? '');
   const events: EventView[] = [];
-  const open: Open = {};
+  const open: OpenBlock = {};
   let end = 0;
-  // A decoder remembers: it must see everything that stands before what is shown.
+  // A decoder has state: it must see all frames before the requested ones.
   for (const [n, frame] of frames.slice(0, from + limit).entries()) {
-    const said = eventsOf(decoder, frame);
+    const decoded = eventsOf(decoder, frame);
     const says =
-      said instanceof GatewayError ? [broken(said)] : said.map((one) => saidView(one, open));
+      decoded instanceof GatewayError
+        ? [broken(decoded)]
+        : decoded.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
     if (n < from) continue;
     const time = at(end - 1);
@@ -102,7 +111,7 @@ export function eventsView(
       name: frame.event,
       raw: textView(
         frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
-        RAW,
+        MOST_RAW,
       ),
       ...(time !== undefined && { at: time }),
       says,
@@ -111,13 +120,13 @@ export function eventsView(
   return { protocol, stream: true, total: frames.length, events };
 }
 
-/** When the byte at an offset came, by the notes of the recorder; undefined where there are none. */
+/** The time at which the byte at an offset arrived, as recorded; undefined where no times were recorded. */
 function clockOf(pace: string): (offset: number) => number | undefined {
   const marks = pace
     .split(' ')
     .filter((mark) => mark !== '')
     .map((mark) => mark.split(':').map(Number) as [ms: number, byte: number]);
-  // Asked with rising offsets only.
+  // Offsets only rise.
   let i = 0;
   return (offset) => {
     while (i + 1 < marks.length && marks[i + 1]![1] <= offset) i++;
@@ -125,16 +134,16 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-const broken = ({ message }: GatewayError): SaidView => ({ type: 'broken', ...short(message) });
+const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
 
-const short = (text: string) => ({ text: textView(text, SAID).text });
+const short = (text: string) => ({ text: textView(text, MOST_TEXT).text });
 
-/** The block that is open. */
-interface Open {
+/** The kind of the open block. */
+interface OpenBlock {
   of?: string;
 }
 
-function saidView(event: StreamEvent, open: Open): SaidView {
+function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
   switch (event.type) {
     case 'start':
       return { type: 'start', ...short(event.model), ...(event.usage && { usage: event.usage }) };

@@ -1,4 +1,4 @@
-/** Long values of a request: where they stand, what could stand there instead, and halves of them. */
+/** Finds long values of a request, with a short stub for each, and halves of a text. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -6,15 +6,15 @@ import { pointerOf } from '../../lib/json/pointer.ts';
 import { type Cut, isGone } from './cut.ts';
 import { historyKey, sizeOf } from './message-units.ts';
 
-export interface TextPlace {
+export interface LongText {
   readonly pointer: string;
   readonly value: string | JsonObject;
   readonly bytes: number;
-  /** Short, and as valid there. */
+  /** A short value that is valid in the same place. */
   readonly stub: Json;
 }
 
-/** Shorter ones explain nothing and cost a request. */
+/** Shorter texts explain nothing and would cost a request. */
 const LEAST = 80;
 
 const TEXTS = new Set([
@@ -29,13 +29,9 @@ const TEXTS = new Set([
 ]);
 const HISTORY_ROOTS = new Set(['messages', 'input', 'system', 'instructions', 'tools']);
 
-/** Long texts and arguments that are still there, the longest first. */
-export function textPlaces(
-  body: JsonObject,
-  cut: Cut,
-  protocol: ProtocolName,
-): readonly TextPlace[] {
-  const places: TextPlace[] = [];
+/** Remaining long texts and arguments, the longest first. */
+export function longTexts(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly LongText[] {
+  const places: LongText[] = [];
   const walk = (whole: Json, path: readonly (string | number)[]) => {
     const pointer = pointerOf(path);
     if (isGone(cut, pointer)) return;
@@ -56,7 +52,7 @@ export function textPlaces(
   };
   walk(body, []);
   const history = `/${historyKey(protocol)}/`;
-  const rank = ({ pointer, bytes }: TextPlace) => bytes + (pointer.startsWith(history) ? 0.5 : 0);
+  const rank = ({ pointer, bytes }: LongText) => bytes + (pointer.startsWith(history) ? 0.5 : 0);
   return places.toSorted((a, b) => rank(b) - rank(a));
 }
 
@@ -70,7 +66,7 @@ function stubFor(key: string, value: Json, depth: number): Json | undefined {
   return key === 'input' && depth > 2 && isObject(value) ? {} : undefined;
 }
 
-/** The first and the second half; no surrogate pair is parted. */
+/** The first and the second half; surrogate pairs are not split. */
 export function halves(text: string): readonly [string, string] {
   let middle = text.length >> 1;
   const code = text.charCodeAt(middle - 1);

@@ -1,16 +1,16 @@
-/** One body on its way to disk: chunks wait as they came, and are masked when they are written. */
+/** The body of one stage on its way to disk: chunks wait unchanged and are masked when they are written. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
-import { type Blanked, blanking } from '../mask/blank-body.ts';
+import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { SampleError } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
-import { inSlices } from '../store/steps.ts';
+import { runInSlices } from '../store/steps.ts';
 import { ChunkTimings } from './chunk-timings.ts';
 
-/** What is known of an edge beside its bytes; ends up in the meta file. */
-export interface EdgeFacts {
+/** What is known of a stage beside its bytes; it goes into the meta file. */
+export interface StageFacts {
   hop?: number;
   try?: number;
   at?: number;
@@ -28,52 +28,52 @@ export interface EdgeFacts {
   made?: boolean;
 }
 
-/** As the gateway told it, credentials included: only for memory. */
-export interface RawFacts {
+/** Headers and URL with credentials: they stay in memory and are never written. */
+export interface UnmaskedFacts {
   readonly headers: ReadonlyHeaders;
   readonly url?: string;
 }
 
-/** What of an exchange does not go to disk. */
-export interface Hidden {
+/** What must not reach the disk. */
+export interface Masking {
   readonly secrets: { readonly literals: readonly string[] };
-  /** Content that is blanked: such a body is written only once it is whole. */
-  readonly blanked: readonly Blanked[];
+  /** Content that is blanked; a body with such content is written only when it is complete. */
+  readonly blanked: readonly BlankedContent[];
 }
 
-/** Bytes masked at a time: a slice of the event loop of some hundred microseconds. */
+/** Bytes masked at a time, which takes a few hundred microseconds of the event loop. */
 const SLICE = 65_536;
 /** Bytes copied at a time. */
 const COPIED = 2 ** 20;
 
-export class Edge {
-  /** May change until the exchange is over: the try that counts is known only then. */
+export class StageBody {
+  /** May change until the exchange is over: only then is it known which try counts. */
   stage: string;
   readonly sse: boolean;
-  readonly facts: EdgeFacts;
-  /** What still has to be masked before it is a fact. */
-  raw: RawFacts | undefined;
-  /** The body is complete (or will not be). */
+  readonly facts: StageFacts;
+  /** What must be masked before it becomes a fact. */
+  raw: UnmaskedFacts | undefined;
+  /** No more bytes will come. */
   over = false;
-  /** Taken in and written, before and behind the mask; both are of the same length. */
+  /** Bytes received and bytes written; masking keeps the length. */
   bytes = 0;
   written = 0;
-  /** The file it is in so far. */
+  /** The file that holds the body so far. */
   file: string | undefined;
   finished = false;
-  /** When its chunks came, for a stream. */
-  readonly pace: ChunkTimings | undefined;
-  /** Credentials that were found only across several events. */
+  /** When the chunks of a stream arrived. */
+  readonly timings: ChunkTimings | undefined;
+  /** Credentials that were spread over several events. */
   splitMasked = 0;
   #waiting: Uint8Array[] = [];
-  /** Once something is written: most exchanges are not. */
+  /** Made with the first write: most exchanges are never written. */
   #mask: BodyMask | undefined;
-  readonly #hidden: Hidden;
+  readonly #hidden: Masking;
 
-  constructor(stage: string, sse: boolean, facts: EdgeFacts, hidden: Hidden) {
+  constructor(stage: string, sse: boolean, facts: StageFacts, hidden: Masking) {
     this.stage = stage;
     this.sse = sse;
-    this.pace = sse ? new ChunkTimings() : undefined;
+    this.timings = sse ? new ChunkTimings() : undefined;
     this.facts = facts;
     this.#hidden = hidden;
   }
@@ -96,14 +96,14 @@ export class Edge {
     this.#waiting.push(chunk);
   }
 
-  /** Lets go of what waits. */
+  /** Drops the waiting chunks. */
   release(): void {
     this.#waiting = [];
   }
 
   /**
-   * Masks what waits and hands it over in pieces, with how many bytes they were before: memory that is
-   * free once the pieces are written. Between pieces the event loop gets its turn.
+   * Masks the waiting chunks and returns them in pieces, with `taken`: the bytes of memory that are free
+   * once the pieces are written. It yields to the event loop between pieces.
    */
   async drain(): Promise<{ readonly pieces: Uint8Array[]; readonly taken: number }> {
     const pieces: Uint8Array[] = [];
@@ -114,7 +114,7 @@ export class Edge {
       if (!this.over) return { pieces, taken };
       if (this.#waiting.length > 0) {
         const whole = await wholeOf(this.#waiting);
-        this.#waiting = [(await inSlices(blanking(whole, this.sse, blanked))) ?? whole];
+        this.#waiting = [(await runInSlices(blankBodyInSteps(whole, this.sse, blanked))) ?? whole];
       }
     }
     while (this.#waiting.length > 0) {
@@ -138,7 +138,7 @@ export class Edge {
   }
 }
 
-/** A copy of all of them as one: a megabyte at a time. */
+/** All chunks copied into one buffer, a megabyte at a time. */
 async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(chunks.reduce((sum, { length }) => sum + length, 0));
   let to = 0;
@@ -157,7 +157,7 @@ async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {
   return whole;
 }
 
-/** Small chunks as one each, up to a slice. */
+/** Small chunks joined, up to a slice each. */
 function* joined(waiting: readonly Uint8Array[]): Generator<Uint8Array> {
   for (let at = 0; at < waiting.length; ) {
     const from = at;

@@ -1,33 +1,33 @@
-/** Runs the search against a vendor: repeats what is flaky, spends what it may, remembers every verdict. */
+/** Runs the search for the smallest failing request: repeats flaky requests, keeps to the budget, stores every verdict. */
 
 import { createHash } from 'node:crypto';
-import { findCause, moved } from './cause.ts';
+import { findCause, movedPointer } from './cause.ts';
+import { causeText } from './cause-text.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
 import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';
 import type { BisectOptions, BisectReport, Verdict } from './types.ts';
-import { inWords } from './words.ts';
 
-/** The request is sent this often before anything is left out: is it flaky? */
+/** Times that the whole request is sent first, to learn whether it is flaky. */
 const CALIBRATE = 3;
-/** And this often before it is believed not to fail at all, or to learn a rate. */
+/** Times that it is sent before it counts as not failing, or to learn its failure rate. */
 const CALIBRATE_FLAKY = 6;
-/** A candidate that passes although it could fail costs size: it is let happen this rarely. */
+/** Accepted probability that a candidate that can fail passes all its tries. */
 const MISSED = 0.02;
 const MOST_REPEATS = 12;
 
-class Enough extends Error {}
+class BudgetSpent extends Error {}
 
-interface Tally {
+interface VerdictCounts {
   same: number;
   passes: number;
   other: number;
 }
 
-/** Never rejects because of what `ask` throws; see {@link BisectReport}. */
+/** Finds the smallest failing request. Errors of `probe` end the search; see {@link BisectReport}. */
 export async function bisect(options: BisectOptions): Promise<BisectReport> {
   const { body, protocol, budget } = options;
-  const tallies = new Map<string, Tally>();
+  const tallies = new Map<string, VerdictCounts>();
   for (const [key, verdicts] of options.known ?? []) {
     const tally = { same: 0, passes: 0, other: 0 };
     for (const verdict of verdicts) tally[verdict]++;
@@ -37,30 +37,30 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
   let repeats = 1;
   let best: Cut = NOTHING_CUT;
   let bestBytes = sizeOf(body);
-  /** Of requests that are known to fail: how often they did. */
-  const rate: Tally = { same: 0, passes: 0, other: 0 };
+  /** Verdicts of requests that are known to fail. */
+  const rate: VerdictCounts = { same: 0, passes: 0, other: 0 };
   const passing = new Map<string, Cut>();
 
-  const tallyOf = (key: string): Tally => {
+  const tallyOf = (key: string): VerdictCounts => {
     const known = tallies.get(key) ?? { same: 0, passes: 0, other: 0 };
     tallies.set(key, known);
     return known;
   };
 
   const probe = async ({ cut, phase }: Candidate): Promise<Verdict> => {
-    if (spent >= budget || options.signal?.aborted === true) throw new Enough();
+    if (spent >= budget || options.signal?.aborted === true) throw new BudgetSpent();
     const candidate = applyCut(body, cut);
     const key = keyOf(candidate);
     const bytes = sizeOf(candidate);
     spent++;
-    const verdict = await options.ask(candidate);
+    const verdict = await options.probe(candidate);
     tallyOf(key)[verdict]++;
     const smallest = verdict === 'same' ? Math.min(bytes, bestBytes) : bestBytes;
     options.onProbe?.({ key, verdict, spent, phase, bytes, best: smallest });
     return verdict;
   };
 
-  /** A candidate fails when it was seen to; it passes only after as many tries as flakiness demands. */
+  /** A candidate fails once one try fails; it passes only after as many tries as the failure rate demands. */
   const decide = async (candidate: Candidate): Promise<Verdict> => {
     const key = keyOf(applyCut(body, candidate.cut));
     const tally = tallyOf(key);
@@ -103,7 +103,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     }
   };
 
-  /** Does what is said to pass really pass? If not, the failure is flakier than it seemed. */
+  /** Whether the best passing candidate still passes when it is sent more often; otherwise the failure is flakier than assumed. */
   const holds = async (): Promise<boolean> => {
     const found = findCause(body, best, [...passing.values()]);
     if (found === undefined) return true;
@@ -125,7 +125,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
       result = 'minimal';
     } else result = 'does-not-fail';
   } catch (thrown) {
-    if (!(thrown instanceof Enough)) throw thrown;
+    if (!(thrown instanceof BudgetSpent)) throw thrown;
   }
   const minimal = applyCut(body, best);
   const found =
@@ -138,24 +138,26 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     probes: spent,
     failure_rate: tried === 0 ? 0 : rate.same / tried,
     cause:
-      found === undefined ? undefined : { ...found.cause, in_minimal: moved(found.cause.at, best) },
-    words: found === undefined ? without(result) : inWords(body, protocol, found),
+      found === undefined
+        ? undefined
+        : { ...found.cause, in_minimal: movedPointer(found.cause.at, best) },
+    words: found === undefined ? without(result) : causeText(body, protocol, found),
   };
 }
 
 function without(result: BisectReport['result']): string {
-  if (result === 'does-not-fail') return 'the request does not fail in this way (any more)';
+  if (result === 'does-not-fail') return 'the request no longer fails in this way';
   if (result === 'minimal')
-    return 'nothing that was left out made it pass: the smallest request fails as well';
+    return 'leaving out parts never made it pass: even the smallest request fails';
   return 'no candidate passed before the budget was spent';
 }
 
-/** So many tries that a failing candidate passes them all only rarely. */
+/** The number of tries that a failing candidate rarely passes all. */
 function repeatsFor(rate: number): number {
   if (rate >= 1) return 1;
   return Math.min(MOST_REPEATS, Math.max(2, Math.ceil(Math.log(MISSED) / Math.log(1 - rate))));
 }
 
-/** Names a body. */
+/** A key that identifies a body. */
 export const keyOf = (body: unknown): string =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);

@@ -1,21 +1,21 @@
-/** A conversation as the page reads it: blocks as data, long texts cut, and where in the body each one stands. */
+/** A conversation as the page shows it: blocks as data, long texts cut, with JSON pointers into the body. */
 
-import type { Block, Conversation, Tool, Turn, Wire } from '../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import type { BlockView, TextView, ToolView, TurnView } from './api.ts';
+import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import type { BlockView, TextView, ToolView, TurnView } from '../api.ts';
 
 export interface ViewOptions {
-  /** Characters of one text that are shown. */
+  /** Most characters of one text. */
   readonly most: number;
   /** JSON pointers by the values of the body. */
   readonly places: ReadonlyMap<unknown, string>;
 }
 
-/** Blocks stand at most this deep: message, content, tool result, its content. */
+/** Greatest depth of a block: message, content, tool result, its content. */
 const DEEPEST = 12;
 
-/** Where each object and list of a body stands, as deep as blocks can be. */
-export function placesIn(body: Json): ReadonlyMap<unknown, string> {
+/** The JSON pointer of each object and list of a body, as deep as blocks can be. */
+export function pointersIn(body: Json): ReadonlyMap<unknown, string> {
   const places = new Map<unknown, string>();
   const visit = (value: Json | undefined, at: string, depth: number) => {
     if (typeof value !== 'object' || value === null || depth > DEEPEST) return;
@@ -28,14 +28,14 @@ export function placesIn(body: Json): ReadonlyMap<unknown, string> {
   return places;
 }
 
-/** Cut between characters, never within one. */
+/** Cuts a text at `most` characters, never inside a surrogate pair. */
 export function textView(text: string, most: number): TextView {
   if (text.length <= most) return { text };
   const half = text.codePointAt(most - 1)! > 0xffff ? most - 1 : most;
   return { text: text.slice(0, half), chars: text.length };
 }
 
-function placeOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
+function atOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
   const at = wire === undefined ? undefined : places.get(wire.value);
   return at === undefined ? {} : { at };
 }
@@ -45,12 +45,12 @@ export function turnViews(turns: readonly Turn[], options: ViewOptions): readonl
   return turns.map((turn) => ({
     role: turn.role,
     blocks: blockViews(turn.blocks, options),
-    ...placeOf(turn, options),
+    ...atOf(turn, options),
   }));
 }
 
 export function blockViews(blocks: readonly Block[], options: ViewOptions): readonly BlockView[] {
-  return blocks.map((block) => ({ ...blockView(block, options), ...placeOf(block, options) }));
+  return blocks.map((block) => ({ ...blockView(block, options), ...atOf(block, options) }));
 }
 
 function blockView(block: Block, options: ViewOptions): BlockView {
@@ -94,7 +94,7 @@ function blockView(block: Block, options: ViewOptions): BlockView {
   }
 }
 
-/** What it is and how large, never the content: an image of a model is not loaded by looking at it. */
+/** Kind and size, never the content: viewing an exchange must not load a model's image. */
 function mediaView({
   type,
   media,
@@ -139,7 +139,7 @@ const view = (
   ...(schema !== undefined && { schema }),
 });
 
-/** Settings as plain JSON; what they hold besides is left out. */
+/** Settings as plain JSON. */
 export function settingsView({ settings }: Conversation): JsonObject {
   const value: unknown = JSON.parse(JSON.stringify(settings));
   return isObject(value as Json) ? (value as JsonObject) : {};

@@ -1,4 +1,4 @@
-/** The index answers what the files hold, comes back when it is lost, and retention keeps failures longest. */
+/** The index gives the same answers as the files and is rebuilt when lost; retention keeps failures longest. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
@@ -11,15 +11,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../../../src/conversation/errors.ts';
-import type { ExchangeOutcome } from '../../../src/features/feature.ts';
-import { openRecorder, openSampleBook } from '../../../src/samples/record/index.ts';
-import type { SampleFilter } from '../../../src/samples/sample.ts';
-import { openIndex } from '../../../src/samples/store/index-store.ts';
-import { reconcile } from '../../../src/samples/store/reconcile.ts';
-import { DEFAULT_RETENTION, retain } from '../../../src/samples/store/retention.ts';
-import { atOnce } from '../../../src/samples/store/steps.ts';
-import { exchange, play, scratch, told } from './support.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { openRecorder, openSampleStore } from '../../src/samples/index.ts';
+import type { ExchangeOutcome } from '../../src/samples/recording.ts';
+import type { SampleFilter } from '../../src/samples/sample.ts';
+import { openIndex } from '../../src/samples/store/index-store.ts';
+import { reconcile } from '../../src/samples/store/reconcile.ts';
+import { DEFAULT_RETENTION, retain } from '../../src/samples/store/retention.ts';
+import { runAtOnce } from '../../src/samples/store/steps.ts';
+import { exchange, play, scratch, told } from './record/support.ts';
 
 let disk: ReturnType<typeof scratch>;
 beforeEach(() => {
@@ -53,8 +53,8 @@ async function record(
   return ids;
 }
 
-describe('questions', () => {
-  test('each filter finds what it should, newest first', async () => {
+describe('queries', () => {
+  test('each filter finds the right samples, newest first', async () => {
     const [fine, slow, bad, bridged] = await record([
       { age: 3, told: { model: 'glm-4.7' } },
       { age: 2, told: { status: 429, error: limited, model: 'glm-4.7' } },
@@ -72,7 +72,7 @@ describe('questions', () => {
         },
       },
     ]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const ids = (filter: SampleFilter) => book.list(filter).map(({ id }) => id);
     expect(ids({})).toEqual([bridged!, bad!, slow!, fine!]);
     expect(ids({ limit: 2 })).toEqual([bridged!, bad!]);
@@ -100,9 +100,9 @@ describe('questions', () => {
     book.close();
   });
 
-  test('a part of an id is enough while it fits only one', async () => {
+  test('a part of an id is enough while only one id has it', async () => {
     const [first] = await record([{}, {}]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     expect(book.find(first!)?.id).toBe(first!);
     expect(book.find('_000000')?.id).toBe(first!);
     expect(book.find('00000')).toBeUndefined();
@@ -113,13 +113,13 @@ describe('questions', () => {
 });
 
 describe('the files are the truth', () => {
-  test('an index that is lost, broken or of another version is made anew from them', async () => {
+  test('an index that is lost, broken or of another version is rebuilt from the files', async () => {
     await record([{}, { told: { status: 500, error: limited } }]);
-    const before = openSampleBook(disk.root);
+    const before = openSampleStore(disk.root);
     const rows = before.list();
     before.close();
     const again = () => {
-      const book = openSampleBook(disk.root);
+      const book = openSampleStore(disk.root);
       const list = book.list();
       book.close();
       return list;
@@ -143,7 +143,7 @@ describe('the files are the truth', () => {
       join(disk.root, 'openai-chat', 'req_1761896456280_s7i9w6_provider-request.json'),
       '{"model":"old"}',
     );
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     expect(book.list().map(({ id, model }) => [id, model])).toContainEqual([
       'req_1761896456280_s7i9w6',
       'old',
@@ -153,7 +153,7 @@ describe('the files are the truth', () => {
     book.close();
   });
 
-  test('samples made by hand, with names for notes and no edges in the meta, are read', () => {
+  test('samples made by hand, with names for notes and no stages in the meta, are read', () => {
     const id = 'req_1790000000003_claude';
     const name = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}`);
     mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
@@ -165,7 +165,7 @@ describe('the files are the truth', () => {
     }
     const notes = ['parameter_defaulted', 'parameter_mapped'];
     writeFileSync(name('meta.json'), JSON.stringify({ about: 'A chat app', notes, cut: false }));
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const meta = book.find(id);
     expect(meta?.edges.map(({ stage }) => stage)).toEqual([
       'client-request',
@@ -178,7 +178,7 @@ describe('the files are the truth', () => {
     book.close();
   });
 
-  test('a meta file is there whole or not at all: half of one would be taken for an exchange that was cut', async () => {
+  test('a meta file is written atomically: a partial one would be taken for a cut exchange', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const begun = Array.from({ length: 200 }, () => exchange());
     for (const one of begun) recorder.begin(one);
@@ -198,7 +198,7 @@ describe('the files are the truth', () => {
     await recorder.close();
   }, 30_000);
 
-  test('bodies whose meta file is still on its way are no cut exchange, and nobody writes that they are', () => {
+  test('bodies whose meta file is still to be written are not marked as a cut exchange', () => {
     const id = 'req_1790000000003_fresh0';
     const file = (stage: string) => join(disk.root, 'openai-chat', `${id}_${stage}.json`);
     mkdirSync(join(disk.root, 'openai-chat'), { recursive: true });
@@ -206,19 +206,19 @@ describe('the files are the truth', () => {
     const index = openIndex(disk.root);
     const stateOf = (of: string) =>
       index.idsAfter('openai-chat', '', 9).find((row) => row.id === of)?.state;
-    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
+    runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(existsSync(file('meta'))).toBe(false);
     expect(stateOf(id)).toBe('open');
     // Nobody came back for it: the process that wrote it is gone.
     const old = new Date(Date.now() - 60_000);
     utimesSync(file('provider-request'), old, old);
-    atOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
+    runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(stateOf(id)).toBe('cut');
     expect(JSON.parse(readFileSync(file('meta'), 'utf8'))).toMatchObject({ state: 'cut' });
     index.close();
   });
 
-  test('an exchange that was open when its process died is cut; one that is open in a living one is not', async () => {
+  test('an exchange that was open when its process died is cut; one in a running process is not', async () => {
     const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const dead = exchange();
     recorder.begin(dead);
@@ -229,13 +229,13 @@ describe('the files are the truth', () => {
     const meta = JSON.parse(readFileSync(path, 'utf8')) as { run: string; state: string };
     expect(meta.state).toBe('open');
     writeFileSync(path, JSON.stringify({ ...meta, run: '4194305-gone' }, null, 1));
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const states = Object.fromEntries(book.list().map(({ id, state }) => [id, state]));
     expect(states).toEqual({ [dead.id]: 'cut', [living.id]: 'open' });
     expect(book.find(dead.id)?.edges).toMatchObject([{ stage: 'client-request', cut: true }]);
     book.close();
     await recorder.close();
-    const after = openSampleBook(disk.root);
+    const after = openSampleStore(disk.root);
     expect(after.find(living.id)?.state).toBe('cut');
     after.close();
   });
@@ -253,7 +253,7 @@ describe('retention', () => {
   };
   const failed = { status: 500, error: limited };
 
-  test('by age: fine ones after their days, failed ones after theirs', async () => {
+  test('by age: successful samples after their days, failed ones after theirs', async () => {
     const ids = await record([
       { age: 100, told: failed },
       { age: 50, told: failed },
@@ -263,7 +263,7 @@ describe('retention', () => {
     expect(left({})).toEqual([ids[3]!, ids[1]!]);
   });
 
-  test('by space: failed ones go only when no fine one is left', async () => {
+  test('by size: failed samples are removed only when no successful one is left', async () => {
     const body = 'x'.repeat(10_000);
     const ids = await record([
       { age: 9, body, told: failed },
@@ -276,7 +276,7 @@ describe('retention', () => {
     expect(left({ maxBytes: 12_000 })).toEqual([ids[2]!]);
   });
 
-  test('by number: both kinds are counted apart', async () => {
+  test('by number: successful and failed samples are counted separately', async () => {
     const ids = await record([{ age: 4, told: failed }, { age: 3 }, { age: 2 }, { age: 1 }]);
     expect(left({ maxCount: 2 })).toEqual([ids[3]!, ids[2]!, ids[0]!]);
   });
@@ -287,14 +287,14 @@ describe('retention', () => {
   });
 });
 
-describe('carrying', () => {
-  test('what is exported and imported elsewhere is the same sample, byte for byte', async () => {
+describe('export and import', () => {
+  test('a sample that is exported and imported elsewhere is the same, byte for byte', async () => {
     const body = '{ "model":"m", "text":"grüße \\ud83d" }';
     const [id] = await record([{ body }]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const other = scratch();
     try {
-      const target = openSampleBook(other.root);
+      const target = openSampleStore(other.root);
       const meta = book.find(id!)!;
       target.import(JSON.parse(JSON.stringify(book.export(meta, false))));
       const there = target.find(id!)!;
@@ -312,7 +312,7 @@ describe('carrying', () => {
 
   test('an import masks credentials and cannot leave its folder', async () => {
     const [id] = await record([{}]);
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     const exported = book.export(book.find(id!)!, false);
     const files = [
       { stage: 'client-request', name: 'x.json', text: '{"key":"sk-proj-A1b2C3d4E5f6G7h8"}' },

@@ -1,10 +1,10 @@
-/** One file to carry a sample elsewhere, and back into a folder of samples. */
+/** Exports a sample as one file, and imports such a file into a folder of samples. */
 
 import { join } from 'node:path';
 import { isObject } from '../../lib/json/json.ts';
 import { blankBody } from '../mask/blank-body.ts';
 import { countMasked, maskText } from '../mask/body-mask.ts';
-import type { ExportedSample, SampleEdge, SampleMeta } from '../sample.ts';
+import type { ExportedSample, SampleMeta, SampleStage } from '../sample.ts';
 import { metaText } from './meta.ts';
 import {
   ENTRIES,
@@ -16,7 +16,7 @@ import {
   replaceFile,
 } from './sample-files.ts';
 
-/** @param redact blank texts and images too, keeping structure and lengths */
+/** @param redact also blanks texts and images, keeping structure and lengths */
 export function exportSample(
   meta: SampleMeta,
   read: (stage: string) => Uint8Array | undefined,
@@ -28,8 +28,8 @@ export function exportSample(
     const shown = redact ? blankBody(bytes, file.endsWith('.sse')) : bytes;
     return [{ stage, name: file, ...content(shown) }];
   });
-  const told = redact ? { ...meta, redacted: ['texts', 'images'] } : meta;
-  return { hopgate_sample: 1, meta: told, files };
+  const exportedMeta = redact ? { ...meta, redacted: ['texts', 'images'] } : meta;
+  return { hopgate_sample: 1, meta: exportedMeta, files };
 }
 
 function content(bytes: Uint8Array): { text: string } | { base64: string } {
@@ -41,22 +41,22 @@ function content(bytes: Uint8Array): { text: string } | { base64: string } {
 }
 
 /**
- * Writes the files of an exported sample, credentials masked again: it may come from anywhere.
- * @throws Error for what is no exported sample
+ * Writes the files of an exported sample. Credentials are masked again: the file may come from anywhere.
+ * @throws Error for anything but an exported sample
  */
 export function importSample(root: string, sample: ExportedSample): SampleMeta {
   const { meta, files } = sample;
   if (sample.hopgate_sample !== 1 || !isObject(meta) || !Array.isArray(files)) {
-    throw new Error('This is no exported sample.');
+    throw new Error('This is not an exported sample.');
   }
   if (!isId(meta.id) || !ENTRIES.includes(meta.entry) || !Array.isArray(meta.edges)) {
-    throw new Error('The sample has no usable id, entry or edges.');
+    throw new Error('The sample has no usable id, entry or stages.');
   }
   const folder = entryFolder(root, meta.entry);
   let masked = meta.masked;
-  const edges: SampleEdge[] = [];
+  const edges: SampleStage[] = [];
   for (const file of files) {
-    if (!isStage(file.stage)) throw new Error(`"${file.stage}" is no stage.`);
+    if (!isStage(file.stage)) throw new Error(`"${file.stage}" is not a stage.`);
     const bytes = Buffer.from(
       file.text ?? file.base64 ?? '',
       file.text === undefined ? 'base64' : 'utf8',

@@ -1,4 +1,4 @@
-/** The gateway that samples are made with and played again on: every feature on, vendors that answer by script. */
+/** The gateway that records and replays samples: every feature on, vendors that answer by script. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

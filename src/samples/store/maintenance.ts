@@ -1,74 +1,74 @@
-/** Keeps a recorder's index and its limits: what is old or too much goes, a few milliseconds at a time. */
+/** Maintains the samples of a recorder in the background: index, limits and erased memory spaces. */
 
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SampleMeta } from '../sample.ts';
 import { eraseSpace, putUnerased } from './erase-space.ts';
-import { onRenewedIndex, openIndex, type SampleIndexFile } from './index-store.ts';
+import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { isFull, overdue, type Retention, retain } from './retention.ts';
 import { ENTRIES } from './sample-files.ts';
-import { inSlices } from './steps.ts';
+import { runInSlices } from './steps.ts';
 
-export interface UpkeepOptions {
+export interface MaintenanceOptions {
   readonly root: string;
   /** The name of this process's recorder. */
   readonly own: string;
   readonly retention: () => Retention;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Ids of samples that are gone; `purged`: because of a limit. */
-  readonly gone: (ids: readonly string[], purged: boolean) => void;
-  readonly trouble: (what: string, cause: unknown) => void;
+  /** Called with ids of removed samples; `purged`: because of a limit. */
+  readonly onRemoved: (ids: readonly string[], purged: boolean) => void;
+  readonly onProblem: (what: string, cause: unknown) => void;
 }
 
 /** One step of retention. */
 const STEP = { limit: 50, ms: 2 };
-/** After trouble with a removal it is tried again after so many milliseconds. */
+/** Milliseconds before a failed removal is tried again. */
 const RETRY_AFTER = 30_000;
-/** Who has to wait for room looks again after so many milliseconds. */
+/** Milliseconds between two checks for room. */
 const LOOK_AFTER = 5;
-/** An erasure begins again where the index turns out to be damaged under it. */
+/** An erasure starts over when the index is rebuilt during it. */
 const ERASE_TRIES = 3;
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-export class Upkeep {
-  readonly #options: UpkeepOptions;
+export class StoreMaintenance {
+  readonly #options: MaintenanceOptions;
   readonly #leave: () => void;
   readonly #erasures = new Set<Promise<unknown>>();
   #file: SampleIndexFile | undefined;
   #tidying: Promise<void> | undefined;
   #matching: Promise<void> | undefined;
-  /** Nothing is removed before then: it did not work. */
+  /** No removal before this time, since the last one failed. */
   #stuckUntil = 0;
   #closed = false;
 
-  constructor(options: UpkeepOptions) {
+  constructor(options: MaintenanceOptions) {
     this.#options = options;
-    this.#leave = onRenewedIndex(options.root, (cause) => {
-      options.trouble('the index was damaged or removed; it is made anew from the files', cause);
-      this.match();
+    this.#leave = onIndexRebuilt(options.root, (cause) => {
+      options.onProblem('the index was damaged or removed; it is rebuilt from the files', cause);
+      this.reconcile();
     });
   }
 
-  /** Puts finished exchanges into the index; what they make too much begins to go. */
+  /** Puts finished exchanges into the index, and begins to remove what is over the limits. */
   put(metas: readonly SampleMeta[]): void {
-    const { root, gone, trouble } = this.#options;
+    const { root, onRemoved, onProblem } = this.#options;
     try {
       const rows = metas.map((meta) => rowOf(meta));
-      gone(putUnerased(this.#index, root, rows), false);
+      onRemoved(putUnerased(this.#index, root, rows), false);
       this.#tidy();
     } catch (error) {
-      // The files are there; whoever opens the index next finds them.
-      trouble('the index cannot be written', error);
+      // The files are complete; the next reconciliation finds them.
+      onProblem('the index cannot be written', error);
     }
   }
 
-  /** Resolves once there is no more than the limits allow and a tenth of that. */
-  async room(): Promise<void> {
+  /** Resolves once the limits are exceeded by at most a tenth. */
+  async waitForRoom(): Promise<void> {
     const index = this.#file;
     if (index === undefined) return;
     try {
@@ -78,23 +78,23 @@ export class Upkeep {
         await Bun.sleep(LOOK_AFTER);
       }
     } catch {
-      // What is wrong with the index is told where it is written.
+      // Problems with the index are reported where it is written.
     }
   }
 
   /** Brings the index in line with the files, in the background. */
-  match(): void {
-    const { root, own, trouble } = this.#options;
+  reconcile(): void {
+    const { root, own, onProblem } = this.#options;
     if (this.#closed || this.#matching !== undefined || !existsSync(root)) return;
     this.#matching = this.#reconcile({ own, mark: true })
       .then(() => this.#tidy())
-      .catch((error) => trouble('the index cannot be opened', error))
+      .catch((error) => onProblem('the index cannot be opened', error))
       .finally(() => {
         this.#matching = undefined;
       });
   }
 
-  /** Removes all samples of a memory space; their ids. @throws what the file system throws */
+  /** Removes all samples of a memory space and returns their ids. @throws what the file system throws */
   async eraseSpace(space: string): Promise<readonly string[]> {
     if (!existsSync(this.#options.root)) return [];
     const erasing = this.#eraseSpace(space);
@@ -106,7 +106,7 @@ export class Upkeep {
     }
   }
 
-  /** Resolves when nothing is over a limit any more. */
+  /** Resolves when no sample is over a limit. */
   async idle(): Promise<void> {
     await this.#tidying;
   }
@@ -124,9 +124,9 @@ export class Upkeep {
     return this.#file;
   }
 
-  /** Begins to remove what has to go, unless that is under way. */
+  /** Begins to remove samples over the limits, unless a removal is under way. */
   #tidy(): void {
-    const { root, retention, now, gone, trouble } = this.#options;
+    const { root, retention, now, onRemoved, onProblem } = this.#options;
     if (this.#closed || this.#tidying !== undefined || now() < this.#stuckUntil) return;
     const index = this.#index;
     if (overdue(index, retention(), now(), 1).length === 0) return;
@@ -136,13 +136,13 @@ export class Upkeep {
         if (this.#closed) return;
         const ids = retain(index, root, retention(), now(), STEP);
         if (ids.length === 0) return;
-        gone(ids, true);
+        onRemoved(ids, true);
       }
     };
     this.#tidying = removeAll()
       .catch((error) => {
         this.#stuckUntil = now() + RETRY_AFTER;
-        trouble('what is over the limits cannot be removed', error);
+        onProblem('what is over the limits cannot be removed', error);
       })
       .finally(() => {
         this.#tidying = undefined;
@@ -156,7 +156,7 @@ export class Upkeep {
     for (const entry of ENTRIES) {
       names.set(entry, await readdir(join(root, entry)).catch(() => []));
     }
-    await inSlices(reconcile(index, root, { ...options, names }), stopped);
+    await runInSlices(reconcile(index, root, { ...options, names }), stopped);
   }
 
   async #eraseSpace(space: string): Promise<readonly string[]> {
@@ -164,12 +164,12 @@ export class Upkeep {
     const gone: string[] = [];
     for (let tries = 0; tries < ERASE_TRIES; tries++) {
       const index = this.#index;
-      const { renewals } = index;
+      const { rebuilds } = index;
       await this.#reconcile({ own }, () => false);
-      gone.push(...((await inSlices(eraseSpace(index, root, space, now()))) ?? []));
-      if (index.renewals === renewals) break;
+      gone.push(...((await runInSlices(eraseSpace(index, root, space, now()))) ?? []));
+      if (index.rebuilds === rebuilds) break;
     }
-    this.#options.gone(gone, false);
+    this.#options.onRemoved(gone, false);
     return gone;
   }
 }

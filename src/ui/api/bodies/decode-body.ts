@@ -1,19 +1,19 @@
-/** Reads a recorded body through the codec of its protocol: a request as a conversation, an answer as a reply. */
+/** Decodes a recorded body with the codec of its protocol: a request as a conversation, an answer as a reply. */
 
-import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
-import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type { Reply, StreamEvent } from '../../conversation/events.ts';
-import { Notes } from '../../conversation/notes.ts';
-import { ReplyBuilder } from '../../conversation/reply-builder.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
-import type { Conversation } from '../../conversation/types.ts';
-import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { parseJson } from '../../lib/json/json.ts';
-import type { SampleError, SampleMeta, SampleStore } from '../../samples/sample.ts';
-import { type Body, readableBody } from './bodies.ts';
-import type { UiParts } from './parts.ts';
+import type { StreamDecoder, UpstreamContext } from '../../../codecs/codec.ts';
+import { asGatewayError, type GatewayError } from '../../../conversation/errors.ts';
+import type { Reply, StreamEvent } from '../../../conversation/events.ts';
+import { Notes } from '../../../conversation/notes.ts';
+import { ReplyBuilder } from '../../../conversation/reply-builder.ts';
+import { NO_PROFILE } from '../../../conversation/target.ts';
+import type { Conversation } from '../../../conversation/types.ts';
+import { type SseFrame, SseParser } from '../../../lib/bytes/sse.ts';
+import { parseJson } from '../../../lib/json/json.ts';
+import type { SampleError, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { UiOptions } from '../options.ts';
+import { type ReadableBody, readableBody } from './stage-bodies.ts';
 
-export type ReadingParts = Pick<UiParts, 'protocols' | 'mend'>;
+export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
 
 const EMPTY: Conversation = {
   model: '',
@@ -36,17 +36,17 @@ export interface ReadReply {
   readonly problem: SampleError | undefined;
 }
 
-const words = ({ kind, message, status, code }: GatewayError): SampleError => ({
+const sampleProblem = ({ kind, message, status, code }: GatewayError): SampleError => ({
   kind,
   message,
   status,
   ...(code !== undefined && { code }),
 });
 
-const textOf = ({ bytes }: Body) => new TextDecoder().decode(bytes);
+const textOf = ({ bytes }: ReadableBody) => new TextDecoder().decode(bytes);
 
-/** A history that its decoder refuses is mended first, as it is on its way to a vendor; the refusal is told. */
-export function readRequest(body: Body, { protocols, mend }: ReadingParts): ReadRequest {
+/** Decodes a request. A history that the decoder refuses is repaired first, and the refusal is returned as the problem. */
+export function readRequest(body: ReadableBody, { protocols, mend }: ReadingParts): ReadRequest {
   const protocol = protocols[body.protocol];
   let value: ReturnType<typeof parseJson>;
   try {
@@ -58,7 +58,7 @@ export function readRequest(body: Body, { protocols, mend }: ReadingParts): Read
   try {
     return { conversation: protocol.decodeRequest(value), value, problem: undefined };
   } catch (thrown) {
-    const problem = words(asGatewayError(thrown));
+    const problem = sampleProblem(asGatewayError(thrown));
     try {
       const mended = mend(value, body.protocol, new Notes());
       return { conversation: protocol.decodeRequest(mended), value: mended, problem };
@@ -68,18 +68,20 @@ export function readRequest(body: Body, { protocols, mend }: ReadingParts): Read
   }
 }
 
-/** What a decoder of answers must know: the request that it answers. */
+/** The context of an answer's decoder: the request that was answered. */
 export function contextOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
-  body: Body,
+  body: ReadableBody,
   parts: ReadingParts,
 ): UpstreamContext {
-  const stage = body.edge.stage.replace(/(response|error)$/, 'request');
-  const asked = meta.edges.some((edge) => edge.stage === stage);
-  const sent = asked ? readRequest(readableBody(book, meta, stage), parts).conversation : EMPTY;
+  const stage = body.stageInfo.stage.replace(/(response|error)$/, 'request');
+  const hasRequest = meta.edges.some((stageInfo) => stageInfo.stage === stage);
+  const sent = hasRequest
+    ? readRequest(readableBody(store, meta, stage), parts).conversation
+    : EMPTY;
   const target = {
-    provider: (body.edge.target ?? meta.target ?? '').split('/')[0] ?? '',
+    provider: (body.stageInfo.target ?? meta.target ?? '').split('/')[0] ?? '',
     model: sent.model,
     protocol: body.protocol,
     profile: NO_PROFILE,
@@ -92,7 +94,7 @@ export const framesOf = (bytes: Uint8Array): readonly SseFrame[] => {
   return [...parser.push(bytes), ...parser.end()];
 };
 
-/** The events of a frame; what the decoder refuses comes as an error in words. */
+/** The events of a frame, or the error with which the decoder refuses it. */
 export function eventsOf(
   decoder: StreamDecoder,
   frame: SseFrame | undefined,
@@ -104,34 +106,38 @@ export function eventsOf(
   }
 }
 
-/** An answer, streamed or not, as far as it can be read. */
-export function readReply(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
+/** Decodes an answer, streamed or not, as far as possible. */
+export function readReply(
+  body: ReadableBody,
+  context: UpstreamContext,
+  parts: ReadingParts,
+): ReadReply {
   const protocol = parts.protocols[body.protocol];
-  const { edge } = body;
+  const { stageInfo } = body;
   const nothing: ReadReply = {
     reply: new ReplyBuilder().reply,
     complete: false,
     problem: undefined,
   };
-  if (edge.made === true) return { ...nothing, problem: edge.error };
-  if ((edge.status ?? 200) >= 400 || edge.stage.endsWith('error')) {
-    const error = protocol.decodeError(edge.status ?? 500, textOf(body), new Headers());
-    return { ...nothing, problem: words(error) };
+  if (stageInfo.made === true) return { ...nothing, problem: stageInfo.error };
+  if ((stageInfo.status ?? 200) >= 400 || stageInfo.stage.endsWith('error')) {
+    const error = protocol.decodeError(stageInfo.status ?? 500, textOf(body), new Headers());
+    return { ...nothing, problem: sampleProblem(error) };
   }
   if (body.sse) return foldStream(body, context, parts);
   try {
     const reply = protocol.decodeReply(parseJson(textOf(body)), context);
-    return { reply, complete: edge.cut !== true, problem: undefined };
+    return { reply, complete: stageInfo.cut !== true, problem: undefined };
   } catch (thrown) {
     const problem =
       thrown instanceof SyntaxError
         ? { kind: 'upstream', message: 'The body is not valid JSON.' }
-        : words(asGatewayError(thrown));
+        : sampleProblem(asGatewayError(thrown));
     return { ...nothing, problem };
   }
 }
 
-function foldStream(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
+function foldStream(body: ReadableBody, context: UpstreamContext, parts: ReadingParts): ReadReply {
   const decoder = parts.protocols[body.protocol].decodeStream(context);
   const fold = new ReplyBuilder();
   let open: number | undefined;
@@ -139,17 +145,17 @@ function foldStream(body: Body, context: UpstreamContext, parts: ReadingParts): 
   for (const frame of [...framesOf(body.bytes), undefined]) {
     const events = eventsOf(decoder, frame);
     if (!Array.isArray(events)) {
-      problem ??= words(events as GatewayError);
+      problem ??= sampleProblem(events as GatewayError);
       break;
     }
     for (const event of events as readonly StreamEvent[]) {
-      if (event.type === 'error') problem ??= words(event.error);
+      if (event.type === 'error') problem ??= sampleProblem(event.error);
       if (event.type === 'block-start') open = event.index;
       if (event.type === 'block-stop') open = undefined;
       fold.push(event);
     }
   }
-  // A stream that was cut stopped in the middle of a block: what there is of it is shown.
+  // A cut stream may stop inside a block: its text so far is shown.
   if (open !== undefined) fold.push({ type: 'block-stop', index: open });
   return { reply: fold.reply, complete: fold.complete, problem };
 }
