@@ -235,8 +235,17 @@ for await (const line of console) {
     await sleep(1000);
     process.exit(0);
   }
-  const told = JSON.parse(line) as { url: string; attackers: number };
+  if (line === 'kinds') {
+    console.log(JSON.stringify(Object.keys(ATTACKS)));
+    continue;
+  }
+  const told = JSON.parse(line) as { url: string; attackers: number; kind?: string };
   url = told.url;
+  if (told.kind !== undefined) {
+    await ATTACKS[told.kind]!().catch(() => {});
+    console.log('done');
+    continue;
+  }
   running = true;
   const step = Math.ceil(Object.keys(ATTACKS).length / told.attackers);
   for (let i = 0; i < told.attackers; i++) void attacker(i * step);

@@ -1,4 +1,4 @@
-/** Honest streams beside an attacker: `bun bench/attack.ts [--minutes N] [--streams N]`; the longest gap between two events, and memory. */
+/** Honest streams beside an attacker: `bun bench/attack.ts [--minutes N] [--streams N] [--alone TIMES]`; the longest gap between two events, and memory. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { announcedPort, lineReader, startChild, stopChildren } from './children.ts';
 import { sleep } from './clock.ts';
-import { residentMegabytes } from './process-usage.ts';
+import { loopMilliseconds, residentMegabytes } from './process-usage.ts';
 import { BINARY } from './product.ts';
 
 const { values } = parseArgs({
@@ -15,6 +15,10 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '200' },
     /** Attacks that are under way at the same time. */
     attackers: { type: 'string', default: '4' },
+    /** Each kind of attack by itself instead, so often, against a gateway that has nothing else to do. */
+    alone: { type: 'string' },
+    /** With `alone`: only the kinds whose name holds this. */
+    kind: { type: 'string', default: '' },
   },
 });
 const MINUTES = Number(values.minutes);
@@ -133,6 +137,119 @@ function watchOwnLoop() {
   };
 }
 
+interface Longest {
+  /** Milliseconds that one answer took at most. */
+  wait: number;
+  /** Milliseconds of CPU that the event loop spent within one of them at most: not disturbed by other programs. */
+  cpu: number;
+}
+
+/** How long `GET /healthz`, asked every 5 ms, waits for its answer at most until `work` is done. */
+async function longestAnswer(
+  url: string,
+  pid: number,
+  work: () => Promise<unknown>,
+): Promise<Longest> {
+  let over = false;
+  const longest = { wait: 0, cpu: 0 };
+  const probe = (async () => {
+    while (!over) {
+      const before = performance.now();
+      const cpu = loopMilliseconds(pid);
+      await (await fetch(`${url}/healthz`)).arrayBuffer();
+      longest.wait = Math.max(longest.wait, performance.now() - before);
+      longest.cpu = Math.max(longest.cpu, loopMilliseconds(pid) - cpu);
+      await sleep(5);
+    }
+  })();
+  await work();
+  over = true;
+  await probe;
+  return longest;
+}
+
+/** Each kind by itself; prints the longest wait of each time. */
+async function alone(
+  url: string,
+  pid: number,
+  tell: (line: string) => void,
+  line: (ms: number) => Promise<string>,
+): Promise<void> {
+  tell('kinds');
+  const kinds = (JSON.parse(await line(5000)) as string[]).filter((kind) =>
+    kind.includes(values.kind),
+  );
+  console.log(
+    '| kind | longest answers of /healthz: ms of CPU (in all) | RSS, MB |\n| --- | --- | --: |',
+  );
+  for (const kind of kinds) {
+    const times: string[] = [];
+    for (let i = 0; i < Number(values.alone); i++) {
+      const { wait, cpu } = await longestAnswer(url, pid, async () => {
+        tell(JSON.stringify({ url, kind }));
+        await line(60_000);
+        // What is done behind the answer counts, too.
+        await sleep(700);
+      });
+      times.push(`${cpu.toFixed(0)} (${wait.toFixed(0)})`);
+    }
+    console.log(`| ${kind} | ${times.join(', ')} | ${residentMegabytes(pid).toFixed(0)} |`);
+  }
+}
+
+/** Honest streams, before, beside and after all kinds of attack. */
+async function soak(
+  url: string,
+  pid: number,
+  tell: (line: string) => void,
+  line: (ms: number) => Promise<string>,
+): Promise<void> {
+  console.log(`${STREAMS} honest streams, one event every ${PACE} ms\n`);
+  const ownLoop = watchOwnLoop();
+  let over = false;
+  let turn = 0;
+  const probe = async () => {
+    while (!over) {
+      const { cpu } = await longestAnswer(url, pid, () => sleep(500));
+      turn = Math.max(turn, cpu);
+    }
+  };
+  void probe().catch(() => {});
+  const clients = Array.from({ length: STREAMS }, async (_, i) => {
+    await sleep((i / STREAMS) * 2000);
+    await honest(url, () => over);
+  });
+  await sleep(5000);
+  const report = (what: string) => {
+    const [a, b, c] = seen.over;
+    const rss = residentMegabytes(pid).toFixed(0);
+    console.log(
+      `| ${what} | ${seen.events} | ${seen.complete} | ${seen.broken} | ${seen.longest.toFixed(0)} | ${ownLoop().toFixed(0)} | ${turn.toFixed(0)} | ${a} | ${b} | ${c} | ${rss} |`,
+    );
+    seen = fresh();
+    turn = 0;
+  };
+  console.log(
+    '| | events | whole streams | broken | longest gap, ms | of it the bench itself | longest turn, ms of CPU | > 150 ms | > 250 ms | > 1 s | RSS, MB |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |',
+  );
+  ownLoop();
+  seen = fresh();
+  await sleep(Math.min(60_000, MINUTES * 15_000));
+  report('before');
+  tell(JSON.stringify({ url, attackers: Number(values.attackers) }));
+  for (let minute = 1; minute <= MINUTES; minute++) {
+    await sleep(60_000);
+    report(`minute ${minute}`);
+  }
+  tell('stop');
+  const told = await line(60_000);
+  await sleep(30_000);
+  report('after, 30 s at rest');
+  over = true;
+  console.log(`\nAttacks: ${told}`);
+  await Promise.race([Promise.all(clients), sleep(3000)]);
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-attack-'));
 const vendor = startVendor();
 try {
@@ -163,46 +280,12 @@ samples: { mode: errors, dir: "${join(folder, 'samples')}", max_bytes: 200000000
     cwd: folder,
   });
   const url = `http://127.0.0.1:${await announcedPort(child)}`;
-  console.log(
-    `${cpus()[0]!.model}, ${cpus().length} cores; ${STREAMS} honest streams, one event every ${PACE} ms\n`,
-  );
-  const ownLoop = watchOwnLoop();
-  let over = false;
-  const clients = Array.from({ length: STREAMS }, async (_, i) => {
-    await sleep((i / STREAMS) * 2000);
-    await honest(url, () => over);
-  });
-  await sleep(5000);
-  const report = (what: string) => {
-    const [a, b, c] = seen.over;
-    const rss = residentMegabytes(child.pid).toFixed(0);
-    console.log(
-      `| ${what} | ${seen.events} | ${seen.complete} | ${seen.broken} | ${seen.longest.toFixed(0)} | ${ownLoop().toFixed(0)} | ${a} | ${b} | ${c} | ${rss} |`,
-    );
-    seen = fresh();
-  };
-  console.log(
-    '| | events | whole streams | broken | longest gap, ms | of it the bench itself | > 150 ms | > 250 ms | > 1 s | RSS, MB |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |',
-  );
-  ownLoop();
-  seen = fresh();
-  await sleep(Math.min(60_000, MINUTES * 15_000));
-  report('before');
-  (attacker.process.stdin as import('bun').FileSink).write(
-    `${JSON.stringify({ url, attackers: Number(values.attackers) })}\n`,
-  );
-  for (let minute = 1; minute <= MINUTES; minute++) {
-    await sleep(60_000);
-    report(`minute ${minute}`);
-  }
-  (attacker.process.stdin as import('bun').FileSink).write('stop\n');
-  const told = await line(60_000);
-  await sleep(30_000);
-  report('after, 30 s at rest');
-  over = true;
-  console.log(`\nAttacks: ${told}`);
-  await stopChildren();
-  await Promise.race([Promise.all(clients), sleep(3000)]);
+  const machine = `${cpus()[0]!.model}, ${cpus().length} cores`;
+  const tell = (text: string) =>
+    void (attacker.process.stdin as import('bun').FileSink).write(`${text}\n`);
+  console.log(`${machine}\n`);
+  if (values.alone === undefined) await soak(url, child.pid, tell, line);
+  else await alone(url, child.pid, tell, line);
 } finally {
   await stopChildren();
   vendor.stop(true);

@@ -88,3 +88,7 @@ export async function peakResident<T>(pid: number, work: Promise<T>): Promise<[T
     clearInterval(timer);
   }
 }
+
+/** Milliseconds that the first thread of a process, which runs its event loop, has been on a CPU. */
+export const loopMilliseconds = (pid: number): number =>
+  Number(read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')[0]) / 1e6;

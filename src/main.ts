@@ -8,7 +8,7 @@ const args = process.argv.slice(2);
 
 if (args[0] === GUARD) process.exit(await guard());
 // Loaded here and not before: a guard needs nothing of it.
-const { start } = await import('./start.ts');
+const { start } = await import('./app/start.ts');
 process.exitCode = await start(program, args, process.env);
 // A server leaves handles behind; anything else ends by itself once its output is through the pipe.
 if (args[0] === undefined || args[0] === 'serve' || args[0].startsWith('--')) process.exit();

@@ -7,7 +7,7 @@ import { NO_PROFILE, type Target } from '../conversation/target.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { isObject, parseJson } from '../lib/json/json.ts';
 import { requestId } from '../lib/text/ids.ts';
-import type { AskModel } from './features.ts';
+import type { AskModel } from './exchange-setup.ts';
 
 /**
  * `target` is a `provider/model`, addressed directly. Responses is the protocol in between, since it

@@ -9,7 +9,7 @@ import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 
 /** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
-export class Ended implements TickTask {
+export class EndedExchange implements TickTask {
   readonly #about: Summary | ExchangeRecord;
   readonly #tell: (record: ExchangeRecord) => void;
 

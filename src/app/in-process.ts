@@ -1,42 +1,30 @@
-/** What commands and the page work on samples with: protocols, folders of samples, gateways without a port. */
+/** What commands and the page need to work on samples: codecs, folders of samples, gateways without a port. */
 
-import type { Codec } from '../codecs/codec.ts';
 import type { Environment } from '../config/environment.ts';
-import { bisect, openSampleBook } from '../samples/record/index.ts';
-import type { InProcessOptions, SampleServices } from '../samples/replay/tools.ts';
-import { type App, dispatch } from '../server/server.ts';
-import { type Log, SILENT } from '../telemetry/log.ts';
+import type { SampleServices } from '../samples/in-process-gateway.ts';
+import { bisect, openSampleStore } from '../samples/index.ts';
+import type { CreateApp } from '../server/process/run.ts';
+import { dispatch } from '../server/server.ts';
+import { SILENT } from '../telemetry/log.ts';
+import { CODECS } from './codecs.ts';
 
-/** What this file needs of `compose`. */
-type Compose = (
-  options: InProcessOptions & {
-    readonly log: Log;
-    readonly version: string;
-    readonly remembers: boolean;
-  },
-) => {
-  readonly app: App;
-  close(): Promise<void>;
-};
-
-/** @param compose handed in, since it needs this itself for the page */
-export function workbenchTools(
-  compose: Compose,
-  protocols: Readonly<Record<Codec['name'], Codec>>,
+/** @param createApp handed in: the app itself needs these services for its page */
+export function sampleServices(
+  createApp: CreateApp,
   environment: Environment,
   version: string,
 ): SampleServices {
   return {
     environment,
-    protocols,
-    samples: openSampleBook,
+    protocols: CODECS,
+    samples: openSampleStore,
     bisect,
-    gateway: (how) => {
-      const { app, close } = compose({
-        ...how,
+    gateway: (options) => {
+      const { app, close } = createApp({
+        ...options,
         log: SILENT,
         version,
-        remembers: how.remembers ?? false,
+        remembers: options.remembers ?? false,
       });
       return { handle: (request) => dispatch(app, request), close };
     },

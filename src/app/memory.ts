@@ -1,7 +1,9 @@
-/** The memory of a configuration: the embedded one or another service's, its API, and what a reload changes of it. */
+/** The memory of a configuration: the embedded one or an external service, its API, and how a reload changes it. */
 
-import type { Codec, Serve } from '../codecs/codec.ts';
-import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
+import type { Codec } from '../codecs/codec.ts';
+import type { Config } from '../config/config.ts';
+import type { MemoryConfig } from '../config/sections/memory.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
@@ -10,20 +12,21 @@ import {
   embeddedMemory,
   embedder,
   externalMemory,
-  type MemoryBase,
-  type MemoryWatch,
+  type MemoryBackend,
+  type MemoryObserver,
 } from '../features/memory/index.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
-import type { Recorder } from '../samples/record/index.ts';
+import type { Recorder } from '../samples/index.ts';
 import { mayUse } from '../server/memory-scope.ts';
+import type { Serve } from '../server/routes.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { readFirst } from '../upstream/transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
-export interface MemoryRoomOptions {
+export interface MemoryServiceOptions {
   readonly log: Log;
   readonly metrics: GatewayMetrics;
   readonly recorder: Pick<Recorder, 'eraseSpace'>;
@@ -33,21 +36,18 @@ export interface MemoryRoomOptions {
   readonly keeps: boolean;
 }
 
-export interface MemoryRoom {
+export interface MemoryService {
   /** What conversations use; undefined while it is switched off. */
   readonly memory: Memory | undefined;
   mayUse(owner: string, space: string): boolean;
   /**
-   * @param door the checks of `serveWith`: who asks, how large a body may be
-   * @param shape in which failures are told
+   * What the routes of the API need.
+   * @param received checks the key and the size of the body, then calls the handler
+   * @param codec the shape of errors
    */
-  api(
-    door: (handle: Parameters<typeof memoryDoor>[0]) => Serve,
-    shape: Codec,
-    version: string,
-  ): MemoryPluginOptions;
-  /** Told of requests that were refused before they reached a space, or by it. */
-  refused(request: Request, protocol: Codec, id: string, error: GatewayError): void;
+  api(received: (handle: Handler) => Serve, codec: Codec, version: string): MemoryPluginOptions;
+  /** Logs a request that was refused before it reached a space, or by it. */
+  refused(request: Request, codec: Codec, id: string, error: GatewayError): void;
   configure(config: Config): void;
   /** Writes what waits. */
   close(): Promise<void>;
@@ -57,27 +57,26 @@ type Handler = (exchange: {
   readonly owner: string;
   readonly body: Uint8Array;
 }) => Promise<Response>;
-const memoryDoor = (handle: Handler): Handler => handle;
 
 const EMBEDDINGS_BYTES = 64 * 2 ** 20;
-/** Trouble of one kind is told this often, in milliseconds. */
-const TELL_EVERY = 10_000;
+/** Trouble of one kind is logged once in so many milliseconds. */
+const LOG_EVERY_MS = 10_000;
 
-/** Costs nothing until somebody asks for the memory. */
-export function memoryService(options: MemoryRoomOptions, initial: Config): MemoryRoom {
+/** Costs nothing until the memory is used. */
+export function memoryService(options: MemoryServiceOptions, initial: Config): MemoryService {
   const { log, metrics, recorder, keeps } = options;
-  const watch = watchOf(log, metrics);
+  const observer = memoryObserver(log, metrics);
   let config = initial;
   let memoryConfig = initial.memory;
   let base = baseOf(initial.memory);
   const closing = new Set<Promise<void>>();
 
-  function baseOf(memory: MemoryConfig): MemoryBase | undefined {
+  function baseOf(memory: MemoryConfig): MemoryBackend | undefined {
     if (!memory.enabled) return undefined;
     const { path, limits, dedupeMs, external } = memory;
     return external === undefined
-      ? embeddedMemory({ path, limits, dedupeMs, watch, embedder: embedderOf(memory) })
-      : externalMemory({ ...external, limits, watch });
+      ? embeddedMemory({ path, limits, dedupeMs, observer, embedder: embedderOf(memory) })
+      : externalMemory({ ...external, limits, observer });
   }
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {
@@ -94,25 +93,25 @@ export function memoryService(options: MemoryRoomOptions, initial: Config): Memo
         return postEmbeddings(options.upstream(found), body, signal);
       },
       onFailure: (thrown) =>
-        watch.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
+        observer.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
     });
   }
 
   const memory: Memory = {
-    recall: async (space, query) => theirs().recall(space, query),
+    recall: async (space, query) => inUse().recall(space, query),
     capture: async (space, events, began) => {
-      if (keeps) await theirs().capture(space, events, began);
+      if (keeps) await inUse().capture(space, events, began);
     },
   };
-  const theirs = (): MemoryBase => {
+  const inUse = (): MemoryBackend => {
     if (base !== undefined) return base;
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).');
   };
 
   async function erase(space: string) {
-    // What was recorded goes first: it may hold what was remembered, and the memory's answer tells the end.
+    // Samples first: they may hold events of the space. The memory's answer comes last.
     const samples = await recorder.eraseSpace(space);
-    const events = await theirs().erase(space);
+    const events = await inUse().erase(space);
     event(log, 'memory.erased', { events, samples });
     return { events, samples };
   }
@@ -122,14 +121,14 @@ export function memoryService(options: MemoryRoomOptions, initial: Config): Memo
       return base === undefined ? undefined : memory;
     },
     mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
-    api: (door, shape, version) => ({
-      serve: (request, handle) => door(memoryDoor(handle))(request, shape) as Promise<Response>,
+    api: (received, codec, version) => ({
+      serve: (request, handle) => received(handle)(request, codec),
       memory: () => base,
       mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
       erase,
       version,
     }),
-    refused(request, _protocol, id, { status, kind, message }) {
+    refused(request, _codec, id, { status, kind, message }) {
       // Not the path: names of spaces are often names of people.
       const fields = { id, method: request.method, status, error: kind, message };
       event(log, 'memory.refused', fields, status >= 500 ? 'error' : 'info');
@@ -202,13 +201,13 @@ function reasonIn(answer: Json | undefined): string {
   return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
 }
 
-function watchOf(log: Log, metrics: GatewayMetrics): MemoryWatch {
-  const told = new Map<string, number>();
-  const seldom = (kind: string, tell: () => void) => {
+function memoryObserver(log: Log, metrics: GatewayMetrics): MemoryObserver {
+  const last = new Map<string, number>();
+  const seldom = (kind: string, report: () => void) => {
     const now = Date.now();
-    if (now - (told.get(kind) ?? -TELL_EVERY) < TELL_EVERY) return;
-    told.set(kind, now);
-    tell();
+    if (now - (last.get(kind) ?? -LOG_EVERY_MS) < LOG_EVERY_MS) return;
+    last.set(kind, now);
+    report();
   };
   let lost = 0;
   return {

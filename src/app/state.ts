@@ -1,4 +1,4 @@
-/** Tells in the log of what is wrong with the files of state: a damaged database, a folder that others may write. */
+/** Logs what is wrong with the state on disk: a damaged database, a folder that other users may write to. */
 
 import { statSync } from 'node:fs';
 import { onSetAside } from '../lib/store/versioned-store.ts';
@@ -7,8 +7,8 @@ import { event, type Log } from '../telemetry/log.ts';
 /** Others than the owner may write there. */
 const OTHERS_WRITE = 0o022;
 
-/** Tells of databases that are set aside from now on. Call what comes back to tell no more. */
-export function tellOfDamage(log: Log): () => void {
+/** Logs every database that is set aside from now on. Returns a function that stops it. */
+export function logDamage(log: Log): () => void {
   return onSetAside(({ path, aside, cause }) => {
     const message = cause instanceof Error ? cause.message : String(cause);
     event(log, 'state.damaged', { path, aside, message }, 'error');
@@ -16,10 +16,10 @@ export function tellOfDamage(log: Log): () => void {
 }
 
 /**
- * Names a folder of state in which others may write. It is left as it is: it was there before, and may be
- * shared on purpose; the files in it are private.
+ * Logs a folder of state that other users may write to. The folder stays as it is: it may be shared on
+ * purpose. The files in it are private.
  */
-export function tellOfExposed(log: Log, folders: readonly string[]): void {
+export function logExposed(log: Log, folders: readonly string[]): void {
   if (process.platform === 'win32') return;
   for (const path of new Set(folders)) {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;

@@ -1,6 +1,7 @@
 /** What clients need to know of a configuration: the model names that it serves, and the gateway's address. */
 
-import type { Config, Listen } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { Listen } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 

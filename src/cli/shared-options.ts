@@ -1,9 +1,6 @@
-/** Options, and choices of options, that several commands share. */
+/** Options that several commands share. */
 
 import type { OptionSpec } from './command.ts';
-
-/** The choices wherever a protocol is named. */
-export { PROTOCOL_NAMES } from '../config/sections/providers.ts';
 
 export const jsonOption = (summary = 'print JSON, for scripts'): OptionSpec => ({
   name: 'json',

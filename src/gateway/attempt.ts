@@ -4,13 +4,13 @@ import type { ClientContext, Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { HopRecording } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
+import type { HopRecording } from '../samples/recording.ts';
 import { isRedirect, remedyForError, remedyForStatus } from '../upstream/classify.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
@@ -132,7 +132,7 @@ class Client implements ClientContext {
   }
 
   // Decoding a large body can wait until something of it is really asked for.
-  get asked(): Conversation {
+  get request(): Conversation {
     return this.#ask.conversation;
   }
 }

@@ -9,14 +9,18 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  type Member,
   parseJson,
   splice,
   topLevel,
 } from '../lib/json/json.ts';
+import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
 const PARSE_AT_ONCE = 64 * 1024;
+/** A body that is larger is looked through in slices first. */
+const LARGE = 2 * 1024 * 1024;
 const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -34,6 +38,35 @@ const NONE: readonly Note[] = [];
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
 
+type Members = ReadonlyMap<string, Member>;
+
+/**
+ * The request of a body of whatever size; only a large one is waited for.
+ * @throws GatewayError as the constructor of {@link ClientRequest} does, and for a body that is blank for a megabyte
+ */
+export function clientRequest(
+  protocol: Codec,
+  body: Uint8Array,
+  mend?: RepairBody,
+): ClientRequest | Promise<ClientRequest> {
+  return body.length <= LARGE
+    ? new ClientRequest(protocol, body, mend)
+    : largeClientRequest(protocol, body, mend);
+}
+
+async function largeClientRequest(
+  protocol: Codec,
+  body: Uint8Array,
+  mend?: RepairBody,
+): Promise<ClientRequest> {
+  const members = await topLevelInSlices(body);
+  if (members === 'blank') {
+    throw invalid('The request body holds more than a megabyte of white space in one place.');
+  }
+  if (members === undefined) throw notAnObject(body);
+  return new ClientRequest(protocol, body, mend, members);
+}
+
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
 export class ClientRequest {
   readonly protocol: Codec;
@@ -48,13 +81,19 @@ export class ClientRequest {
   readonly #mend: RepairBody | undefined;
   #mended: Notes | undefined;
   #modelAt: readonly [number, number] | undefined;
+  /** All members of `bytes`, where they are known. */
+  readonly #members: Members | undefined;
 
-  /** @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, … */
-  constructor(protocol: Codec, body: Uint8Array, mend?: RepairBody) {
+  /**
+   * @param members those of the body, where they are known
+   * @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, …
+   */
+  constructor(protocol: Codec, body: Uint8Array, mend?: RepairBody, members?: Members) {
     this.protocol = protocol;
     this.#mend = mend;
     const whole = asBuffer(body);
-    const cut = whole.includes(EXTENSION) ? cutExtension(whole) : undefined;
+    const cut = whole.includes(EXTENSION) ? cutExtension(whole, members) : undefined;
+    this.#members = cut === undefined ? members : undefined;
     this.bytes = cut === undefined ? whole : asBuffer(cut.bytes);
     this.extension = cut?.extension;
     if (this.bytes.length <= PARSE_AT_ONCE) {
@@ -63,10 +102,10 @@ export class ClientRequest {
       this.stream = settings.stream;
       return;
     }
-    const members = topLevel(this.bytes, GLANCE);
-    if (members === undefined) throw notAnObject(this.bytes);
+    const glance = this.#members ?? topLevel(this.bytes, GLANCE);
+    if (glance === undefined) throw notAnObject(this.bytes);
     const text = (key: string) => {
-      const member = members.get(key);
+      const member = glance.get(key);
       if (member === undefined) return undefined;
       if (key === 'model') this.#modelAt = [member.valueStart, member.valueEnd];
       return decodeJson(this.bytes.subarray(member.valueStart, member.valueEnd));
@@ -77,6 +116,11 @@ export class ClientRequest {
     }
     this.model = checkedModel(model);
     this.stream = text('stream') === true;
+  }
+
+  /** Where its members stand in `bytes`, where that is known already. */
+  get members(): Members | undefined {
+    return this.#members;
   }
 
   get #parsed(): Json {
@@ -168,8 +212,10 @@ function notAnObject(bytes: Uint8Array): GatewayError {
 }
 
 /** Takes the top-level member `hopgate` out of a body that may hold it, commas included. */
-function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject } | undefined {
-  const members = topLevel(body);
+function cutExtension(
+  body: Buffer,
+  members: Members | undefined = topLevel(body),
+): { bytes: Uint8Array; extension: JsonObject } | undefined {
   const own = members?.get('hopgate');
   if (members === undefined || own === undefined) return undefined;
   const value = decodeJson(body.subarray(own.valueStart, own.valueEnd));
@@ -187,9 +233,10 @@ function cutExtension(body: Buffer): { bytes: Uint8Array; extension: JsonObject 
 const BACKGROUND: ReadonlySet<string> = new Set(['background']);
 
 /** Responses: `background: true`. Bodies without the word cost one look. */
-export function asksForJob({ bytes }: ClientRequest): boolean {
+export function asksForJob(ask: ClientRequest): boolean {
+  const { bytes } = ask;
   if (!bytes.includes('"background"')) return false;
-  const member = topLevel(bytes, BACKGROUND)?.get('background');
+  const member = (ask.members ?? topLevel(bytes, BACKGROUND))?.get('background');
   return (
     member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
   );

@@ -4,15 +4,16 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
-import type { Feature, RecordedExchange, Recording } from '../features/feature.ts';
+import type { Feature } from '../features/feature.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { type RoutedTarget, type RoutingTable, requestFacts, route } from '../routing/index.ts';
+import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt, gone } from './attempt.ts';
-import { ClientRequest, type RepairBody } from './client-request.ts';
+import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { errorParts } from './error-response.ts';
 import type { Exchange, Summary } from './exchange.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
@@ -72,16 +73,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const tally = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
     try {
-      const ask = new ClientRequest(exchange.protocol, exchange.body, options.mend);
+      const decoding = clientRequest(exchange.protocol, exchange.body, options.mend);
+      const ask = decoding instanceof Promise ? await decoding : decoding;
       tally.asked(ask);
       const snapshot = options.snapshot();
       const entered = snapshot.slots.take(exchange);
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
-      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally });
       const { config } = snapshot.table;
       const { keepAliveMs } = config;
       const secrets = secretsOf(config);
+      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally, secrets });
 
       const running = runHop({ number: 1 });
       const first = ask.stream ? await inTime(running, keepAliveMs) : await running;
@@ -118,6 +120,7 @@ interface Running {
   readonly ask: ClientRequest;
   readonly extras: ExchangeFeatures | undefined;
   readonly tally: ExchangeSummaryBuilder;
+  readonly secrets: readonly string[];
 }
 
 function hopRunner(running: Running): RunHop {
@@ -130,7 +133,7 @@ function hopRunner(running: Running): RunHop {
       bytes: ask.bytes.length,
       headers: exchange.headers,
       affinity: exchange.id,
-      asked: conversationOf(hop, ask),
+      request: conversationOf(hop, ask),
     });
     let decision: ReturnType<typeof route>;
     try {
@@ -169,7 +172,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
   }
 
   attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { options, snapshot, exchange, ask, extras, tally } = this.#running;
+    const { options, snapshot, exchange, ask, extras, tally, secrets } = this.#running;
     return attempt({
       exchange,
       ask,
@@ -183,7 +186,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
       rule: this.#rule,
       recording: tally.recording,
       keepsAnswer: extras?.onAnswer !== undefined,
-      secrets: secretsOf(snapshot.table.config),
+      secrets,
       events: this,
     });
   }
@@ -256,7 +259,7 @@ function streamed(
   const { recording } = tally;
   const encoder = () =>
     exchange.protocol.encodeStream({
-      asked: ask.conversation,
+      request: ask.conversation,
       requestId: exchange.id,
       provider: '',
       notes: new Notes(),

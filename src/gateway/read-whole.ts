@@ -3,14 +3,16 @@
 import type { Digest } from '../codecs/codec.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
-import { Fold, unfold } from '../conversation/fold.ts';
+import { ReplyBuilder, replyEvents } from '../conversation/reply-builder.ts';
 import type { Block } from '../conversation/types.ts';
-import type { Continuation, Interceptor } from '../features/feature.ts';
+import type { Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
 import { type Json, parseJson } from '../lib/json/json.ts';
+import { madeLarge } from '../lib/loop/large-garbage.ts';
 import { TargetError, tooMuch } from '../upstream/target-error.ts';
 import { asksForJob } from './client-request.ts';
+import { type Intercepted, intercept } from './intercept.ts';
 import type { Outcome, WholeOutcome } from './outcome.ts';
 import { AnswerProgress } from './stream/answer-progress.ts';
 import { boundsOf, fault, incompleteAnswerError, translateLane } from './stream/open.ts';
@@ -39,9 +41,16 @@ export function wholeAnswer(
     : read(reading, bytes, contentType, status);
 }
 
-function read(reading: Reading, bytes: Uint8Array, contentType: string, status: number): Outcome {
+function read(
+  reading: Reading,
+  bytes: Uint8Array,
+  contentType: string,
+  status: number,
+): Outcome | Promise<Outcome> {
   const { common, prepared } = reading;
   const { protocol, ask, hop } = reading.attempt;
+  // Its pieces, its text and its values.
+  madeLarge(3 * bytes.length);
   const streamed = contentType.includes('event-stream');
   const found = streamed ? fromStream(reading, bytes) : fromJson(reading, bytes, contentType);
   const { digest } = found;
@@ -69,29 +78,32 @@ function read(reading: Reading, bytes: Uint8Array, contentType: string, status: 
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
     const lane = translateLane(reading, false);
-    const first = [lane.feed([...unfold(reply)]), lane.end()];
+    const first = [lane.feed([...replyEvents(reply)]), lane.end()];
     const empty =
       lane.next === undefined ? incompleteAnswerError(lane.digest, provider) : undefined;
     if (empty !== undefined) return fault(empty, reading);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
-  const before = [...unfold(reply)];
-  const { events, next } = intercept(before, prepared.interceptors);
-  if (next !== undefined) {
-    const all = [...(hop.events ?? []), ...events];
-    const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
-    return { ...asIs, same: false, continuation: { next, events: all, finish } };
-  }
-  const empty = incompleteAnswerError({ ...digest, ...heard(events) }, provider);
-  if (empty !== undefined) return fault(empty, reading);
-  if (direct && events === before) return asIs;
-  return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  const before = [...replyEvents(reply)];
+  const intercepted = intercept(before, prepared.interceptors);
+  const judge = ({ events, next }: Intercepted): Outcome => {
+    if (next !== undefined) {
+      const all = [...(hop.events ?? []), ...events];
+      const finish = (told: readonly StreamEvent[]) => finished(reading, asIs, told);
+      return { ...asIs, same: false, continuation: { next, events: all, finish } };
+    }
+    const empty = incompleteAnswerError({ ...digest, ...heard(events) }, provider);
+    if (empty !== undefined) return fault(empty, reading);
+    if (direct && events === before) return asIs;
+    return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  };
+  return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
 }
 
 /** The vendor's answer, which names the response before it as the client did. */
 function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string) {
   const { previous } = prepared;
-  const edit = attempt.protocol.withPrevious;
+  const edit = attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return body;
   const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
   return Buffer.from(text);
@@ -111,10 +123,11 @@ function finished(
   asIs: WholeOutcome,
   told: readonly StreamEvent[],
 ): WholeOutcome {
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of told) fold.push(event);
-  const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
-  const digest = { ...asIs.digest, usage: fold.reply.usage };
+  const { reply } = fold;
+  const body = JSON.stringify(attempt.ask.protocol.encodeReply(reply, client));
+  const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }
 
@@ -154,6 +167,7 @@ async function collected(reading: Reading): Promise<Uint8Array> {
         ? tooMuch(bounds.provider, 'an answer', bytes, 'answer_bytes')
         : quiet?.lasts();
     if (error === undefined) continue;
+    madeLarge(pieces.size);
     source.cancel();
     throw error;
   }
@@ -189,7 +203,7 @@ function fromJson(reading: Reading, bytes: Uint8Array, contentType: string): Fou
 function fromStream(reading: Reading, bytes: Uint8Array): Found {
   const parser = new SseParser();
   const decoder = reading.attempt.protocol.decodeStream(reading.prepared.context);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   let error: GatewayError | undefined;
   const take = (events: readonly StreamEvent[]) => {
     for (const event of events) {
@@ -214,23 +228,3 @@ function fromStream(reading: Reading, bytes: Uint8Array): Found {
 const says = (block: Block) => !('text' in block) || block.text !== '';
 
 /** The events behind the interceptors; the same list when none of them touched anything. */
-function intercept(
-  before: readonly StreamEvent[],
-  interceptors: readonly Interceptor[],
-): { events: readonly StreamEvent[]; next: Continuation | undefined } {
-  let current = before;
-  for (const interceptor of interceptors) {
-    const out: StreamEvent[] = [];
-    for (const event of current) {
-      const given = interceptor.event(event);
-      if (Array.isArray(given)) out.push(...(given as readonly StreamEvent[]));
-      else out.push(given as StreamEvent);
-    }
-    out.push(...interceptor.end());
-    current = out;
-  }
-  let next: Continuation | undefined;
-  for (const interceptor of interceptors) next ??= interceptor.continuation?.();
-  const same = current.length === before.length && current.every((event, i) => event === before[i]);
-  return { events: same ? before : current, next };
-}

@@ -4,6 +4,7 @@ import type { Transform } from 'node:stream';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import { madeLarge } from '../lib/loop/large-garbage.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { type Connections, PROGRESS_BYTES } from './connections.ts';
 
@@ -109,7 +110,7 @@ async function readChecked(
   const encoding = headers.get('content-encoding');
   const names = encoding === null ? [] : encodingsOf(encoding);
   const bytes = await readPieces(request, limit, connections);
-  return names.length === 0 ? bytes : undo(bytes, names, limit);
+  return names.length === 0 ? bytes : undo(bytes, names, limit, connections);
 }
 
 /** As long as it goes on, and no further than to the limit. */
@@ -136,6 +137,7 @@ async function readPieces(
   } finally {
     connections.release(size);
   }
+  madeLarge(2 * size);
   return Buffer.concat(chunks);
 }
 
@@ -159,12 +161,13 @@ async function undo(
   bytes: Uint8Array,
   encodings: readonly string[],
   limit: number,
+  connections: Connections,
 ): Promise<Uint8Array> {
   const known = decoders();
   let plain = bytes;
   for (const name of encodings) {
     try {
-      plain = await decoded(known[name]!, plain, limit);
+      plain = await decoded(known[name]!, plain, limit, connections);
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;
       throw invalid(`The request body is not valid ${name}.`, 'content-encoding');
@@ -174,7 +177,12 @@ async function undo(
 }
 
 /** Small ones at once, others beside the event loop. @throws GatewayError too_large, or what the decoder throws */
-async function decoded(decoder: Decoder, bytes: Uint8Array, limit: number): Promise<Uint8Array> {
+async function decoded(
+  decoder: Decoder,
+  bytes: Uint8Array,
+  limit: number,
+  connections: Connections,
+): Promise<Uint8Array> {
   if (bytes.length <= AT_ONCE_BYTES) {
     try {
       return decoder.now(bytes, { maxOutputLength: Math.min(limit, AT_ONCE_BYTES) });
@@ -186,14 +194,18 @@ async function decoded(decoder: Decoder, bytes: Uint8Array, limit: number): Prom
   const stream = decoder.stream();
   const pieces: Uint8Array[] = [];
   let size = 0;
-  stream.end(bytes);
-  for await (const piece of stream as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    if (size > limit) {
-      stream.destroy();
-      throw tooLarge(limit);
+  try {
+    stream.end(bytes);
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      if (size + piece.length > limit) throw tooLarge(limit);
+      connections.hold(piece.length);
+      size += piece.length;
+      pieces.push(piece);
     }
-    pieces.push(piece);
+  } finally {
+    stream.destroy();
+    connections.release(size);
   }
+  madeLarge(2 * size);
   return Buffer.concat(pieces);
 }

@@ -1,39 +1,10 @@
 /** What can be asked for, by path: for the words and the shape of an answer where nothing is found. */
 
-/** Path and methods; `:x` stands for one part, `*` for any rest. */
-const ENDPOINTS: readonly (readonly [path: string, ...methods: string[]])[] = [
-  ['/v1/chat/completions', 'POST'],
-  ['/chat/completions', 'POST'],
-  ['/v1/responses', 'POST'],
-  ['/responses', 'POST'],
-  ['/v1/responses/input_tokens', 'POST'],
-  ['/v1/responses/:id', 'GET', 'DELETE'],
-  ['/v1/responses/:id/cancel', 'POST'],
-  ['/v1/responses/:id/input_items', 'GET'],
-  ['/v1/alpha/search', 'POST'],
-  ['/v1/messages', 'POST'],
-  ['/messages', 'POST'],
-  ['/v1/messages/count_tokens', 'POST'],
-  ['/messages/count_tokens', 'POST'],
-  ['/v1/models', 'GET'],
-  ['/models', 'GET'],
-  ['/v1/models/*', 'GET'],
-  ['/models/*', 'GET'],
-  ['/v1/memory', 'GET'],
-  ['/v1/memory/openapi.json', 'GET'],
-  ['/v1/memory/:space', 'DELETE'],
-  ['/v1/memory/:space/events', 'GET', 'POST'],
-  ['/v1/memory/:space/events/:id', 'GET', 'PATCH', 'DELETE'],
-  ['/v1/memory/:space/recall', 'POST'],
-  ['/v1/memory/:space/export', 'GET'],
-  ['/healthz', 'GET'],
-  ['/readyz', 'GET'],
-  ['/metrics', 'GET'],
-  ['/docs', 'GET'],
-  ['/docs/*', 'GET'],
-  ['/ui', 'GET'],
-  ['/', 'GET'],
-];
+/** A route as a router declares it: `:x` stands for one part, `*` for any rest. */
+export interface Route {
+  readonly path: string;
+  readonly method: string;
+}
 
 /** What `GET /` and the words of a 404 name. */
 export const KNOWN_ENDPOINTS: readonly string[] = [
@@ -49,17 +20,28 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /ui',
 ];
 
-// Of the vendor's API beside `/v1/responses/ID`: a path of its own, and no id.
-const NO_IDS = new Set(['/v1/responses/compact']);
+// Endpoints of a vendor that are refused in words: no method helps.
+const REFUSED = /^\/v1\/(?:responses\/compact|conversations)(?:\/|$)/;
 
-/** The methods that a path takes; undefined for a path that is none. */
-export function methodsAt(path: string): readonly string[] | undefined {
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
+
+/** The methods that a path takes; undefined for a path that none of the routes has. */
+export function methodsAt(routes: readonly Route[], path: string): readonly string[] | undefined {
   const parts = partsOf(path);
-  const plain = `/${parts.join('/')}`;
-  if (NO_IDS.has(plain)) return undefined;
-  const found = ENDPOINTS.find(([known]) => fits(partsOf(known), parts));
-  return found?.slice(1);
+  if (REFUSED.test(`/${parts.join('/')}`)) return undefined;
+  let best: string | undefined;
+  for (const { path: known } of routes) {
+    if (!fits(partsOf(known), parts)) continue;
+    if (best === undefined || openParts(known) < openParts(best)) best = known;
+  }
+  if (best === undefined) return undefined;
+  const methods = routes.flatMap(({ path, method }) => (path === best ? [method] : []));
+  return METHODS.filter((method) => methods.includes(method));
 }
+
+/** How many parts of a route's path stand for anything. */
+const openParts = (path: string): number =>
+  partsOf(path).filter((part) => /^[:*]/.test(part)).length;
 
 // More parts than any endpoint has are one rest.
 const partsOf = (path: string): readonly string[] =>

@@ -1,19 +1,21 @@
-/** Is it alive, and does it take requests? */
+/** Is the process alive, and does it take requests? */
 
-import type { Routes } from '../codecs/codec.ts';
+import { Elysia } from 'elysia';
 import { json } from './json.ts';
 
-/** `GET /healthz` and `/readyz`. @param unready undefined: ready; otherwise why not */
-export function healthRoutes(unready: () => string | undefined): Routes {
-  return {
-    '/healthz': { GET: () => json({ status: 'ok' }) },
-    '/readyz': {
-      GET() {
-        const reason = unready();
-        return reason === undefined
-          ? json({ status: 'ready' })
-          : json({ status: 'not ready', reason }, 503);
-      },
-    },
-  };
+export interface HealthOptions {
+  /** Undefined: ready; otherwise the reason why it is not. */
+  readonly unready: () => string | undefined;
+}
+
+/** `GET /healthz` and `/readyz`. */
+export function healthPlugin({ unready }: HealthOptions) {
+  return new Elysia({ name: 'health' })
+    .get('/healthz', () => json({ status: 'ok' }))
+    .get('/readyz', () => {
+      const reason = unready();
+      return reason === undefined
+        ? json({ status: 'ready' })
+        : json({ status: 'not ready', reason }, 503);
+    });
 }

@@ -1,6 +1,6 @@
-/** From an HTTP request to an exchange, with everything that can be wrong about it said in its own protocol. */
+/** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
-import type { Codec, Serve } from '../codecs/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { gone } from '../gateway/attempt.ts';
 import { errorResponse } from '../gateway/error-response.ts';
@@ -12,15 +12,16 @@ import { requestId } from '../lib/text/ids.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
+import type { Serve } from './routes.ts';
 
-export interface ExchangesOptions {
+export interface ReceiveSettings {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
   readonly connections: Connections;
-  /** Told of requests that never became an exchange; `owner` as of an exchange, '' where nobody knows. */
+  /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
-    protocol: Codec,
+    codec: Codec,
     id: string,
     error: GatewayError,
     owner: string,
@@ -29,15 +30,16 @@ export interface ExchangesOptions {
 
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
-  options: ExchangesOptions,
+  options: ReceiveSettings,
   handle: Gateway,
-  /** The exchange goes on behind the response; {@link rested} tells of its end. */
+  /** The exchange goes on behind the response; {@link rested} is called at its end. */
   { goesOn = false } = {},
 ): Serve {
   const { connections } = options;
   return async (request, protocol) => {
     const started = performance.now();
     const id = requestId();
+    const { turn } = connections;
     let reading = false;
     let owner = '';
     try {
@@ -47,13 +49,14 @@ export function receive(
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
       connections.working(request);
-      // What came in the same turn goes on together.
+      const atOnce = turn !== 0 && turn === connections.turn;
+      // All requests of one tick go on together.
       await tickEnd();
-      // Nobody would get the answer, and the vendor would be paid for it.
-      if (connections.closed(request)) throw gone();
+      // No client would get the answer, and the vendor would be paid for it.
+      if (connections.closed(request, atOnce)) throw gone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
-        new ReceiveOptions(request, protocol, { id, headers, body, owner, started }),
+        new HttpExchange(request, protocol, { id, headers, body, owner, started }),
       );
       if (!goesOn) connections.resting(request);
       return response;
@@ -72,7 +75,7 @@ export function receive(
 
 /** An exchange that went on behind its response is over: its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {
-  if (exchange instanceof ReceiveOptions) connections.resting(exchange.request);
+  if (exchange instanceof HttpExchange) connections.resting(exchange.request);
 }
 
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
@@ -87,7 +90,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
 
 type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: FlatHeaders };
 
-class ReceiveOptions implements Exchange {
+class HttpExchange implements Exchange {
   readonly id: string;
   readonly protocol: Codec;
   readonly body: Uint8Array;

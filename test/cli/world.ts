@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { workbenchTools } from '../../src/app/in-process.ts';
+import { sampleServices } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
-import { createApp, PROTOCOLS } from '../../src/app.ts';
+import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
-import { repair, repairBody } from '../../src/features/tool-pairing/index.ts';
-import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
+import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 
 export interface Ran {
   readonly code: number;
@@ -78,11 +78,11 @@ export function createWorld(): World {
           world.served.push(options);
           return 0;
         },
-        pairing: { mend: repairBody, repair, fitTurns: fitTurnShapes },
+        pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
         program: world.program,
         platform: world.platform,
         lint: LINT,
-        ...workbenchTools(createApp, PROTOCOLS, io.environment, 'test'),
+        ...sampleServices(createApp, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };
     },

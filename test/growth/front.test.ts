@@ -12,6 +12,7 @@ import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
 import { createLog, event } from '../../src/telemetry/log.ts';
 import { prettyLine } from '../../src/telemetry/pretty-line.ts';
 import { sumMetrics } from '../../src/telemetry/sum-metrics.ts';
+import { ALL_ROUTES } from '../server/all-routes.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
@@ -86,7 +87,12 @@ const WORK: readonly (readonly [string, (text: string) => unknown])[] = [
     (text) => {
       const url = `http://x/${text}`;
       const path = pathOf(url);
-      return [mendedPath(path), methodsAt(path), apiOf(path), tried(() => localUrl(url))];
+      return [
+        mendedPath(path),
+        methodsAt(ALL_ROUTES, path),
+        apiOf(path),
+        tried(() => localUrl(url)),
+      ];
     },
   ],
   [

@@ -5,10 +5,10 @@ import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts'
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { boundedError } from '../../src/conversation/error-bounds.ts';
+import { boundedError } from '../../src/conversation/error-size.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { type Json, parseJson } from '../../src/lib/json/json.ts';
-import { openRecorder } from '../../src/samples/record/index.ts';
+import { openRecorder } from '../../src/samples/index.ts';
 import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
@@ -83,6 +83,7 @@ describe('a failed exchange of many megabytes is recorded between the turns of e
     'text full of credentials': () => ({ answer: fill('', 'API_KEY=1 ') }),
     'one event': () => ({ answer: fill(BEGINNING, 'API_KEY=1 ', '"}}]}\n\n'), sse: true }),
     'one event without an end': () => ({ answer: fill(BEGINNING, 'x'), sse: true }),
+    comments: () => ({ answer: fill('', ': nothing\n\n'), sse: true }),
     'small events': () => ({ answer: fill('', `${BEGINNING}tiny"}}]}\n\n`), sse: true }),
     'a request': () => ({ body: fill('{"model":"m","input":"', 'x', '"}') }),
   };

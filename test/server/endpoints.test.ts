@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { apiOf, methodsAt } from '../../src/server/endpoints.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from '../../src/server/request-path.ts';
+import { ALL_ROUTES } from './all-routes.ts';
 
 describe('the path of a request', () => {
   test.each([
@@ -40,7 +41,7 @@ test.each([
   ['/v1/embeddings', undefined],
   [`/${'x/'.repeat(50_000)}`, undefined],
 ])('the methods of a path', (path, methods) => {
-  expect(methodsAt(path)).toEqual(methods);
+  expect(methodsAt(ALL_ROUTES, path)).toEqual(methods);
 });
 
 test.each([

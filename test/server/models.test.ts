@@ -1,7 +1,8 @@
 /** `GET /v1/models` with wildcards: what vendors list, asked live, remembered, and never waited for long. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { createApp, PROTOCOLS } from '../../src/app.ts';
+import { CODECS } from '../../src/app/codecs.ts';
+import { createApp } from '../../src/app.ts';
 import { environmentFrom, parseConfig } from '../../src/config/index.ts';
 import { dispatch } from '../../src/server/server.ts';
 import { SILENT } from '../../src/telemetry/log.ts';
@@ -209,7 +210,7 @@ describe('lists are remembered', () => {
 });
 
 test('every protocol has an encoder that takes the list as it is', () => {
-  for (const { encodeModels } of Object.values(PROTOCOLS)) {
+  for (const { encodeModels } of Object.values(CODECS)) {
     expect(encodeModels([{ id: '通义/千问', provider: 'p', created: 1 }]).data).toHaveLength(1);
   }
 });

@@ -14,7 +14,7 @@ const SHARE = 0.4;
 const TRIES = 3;
 
 /** Measures the turns of the event loop until `work` is done. */
-async function turnsOf(work: () => Promise<unknown>): Promise<Turns> {
+export async function turnsOf(work: () => Promise<unknown>): Promise<Turns> {
   let over = false;
   let longest = 0;
   let total = 0;

@@ -4,13 +4,14 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding, Linter } from '../../codecs/lint.ts';
 import { PROFILES } from '../../config/vendors/profiles.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { jsonOption, PROTOCOL_NAMES } from '../shared-options.ts';
+import { jsonOption } from '../shared-options.ts';
 import { plural, wrap } from '../terminal.ts';
 
 /** Short names of the protocols. */

@@ -77,7 +77,7 @@ function migrate(
   }
   const after = today();
   out.line(`${file}: version ${form.from} → ${form.to}`);
-  for (const words of form.words) out.line(`  - ${words}`);
+  for (const change of form.changes) out.line(`  - ${change}`);
   if (flag('dry-run')) {
     show(invocation, before, after);
     return 0;

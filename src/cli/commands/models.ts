@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { loadOrReport } from '../load-config.ts';
-import { jsonOption, PROTOCOL_NAMES } from '../shared-options.ts';
+import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
 
 export const MODELS: CommandSpec = {
@@ -140,7 +141,7 @@ function routeRequest(
     headers: new Headers(),
     affinity: '',
     time,
-    asked: {
+    request: {
       get conversation() {
         decoded ??= deps.protocols[protocol].decodeRequest(body);
         return decoded;

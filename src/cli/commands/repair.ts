@@ -3,6 +3,7 @@
 import { PROFILES } from '../../config/vendors/profiles.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
@@ -15,7 +16,6 @@ import {
   type Invocation,
   UsageError,
 } from '../command.ts';
-import { PROTOCOL_NAMES } from '../shared-options.ts';
 
 /** The same for all lines of one run. */
 export interface RepairOptions {
@@ -133,7 +133,7 @@ function repairBody(body: Json, options: RepairOptions, notes: Notes): JsonObjec
   const protocol = deps.protocols[to];
   const same = from === to && mended === body && repaired === conversation;
   const encoded = same ? (whole as JsonObject) : protocol.encodeRequest(repaired, target, notes);
-  const known = protocol.withoutUnknown?.(encoded, 'all', notes) ?? encoded;
+  const known = protocol.withoutUnknownFields?.(encoded, 'all', notes) ?? encoded;
   if (same && known === encoded) return undefined;
   return from === to && added.length > 0 ? withoutMembers(known, added) : known;
 }

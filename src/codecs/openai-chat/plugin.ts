@@ -1,10 +1,13 @@
 /** The routes of Chat Completions. */
 
-import type { Routes, Serve } from '../codec.ts';
+import { Elysia } from 'elysia';
+import { RAW, type RequestContext, type Serve } from '../../server/routes.ts';
 import { openaiChat } from './index.ts';
 
-/** `POST /v1/chat/completions`, with and without `/v1`. The body is read by `serve`, as bytes. */
-export function openaiChatRoutes(serve: Serve): Routes {
-  const answer = { POST: (request: Request) => serve(request, openaiChat) };
-  return { '/v1/chat/completions': answer, '/chat/completions': answer };
+/** `POST /v1/chat/completions`, with and without `/v1`. */
+export function chatCompletionsPlugin({ serve }: { readonly serve: Serve }) {
+  const create = ({ request }: RequestContext) => serve(request, openaiChat);
+  return new Elysia({ name: 'chat-completions' })
+    .post('/v1/chat/completions', create, RAW)
+    .post('/chat/completions', create, RAW);
 }

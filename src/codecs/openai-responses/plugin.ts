@@ -1,56 +1,66 @@
-/** The routes of Responses. */
+/** The routes of Responses: creating one, and what is stored. */
 
-import type { Routes, Serve } from '../codec.ts';
+import { Elysia } from 'elysia';
+import { RAW, type RequestContext, type Serve } from '../../server/routes.ts';
 import { openaiResponses } from './index.ts';
 
-export interface OpenaiResponsesRoutes {
+type ById = (request: Request, id: string) => Promise<Response>;
+
+export interface ResponsesOptions {
   readonly serve: Serve;
-  /** Codex's code mode searches by `POST /v1/alpha/search`. */
-  readonly search: Serve;
-  /** The stored responses: `GET` and `DELETE` by id, and the input items of one. */
-  readonly retrieve: (request: Request, id: string) => Promise<Response>;
-  readonly remove: (request: Request, id: string) => Promise<Response>;
-  readonly inputItems: (request: Request, id: string) => Promise<Response>;
-  readonly cancel: (request: Request, id: string) => Promise<Response>;
-  /** `POST /v1/responses/input_tokens`. */
-  readonly inputTokens: Serve;
-  /** What OpenAI serves beside them and this gateway does not: refused in words. */
-  readonly compact: Serve;
-  readonly conversations: Serve;
-  /** An error in this protocol's shape. */
-  readonly refuse: (request: Request, status: number, message: string) => Response;
+  readonly responses: {
+    /** `POST /v1/alpha/search`, by which Codex' code mode searches. */
+    readonly search: Serve;
+    /** Stored responses. */
+    readonly retrieve: ById;
+    readonly remove: ById;
+    readonly inputItems: ById;
+    readonly cancel: ById;
+    /** `POST /v1/responses/input_tokens`. */
+    readonly inputTokens: Serve;
+    /** Endpoints of OpenAI that this gateway refuses in words. */
+    readonly compact: Serve;
+    readonly conversations: Serve;
+    /** An error in this protocol's shape. */
+    readonly refuse: (status: number, message: string) => Response;
+  };
 }
 
 /**
  * `POST /v1/responses` and the stored responses. A WebSocket upgrade gets 426, on which Codex goes
  * straight to POST.
  */
-export function openaiResponsesRoutes(routes: OpenaiResponsesRoutes): Routes {
-  const { serve, search, retrieve, remove, inputItems, cancel, refuse } = routes;
-  const answer = { POST: (request: Request) => serve(request, openaiResponses) };
-  const bare = (request: Request) =>
+export function responsesPlugin({ serve, responses }: ResponsesOptions) {
+  const { refuse } = responses;
+  const by =
+    (handle: Serve) =>
+    ({ request }: RequestContext) =>
+      handle(request, openaiResponses);
+  const byId =
+    (handle: ById) =>
+    ({ request, params }: RequestContext & { params: { id: string } }) =>
+      handle(request, params.id);
+  const notPost = ({ request }: RequestContext) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
-      ? refuse(request, 426, 'WebSocket is not offered here; use POST with streaming.')
-      : refuse(request, 405, 'Use POST to create a response.');
-  const conversations = (request: Request) => routes.conversations(request, openaiResponses);
-  const every = { GET: conversations, POST: conversations, DELETE: conversations };
-  return {
-    '/v1/responses': { ...answer, GET: bare },
-    '/responses': answer,
-    '/v1/alpha/search': { POST: (request) => search(request, openaiResponses) },
-    '/v1/responses/:id': {
-      GET: (request) => retrieve(request, request.params.id!),
-      DELETE: (request) => remove(request, request.params.id!),
-    },
-    '/v1/responses/input_tokens': {
-      POST: (request) => routes.inputTokens(request, openaiResponses),
-    },
-    '/v1/responses/compact': { POST: (request) => routes.compact(request, openaiResponses) },
-    '/v1/conversations': every,
-    '/v1/conversations/:id': every,
-    '/v1/conversations/:id/items': every,
-    '/v1/conversations/:id/items/:item': every,
-    '/v1/responses/:id/cancel': { POST: (request) => cancel(request, request.params.id!) },
-    '/v1/responses/:id/input_items': { GET: (request) => inputItems(request, request.params.id!) },
-  };
+      ? refuse(426, 'WebSocket is not offered here; use POST with streaming.')
+      : refuse(405, 'Use POST to create a response.');
+  const app = new Elysia({ name: 'responses' })
+    .post('/v1/responses', by(serve), RAW)
+    .get('/v1/responses', notPost)
+    .post('/responses', by(serve), RAW)
+    .post('/v1/alpha/search', by(responses.search), RAW)
+    .post('/v1/responses/input_tokens', by(responses.inputTokens), RAW)
+    .post('/v1/responses/compact', by(responses.compact), RAW)
+    .get('/v1/responses/:id', byId(responses.retrieve))
+    .delete('/v1/responses/:id', byId(responses.remove), RAW)
+    .post('/v1/responses/:id/cancel', byId(responses.cancel), RAW)
+    .get('/v1/responses/:id/input_items', byId(responses.inputItems));
+  const conversations = by(responses.conversations);
+  for (const path of ['', '/:id', '/:id/items', '/:id/items/:item']) {
+    app
+      .get(`/v1/conversations${path}`, conversations)
+      .post(`/v1/conversations${path}`, conversations, RAW)
+      .delete(`/v1/conversations${path}`, conversations, RAW);
+  }
+  return app;
 }

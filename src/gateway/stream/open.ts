@@ -2,7 +2,9 @@
 
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import { Fold } from '../../conversation/fold.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import { madeLarge } from '../../lib/loop/large-garbage.ts';
+import { othersTurn } from '../../lib/loop/tick-end.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
@@ -20,7 +22,7 @@ import { Translator } from './translator.ts';
 export function choosePipeline(reading: Reading): StreamPipeline {
   const lane = plainLane(reading);
   const { previous } = reading.prepared;
-  const edit = reading.attempt.protocol.withPrevious;
+  const edit = reading.attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return lane;
   const limit = frameLimit(boundsOf(reading));
   return new PreviousResponsePipeline(lane, (json) => edit(json, previous, 'frame'), limit);
@@ -57,9 +59,13 @@ export function translateLane(reading: Reading, keepsBytes: boolean): Translator
 
 function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {
   const encoder = ask.protocol.encodeStream(client);
-  const fold = keepsAnswer ? new Fold() : undefined;
-  return { encoder, context: client, fold, tells: ask.protocol.tellsItem };
+  const fold = keepsAnswer ? new ReplyBuilder() : undefined;
+  return { encoder, context: client, fold, tells: ask.protocol.carriesItemIds };
 }
+
+/** Bytes that say nothing, looked through between two turns of the event loop. */
+const SLICE = 128 * 1024;
+const SLICES_COUNTED = 8;
 
 export async function openStream(reading: Reading): Promise<Outcome> {
   const { source, common } = reading;
@@ -67,10 +73,19 @@ export async function openStream(reading: Reading): Promise<Outcome> {
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
+  let looked = 0;
+  let slices = 0;
   for (;;) {
     const chunks = await source.next();
     if (chunks === undefined) break;
     for (const chunk of chunks) {
+      looked += chunk.length;
+      if (looked > SLICE) {
+        // The next one is there already where a vendor floods: nobody else would have a turn between them.
+        await othersTurn();
+        looked = 0;
+        if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
+      }
       const out = lane.push(chunk);
       if (out.length > 0) first.push(out);
     }

@@ -95,91 +95,222 @@ const COMMA = 0x2c;
 const isSpace = (byte: number | undefined) =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** Index just behind the string that opens at `at` (which holds a quote), or -1. */
-function stringEnd(bytes: Uint8Array, at: number): number {
-  let from = at + 1;
-  for (;;) {
-    const quote = bytes.indexOf(QUOTE, from);
-    if (quote < 0) return -1;
-    let slashes = 0;
-    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
-    if (slashes % 2 === 0) return quote + 1;
-    from = quote + 1;
-  }
-}
-
-/** Index just behind the value that starts at `at`, or -1 where it does not end. */
-function valueEnd(bytes: Uint8Array, at: number): number {
-  const first = bytes[at];
-  if (first === QUOTE) return stringEnd(bytes, at);
-  if (first !== BRACE_OPEN && first !== BRACKET_OPEN) {
-    let i = at;
-    while (i < bytes.length) {
-      const byte = bytes[i]!;
-      if (byte === COMMA || byte === BRACE_CLOSE || byte === BRACKET_CLOSE || isSpace(byte)) break;
-      i++;
-    }
-    return i > at ? i : -1;
-  }
-  let depth = 0;
-  for (let i = at; i < bytes.length; i++) {
-    const byte = bytes[i]!;
-    if (byte === QUOTE) {
-      i = stringEnd(bytes, i) - 1;
-      if (i < 0) return -1;
-    } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth++;
-    else if ((byte === BRACE_CLOSE || byte === BRACKET_CLOSE) && --depth === 0) return i + 1;
-  }
-  return -1;
-}
-
 const utf8 = new TextDecoder();
+
+/** What a scan expects next. */
+const OPEN = 0;
+const FIRST = 1;
+const KEY = 2;
+const NAME = 3;
+const PAIR = 4;
+const VALUE = 5;
+const WORDS = 6;
+const NESTED = 7;
+const BARE = 8;
+const BEHIND = 9;
+const OVER = 10;
+const BROKEN = 11;
+
+/**
+ * Finds the members of the object at the top of a body by its bytes, as far as it is told to go. A
+ * duplicate key keeps its last place, as JSON.parse does.
+ */
+export class MemberScan {
+  readonly members = new Map<string, Member>();
+  readonly #bytes: Uint8Array;
+  readonly #wanted: ReadonlySet<string> | undefined;
+  #state = OPEN;
+  #at = 0;
+  #depth = 0;
+  #key = '';
+  #keyStart = 0;
+  #valueStart = 0;
+  /** Within a string: where its end is looked for; else 0. */
+  #from = 0;
+
+  /** @param wanted the scan ends once all of these are found */
+  constructor(bytes: Uint8Array, wanted?: ReadonlySet<string>) {
+    this.#bytes = bytes;
+    this.#wanted = wanted;
+  }
+
+  /** The bytes are an object, as far as the scan went. */
+  get sound(): boolean {
+    return this.#state === OVER;
+  }
+
+  /** So far it has come. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** It stands within a string, where white space means something. */
+  get inString(): boolean {
+    return this.#from > 0;
+  }
+
+  /** Goes on up to a byte, or a little further. True: there is no more to do. */
+  run(until: number): boolean {
+    const bytes = this.#bytes;
+    const end = Math.min(until, bytes.length);
+    while (this.#at < end && this.#state < OVER) {
+      switch (this.#state) {
+        case NAME:
+        case WORDS:
+          if (!this.#string(end)) return false;
+          if (this.#state === NAME) this.#named();
+          else if (this.#state === WORDS) this.#valued();
+          break;
+        case NESTED:
+          this.#nested(end);
+          break;
+        case BARE:
+          this.#bare(end);
+          break;
+        default:
+          this.#token(end);
+      }
+    }
+    if (this.#state === BARE && this.#at >= bytes.length) this.#valued();
+    if (this.#state < OVER && this.#at >= bytes.length) this.#state = BROKEN;
+    return this.#state >= OVER;
+  }
+
+  /** One token outside of values, and white space before it. */
+  #token(end: number): void {
+    const bytes = this.#bytes;
+    let i = this.#at;
+    while (i < end && isSpace(bytes[i])) i++;
+    this.#at = i;
+    if (i === end) return;
+    const byte = bytes[i]!;
+    switch (this.#state) {
+      case OPEN:
+        this.#next(byte === BRACE_OPEN ? FIRST : BROKEN);
+        break;
+      case FIRST:
+      case KEY:
+        if (byte === QUOTE) {
+          this.#keyStart = i;
+          this.#from = i + 1;
+          this.#state = NAME;
+        } else this.#next(this.#state === FIRST && byte === BRACE_CLOSE ? OVER : BROKEN);
+        break;
+      case PAIR:
+        this.#next(byte === COLON ? VALUE : BROKEN);
+        break;
+      case VALUE:
+        this.#valueStart = i;
+        this.#depth = 0;
+        if (byte === QUOTE) {
+          this.#from = i + 1;
+          this.#state = WORDS;
+        } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) this.#state = NESTED;
+        else if (byte === COMMA || byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
+          this.#state = BROKEN;
+        } else this.#state = BARE;
+        break;
+      default:
+        this.#next(byte === COMMA ? KEY : byte === BRACE_CLOSE ? OVER : BROKEN);
+    }
+  }
+
+  #next(state: number): void {
+    this.#at++;
+    this.#state = state;
+  }
+
+  /** Goes behind the end of the string under way, and is broken where it has none; false: it goes on. */
+  #string(end: number): boolean {
+    const bytes = this.#bytes;
+    for (;;) {
+      const quote = bytes.indexOf(QUOTE, this.#from);
+      if (quote < 0) {
+        this.#state = BROKEN;
+        return true;
+      }
+      let slashes = 0;
+      while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
+      this.#at = this.#from = quote + 1;
+      if (slashes % 2 === 0) {
+        this.#from = 0;
+        return true;
+      }
+      if (quote >= end) return false;
+    }
+  }
+
+  #named(): void {
+    const bytes = this.#bytes;
+    const key = utf8.decode(bytes.subarray(this.#keyStart + 1, this.#at - 1));
+    this.#key = key.includes('\\') ? String(tryParse(`"${key}"`) ?? key) : key;
+    this.#state = PAIR;
+  }
+
+  #nested(end: number): void {
+    const bytes = this.#bytes;
+    if (this.#from > 0 && (!this.#string(end) || this.#state === BROKEN)) return;
+    let depth = this.#depth;
+    let i = this.#at;
+    for (; i < end; i++) {
+      const byte = bytes[i]!;
+      if (byte === QUOTE) {
+        this.#from = i + 1;
+        const over = this.#string(end);
+        if (!over || this.#state === BROKEN) {
+          this.#depth = depth;
+          return;
+        }
+        i = this.#at - 1;
+      } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth++;
+      else if ((byte === BRACE_CLOSE || byte === BRACKET_CLOSE) && --depth === 0) {
+        this.#at = i + 1;
+        this.#valued();
+        return;
+      }
+    }
+    this.#at = i;
+    this.#depth = depth;
+  }
+
+  #bare(end: number): void {
+    const bytes = this.#bytes;
+    for (let i = this.#at; i < end; i++) {
+      const byte = bytes[i]!;
+      if (byte === COMMA || byte === BRACE_CLOSE || byte === BRACKET_CLOSE || isSpace(byte)) {
+        this.#at = i;
+        this.#valued();
+        return;
+      }
+    }
+    this.#at = end;
+  }
+
+  #valued(): void {
+    const { members } = this;
+    const wanted = this.#wanted;
+    const valueEnd = this.#at;
+    members.set(this.#key, { keyStart: this.#keyStart, valueStart: this.#valueStart, valueEnd });
+    const enough = wanted !== undefined && wanted.size <= members.size && all(wanted, members);
+    this.#state = enough ? OVER : BEHIND;
+  }
+}
 
 /**
  * The members of the object at the top of a body, by key, found by scanning bytes (0.25 ms for
  * 2 MB where the wanted keys come first). With `wanted`, the scan ends once all of those are found.
- * Returns undefined where the bytes are not an object as far as the scan went; a duplicate key keeps
- * its last place, as JSON.parse does.
+ * Returns undefined where the bytes are not an object as far as the scan went.
  */
 export function topLevel(
   bytes: Uint8Array,
   wanted?: ReadonlySet<string>,
-): Map<string, Member> | undefined {
-  const members = new Map<string, Member>();
-  let i = 0;
-  const skipSpace = () => {
-    while (isSpace(bytes[i])) i++;
-  };
-  skipSpace();
-  if (bytes[i++] !== BRACE_OPEN) return undefined;
-  skipSpace();
-  if (bytes[i] === BRACE_CLOSE) return members;
-  for (;;) {
-    skipSpace();
-    if (bytes[i] !== QUOTE) return undefined;
-    const keyStart = i;
-    const keyEnd = stringEnd(bytes, i);
-    if (keyEnd < 0) return undefined;
-    let key = utf8.decode(bytes.subarray(keyStart + 1, keyEnd - 1));
-    if (key.includes('\\')) key = String(tryParse(`"${key}"`) ?? key);
-    i = keyEnd;
-    skipSpace();
-    if (bytes[i++] !== COLON) return undefined;
-    skipSpace();
-    const start = i;
-    const end = valueEnd(bytes, start);
-    if (end < 0) return undefined;
-    members.set(key, { keyStart, valueStart: start, valueEnd: end });
-    if (wanted !== undefined && wanted.size <= members.size && all(wanted, members)) return members;
-    i = end;
-    skipSpace();
-    const next = bytes[i++];
-    if (next === BRACE_CLOSE) return members;
-    if (next !== COMMA) return undefined;
-  }
+): ReadonlyMap<string, Member> | undefined {
+  const scan = new MemberScan(bytes, wanted);
+  scan.run(Number.POSITIVE_INFINITY);
+  return scan.sound ? scan.members : undefined;
 }
 
-function all(wanted: ReadonlySet<string>, members: Map<string, Member>): boolean {
+function all(wanted: ReadonlySet<string>, members: ReadonlyMap<string, Member>): boolean {
   for (const key of wanted) if (!members.has(key)) return false;
   return true;
 }

@@ -65,7 +65,9 @@ export class Abort {
 
   unlisten(listener: AbortListener): void {
     const at = this.#listeners.indexOf(listener);
-    if (at >= 0) this.#listeners.splice(at, 1);
+    // Mostly the last, and the only one: no list is made of what goes.
+    if (at >= 0 && at === this.#listeners.length - 1) this.#listeners.pop();
+    else if (at >= 0) this.#listeners.splice(at, 1);
   }
 
   /** Aborts when this signal does, until `unfollow`; at once when it already has. It follows one signal at a time. */

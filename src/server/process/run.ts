@@ -38,7 +38,7 @@ export interface HopgateApp {
   /** The metrics of this process alone, as text. */
   metrics(): string;
   /** Opens the state on disk now, not at its first use, and logs trouble with it. */
-  openState(): void;
+  openStores(): void;
   /** From now on `/readyz` says that this process is stopping. */
   drain(): void;
   /** Writes down what is still in memory. */
@@ -72,7 +72,7 @@ function failedStart(why: string): number {
 }
 
 // After the first requests of a client that waited for the start: opening takes a quarter as long as the start.
-const OPEN_STATE_MS = 50;
+const OPEN_STORES_MS = 50;
 const STARTED_MS = 300;
 
 /** One process that serves: its app, its listening socket, its workers, and its answers to signals. */
@@ -279,14 +279,15 @@ class ServerProcess {
 
   /** What need not delay the start. */
   #scheduleRest(): void {
-    setTimeout(this.#app.openState, OPEN_STATE_MS);
-    setTimeout(releaseProgramPages, STARTED_MS);
+    setTimeout(this.#app.openStores, OPEN_STORES_MS);
     setTimeout(() => {
       if (this.#draining) return;
       this.#descriptors = watchDescriptors({
         log: this.#log,
         onCrowded: (crowded) => this.#server.crowded(crowded),
       });
+      // Last: what the start still did after it would bring the pages back.
+      releaseProgramPages();
     }, STARTED_MS);
   }
 

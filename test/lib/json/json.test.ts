@@ -2,7 +2,15 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { isObject, parseExact, parseJson, splice, topLevel } from '../../../src/lib/json/json.ts';
+import {
+  isObject,
+  MemberScan,
+  parseExact,
+  parseJson,
+  splice,
+  topLevel,
+} from '../../../src/lib/json/json.ts';
+import { topLevelInSlices } from '../../../src/lib/json/large-json.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (value: Uint8Array) => new TextDecoder().decode(value);
@@ -45,6 +53,24 @@ describe('members of a body, found without a parse', () => {
     );
   });
 
+  test('they are the same however far the scan goes at a time, and whatever is cut off or put in', () => {
+    const odd = fc.constantFrom('', '"', '\\', '\\"', '{', '}', '[', ']', ',', ':', ' ', '\n', '1');
+    fc.assert(
+      fc.property(json, fc.nat(), odd, fc.integer({ min: 1, max: 9 }), (value, at, put, step) => {
+        const whole = JSON.stringify(value);
+        const place = at % (whole.length + 1);
+        for (const given of [whole, whole.slice(0, place) + put + whole.slice(place)]) {
+          const body = bytes(given);
+          const scan = new MemberScan(body);
+          while (!scan.run(scan.at + step));
+          expect(scan.sound ? scan.members : undefined).toEqual(
+            topLevel(body) as Map<string, never> | undefined,
+          );
+        }
+      }),
+    );
+  });
+
   test('the scan ends once what is wanted has been found, broken as the rest may be', () => {
     const members = topLevel(
       bytes('{"model":"a","stream":true,"messages":[[['),
@@ -80,5 +106,51 @@ describe('members of a body, found without a parse', () => {
         expect(text(splice(before, start, before.length, c))).toBe(text(bytes(a)) + text(bytes(c)));
       }),
     );
+  });
+});
+
+describe('members of a large body, looked for in slices', () => {
+  const MB = 1024 * 1024;
+  const around = (before: string, fill: string, size: number, behind: string) =>
+    Buffer.concat([bytes(before), Buffer.alloc(size, fill), bytes(behind)]);
+  const FILLS = [' ', '\n', '\t \r\n'] as const;
+
+  test.each(FILLS)('white space of more than a megabyte in one place is told: %j', async (fill) => {
+    for (const body of [
+      Buffer.alloc(3 * MB, fill),
+      around('{"model":"m","messages":[', fill, 2 * MB, ']}'),
+      around('{"model":"m"', fill, 2 * MB, '}'),
+      around('{"model":"m","a":{"b":1}', fill, 2 * MB, '}'),
+      around('{"model":"m"}', fill, 0, ''),
+    ]) {
+      const told = await topLevelInSlices(body);
+      if (body.length < MB) expect([...(told as Map<string, unknown>).keys()]).toEqual(['model']);
+      else expect(told).toBe('blank');
+    }
+  });
+
+  test.each(FILLS)('less of it, often, is taken: %j', async (fill) => {
+    const run = Buffer.alloc(MB / 2, fill);
+    const part = Buffer.concat([bytes('1,'), run]);
+    const body = Buffer.concat([
+      bytes('{"a":['),
+      ...Array.from({ length: 8 }, () => part),
+      bytes('1],"model":"m"}'),
+    ]);
+    expect([...((await topLevelInSlices(body)) as Map<string, unknown>).keys()]).toEqual([
+      'a',
+      'model',
+    ]);
+  });
+
+  test('blanks in a string are words', async () => {
+    for (const body of [
+      around('{"model":"m","text":"', ' ', 3 * MB, '"}'),
+      around('{"model":"m","list":[{"text":"', ' ', 3 * MB, '"}]}'),
+      around('{"model":"m","list":["\\"', ' ', 3 * MB, '\\""]}'),
+    ]) {
+      const members = (await topLevelInSlices(body)) as ReadonlyMap<string, unknown>;
+      expect(members.size).toBe(2);
+    }
   });
 });

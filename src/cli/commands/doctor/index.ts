@@ -4,8 +4,8 @@ import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { plural, wrap } from '../../terminal.ts';
@@ -132,7 +132,7 @@ function selectedProviders({ text }: Invocation, names: readonly string[]): read
   const only = text('provider');
   if (only === undefined) return names;
   if (names.includes(only)) return [only];
-  const near = nearest(only, names);
+  const near = suggest(only, names);
   const meant = near === undefined ? `Configured: ${names.join(', ')}.` : `Did you mean "${near}"?`;
   throw new UsageError(`There is no provider "${only}". ${meant}`);
 }

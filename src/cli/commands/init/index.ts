@@ -2,12 +2,15 @@
 
 import { existsSync } from 'node:fs';
 import { describeProblem } from '../../../config/file/problem.ts';
-import { type Category, expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import type { Category } from '../../../config/sections/categories.ts';
+import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
 import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
+import { isLoopback } from '../../../lib/http/local-address.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { YES } from '../../shared-options.ts';
 import { wrap } from '../../terminal.ts';
@@ -169,7 +172,7 @@ function namedProviders(
     if (known !== undefined) return known;
     const preset = presetOf(name);
     if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
-      const near = nearest(name, presetNames());
+      const near = suggest(name, presetNames());
       const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
       throw new UsageError(`There is no vendor "${name}".${meant}`);
     }
@@ -187,7 +190,11 @@ function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
   return any === undefined ? undefined : `${any.name}/*`;
 }
 
-const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
+/** Whether an address to listen on, as it stands in the file, is for this machine only. */
+function listensOnLoopback(listen: string): boolean {
+  const parsed = parseListen(listen);
+  return parsed !== undefined && isLoopback(parsed.host);
+}
 const newKey = () => `hg-${secretBase36(32)}`;
 
 async function defaultAnswers(invocation: Invocation): Promise<Answers> {
@@ -199,7 +206,7 @@ async function defaultAnswers(invocation: Invocation): Promise<Answers> {
   return {
     listen,
     providers,
-    clientKey: flag('auth') || !isLoopback(listen) ? newKey() : undefined,
+    clientKey: flag('auth') || !listensOnLoopback(listen) ? newKey() : undefined,
     fallback: firstTarget(providers),
     categories: {},
   };
@@ -245,7 +252,7 @@ async function askQuestions(invocation: Invocation, questions: Questions): Promi
     'Listen on which address and port?',
     text('listen') ?? '127.0.0.1:5520',
   );
-  const open = !isLoopback(listen);
+  const open = !listensOnLoopback(listen);
   const guarded = await questions.confirm(
     open ? 'Others can reach that. Ask clients for a key?' : 'Ask clients for a key?',
     open || invocation.flag('auth'),

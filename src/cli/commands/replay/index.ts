@@ -1,9 +1,9 @@
 /** `hopgate replay`: sends recorded requests again and compares the results. */
 
-import { filterWhere } from '../../../samples/replay/filter.ts';
+import { parseWhere } from '../../../samples/replay/filter.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
-import { fromSample, type Source } from '../../../samples/replay/source.ts';
+import { fromSample, type ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
@@ -112,12 +112,12 @@ function selectSources(
   store: SampleStore,
   named: readonly string[],
   invocation: Invocation,
-): readonly Source[] {
+): readonly ReplaySource[] {
   const { number, text } = invocation;
   const last =
     number('last') ?? (named.length === 0 && text('where') !== undefined ? 1 : undefined);
   if (last !== undefined) {
-    const filter = filterWhere(text('where') ?? '', Date.now());
+    const filter = parseWhere(text('where') ?? '', Date.now());
     const stage = text('stage') ?? 'client-request';
     const found = store.list(filter).flatMap(({ id }) => {
       const meta = store.find(id);

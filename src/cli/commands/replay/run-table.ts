@@ -1,18 +1,26 @@
 /** Prints the results of a replay: a table, failure rates, and whether their difference is more than chance. */
 
 import { printableLines } from '../../../lib/text/printable-text.ts';
-import type { Outcome } from '../../../samples/replay/outcome.ts';
-import { type Comparison, type Run, SIGNIFICANT } from '../../../samples/replay/runs.ts';
+import type { RequestOutcome } from '../../../samples/replay/outcome.ts';
+import {
+  type Comparison,
+  type ReplayedRequest,
+  SIGNIFICANT,
+} from '../../../samples/replay/runs.ts';
 import { fittingTable, type Terminal } from '../../terminal.ts';
 import { millis, percent } from '../samples/units.ts';
 
-const resultText = ({ status, failure }: Outcome) =>
+const resultText = ({ status, failure }: RequestOutcome) =>
   failure === undefined
     ? String(status)
     : `${status} ${failure.how === 'error' ? failure.kind : failure.how}`;
 const shorter = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
-export function printRuns(out: Terminal, runs: readonly Run[], { settings, p }: Comparison): void {
+export function printRuns(
+  out: Terminal,
+  runs: readonly ReplayedRequest[],
+  { settings, p }: Comparison,
+): void {
   const compared = settings.length > 1;
   const head = [
     'SAMPLE',
@@ -64,7 +72,7 @@ export function printRuns(out: Terminal, runs: readonly Run[], { settings, p }: 
 }
 
 /** Both answers of a single run in full; several runs give their answers with `--json`. */
-function printAnswers(out: Terminal, { sent, before }: Run): void {
+function printAnswers(out: Terminal, { sent, before }: ReplayedRequest): void {
   const same = before?.answer !== undefined && before.answer === sent.answer;
   const took = before?.total === undefined ? '' : ` (${millis(before.total)})`;
   if (before?.answer !== undefined && !same) {

@@ -4,7 +4,12 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { fromExported, fromSample, type Source, sampleOf } from '../../../samples/replay/source.ts';
+import {
+  fromExported,
+  fromSample,
+  type ReplaySource,
+  requireSample,
+} from '../../../samples/replay/source.ts';
 import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { bodyProtocol } from '../../body-protocol.ts';
 import { type Invocation, UsageError } from '../../command.ts';
@@ -17,8 +22,8 @@ export function sourcesNamed(
   samples: SampleStore,
   names: readonly string[],
   invocation: Invocation,
-): readonly Source[] {
-  const found = new Map<string, Source>();
+): readonly ReplaySource[] {
+  const found = new Map<string, ReplaySource>();
   for (const name of names) {
     for (const [key, source] of sourcesOf(samples, name, invocation)) {
       if (!found.has(key)) found.set(key, source);
@@ -28,7 +33,11 @@ export function sourcesNamed(
 }
 
 /** The one request that an argument names. @throws UsageError for a folder with several samples */
-export function sourceNamed(samples: SampleStore, name: string, invocation: Invocation): Source {
+export function sourceNamed(
+  samples: SampleStore,
+  name: string,
+  invocation: Invocation,
+): ReplaySource {
   const [first, ...others] = sourcesOf(samples, name, invocation);
   if (first === undefined || others.length > 0) {
     throw new UsageError(`${name} is a folder of ${others.length + 1} samples: name one of them.`);
@@ -37,7 +46,7 @@ export function sourceNamed(samples: SampleStore, name: string, invocation: Invo
 }
 
 /** A source, with a key that is the same when two arguments name the same request. */
-type KeyedSource = readonly [key: string, source: Source];
+type KeyedSource = readonly [key: string, source: ReplaySource];
 
 const SAMPLE_FILE = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(?:json|sse)$/;
 
@@ -50,7 +59,7 @@ function sourcesOf(
   const path = resolve(io.cwd, name);
   const wanted = text('stage');
   const of = (from: SampleStore, id: string, stage = 'client-request'): KeyedSource => {
-    const meta = sampleOf(from, id);
+    const meta = requireSample(from, id);
     return [`${from.root} ${meta.id} ${stage}`, fromSample(from, meta, stage)];
   };
   if (!existsSync(path)) return [of(samples, name, wanted)];
@@ -87,7 +96,7 @@ function inFolder(
   }
 }
 
-function fromFile(path: string, name: string, { text }: Invocation): Source {
+function fromFile(path: string, name: string, { text }: Invocation): ReplaySource {
   const value = tryParse(readFileSync(path, 'utf8'));
   if (!isObject(value)) throw new UsageError(`${name} is no JSON object.`);
   if (value.hopgate_sample === 1) {
@@ -100,7 +109,7 @@ function fromFile(path: string, name: string, { text }: Invocation): Source {
     body: readFileSync(path),
     headers: new Headers(),
     search: '',
-    straight: false,
+    direct: false,
     target: undefined,
     answer: undefined,
   };

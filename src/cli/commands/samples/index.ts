@@ -1,7 +1,8 @@
 /** `hopgate samples`: lists, shows, compares, exports and imports recorded exchanges. */
 
+import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { jsonOption, PROTOCOL_NAMES } from '../../shared-options.ts';
+import { jsonOption } from '../../shared-options.ts';
 import { runDiff } from './diff.ts';
 import { exportSamples, importSamples } from './export-import.ts';
 import { runList } from './list.ts';

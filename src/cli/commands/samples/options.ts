@@ -1,7 +1,7 @@
 /** Options that the commands about recorded exchanges share. */
 
+import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import type { OptionSpec } from '../../command.ts';
-import { PROTOCOL_NAMES } from '../../shared-options.ts';
 
 export const SAMPLES_DIR: OptionSpec = {
   name: 'dir',

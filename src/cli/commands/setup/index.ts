@@ -1,11 +1,12 @@
 /** `hopgate setup CLIENT`: shows the change to a client's settings, asks, and writes it; --revert undoes it. */
 
+import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
-import { jsonOption, PROTOCOL_NAMES, YES } from '../../shared-options.ts';
+import { jsonOption, YES } from '../../shared-options.ts';
 import { readBytes, readText, writeWhole } from '../../whole-file.ts';
 import {
   backupPath,

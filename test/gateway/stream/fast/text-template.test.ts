@@ -8,12 +8,15 @@ import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { Fold } from '../../../../src/conversation/fold.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
-import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
-import { residueInterceptor } from '../../../../src/features/tool-results/residue-stream.ts';
+import {
+  answerCollector,
+  type CollectedAnswer,
+} from '../../../../src/features/reasoning-memory/answer-collector.ts';
+import { residueInterceptor } from '../../../../src/features/tool-results/residue-interceptor.ts';
 import { TextTemplate } from '../../../../src/gateway/stream/fast/text-template.ts';
 import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
@@ -30,12 +33,12 @@ interface Setting {
 function laneOf({ from, to, interceptors, slow = false }: Setting) {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const context = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   const decoder = from.decodeStream({ sent: STREAMED, target, notes });
   return new Translator({
     decoder: slow ? { push: (frame) => decoder.push(frame), end: () => decoder.end() } : decoder,
     interceptors,
-    client: { encoder: to.encodeStream(context), context, fold: new Fold() },
+    client: { encoder: to.encodeStream(context), context, fold: new ReplyBuilder() },
     keepsBytes: from === to,
     continues: false,
   });
@@ -130,7 +133,7 @@ describe('text known by its bytes', () => {
     (_from, _to, from, to) => {
       const told = (chunks: readonly Uint8Array[], armed: boolean, slow: boolean) => {
         const notes = new Notes();
-        const heard: Heard[] = [];
+        const heard: CollectedAnswer[] = [];
         const target = { ...targetWith(), protocol: from.name };
         const leaks = leakedCalls(() => {}).intercept!(STREAMED, {
           target,
@@ -138,7 +141,11 @@ describe('text known by its bytes', () => {
           notes,
           hop: 1,
         })!;
-        const features = [leaks, collector((all) => heard.push(all)), residueInterceptor(notes)];
+        const features = [
+          leaks,
+          answerCollector((all) => heard.push(all)),
+          residueInterceptor(notes),
+        ];
         const lane = laneOf({ from, to, interceptors: armed ? features : [], slow });
         const out = chunks.map((chunk) => Buffer.from(lane.push(chunk) as Uint8Array));
         out.push(Buffer.from(lane.end() as Uint8Array));

@@ -1,0 +1,145 @@
+/** Makes the pictures of the page for README and manual, from the real page: `npm run build && bun scripts/pictures.ts`. */
+
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { startGateway } from '../test/support/binary.ts';
+import { call, say, startFakeUpstream } from '../test/support/fake-upstream/index.ts';
+import { startToolWorld, toolsOf } from '../test/support/tool-world.ts';
+
+const FOLDER = join(import.meta.dir, '../docs/img');
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const SIZE = { width: 1280, height: 620 };
+
+const upstream = await startFakeUpstream();
+const tools = await startToolWorld();
+const samples = mkdtempSync(join(tmpdir(), 'hopgate-pictures-'));
+const keys = ['sk-upstream'];
+const prices = { input: 0.6, cached: 0.11, output: 2.2 };
+const gateway = await startGateway({
+  providers: {
+    glm: {
+      protocol: 'openai-chat',
+      base_url: upstream.baseUrl('openai-chat'),
+      keys,
+      models: ['glm-4.7'],
+      prices: { 'glm-4.7': prices },
+    },
+    deepseek: {
+      protocol: 'anthropic-messages',
+      base_url: upstream.baseUrl('anthropic-messages'),
+      keys,
+      models: ['deepseek-v3.2'],
+    },
+  },
+  routes: [
+    { when: { model: 'claude-*' }, to: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] },
+    { to: ['deepseek/deepseek-v3.2'] },
+  ],
+  server_tools: toolsOf(tools),
+  samples: { mode: 'all', dir: samples },
+});
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  await response.text();
+  return response.headers.get('x-hopgate-request-id') ?? '';
+}
+
+const claude = (content: string, more: object = {}) =>
+  post(
+    '/v1/messages',
+    {
+      model: 'claude-opus-4-6',
+      max_tokens: 1000,
+      stream: true,
+      system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
+      messages: [{ role: 'user', content }],
+      ...more,
+    },
+    { 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': 'tides' },
+  );
+
+const paced = (firstByteMs: number, paceMs: number) => ({
+  delivery: { firstByteMs, paceMs, piece: 6 },
+});
+const used = (input: number, cached: number, output: number, reasoning = 0) => ({
+  usage: { input, cached, output, reasoning },
+});
+
+/** Exchanges as an agent and a chat app make them. Resolves with the id of the one in three hops. */
+async function traffic(): Promise<string> {
+  const declared = { tools: [{ name: 'read_file', input_schema: { type: 'object' } }] };
+  upstream.enqueue({
+    ...call({ name: 'read_file', arguments: { path: 'src/tides.ts' } }),
+    ...used(8200, 0, 61),
+    ...paced(310, 20),
+  });
+  await claude('Why does the build fail?', declared);
+  upstream.enqueue(
+    say('The import of the tide table names a file that is gone.', {
+      ...used(9100, 8200, 212),
+      ...paced(180, 30),
+    }),
+  );
+  await claude('Read it, then answer.', declared);
+  upstream.enqueue(say('Noon.', { ...used(420, 0, 12), ...paced(90, 10) }));
+  await post('/v1/chat/completions', {
+    model: 'deepseek-v3.2',
+    messages: [{ role: 'user', content: 'When is high tide at Brest?' }],
+  });
+  await post('/v1/chat/completions', { model: 'deepseek-v3.2', messages: 'none' });
+  tools.slow(60);
+  upstream.enqueue(
+    {
+      ...call({ name: 'web_search', arguments: { query: 'high tide Brest' } }),
+      ...used(900, 0, 60, 20),
+      ...paced(120, 15),
+    },
+    {
+      ...call({ name: 'stock_price', arguments: { symbol: 'TIDE' } }),
+      ...used(1300, 800, 60, 20),
+      ...paced(90, 15),
+    },
+    say('High water at Brest is at noon, and the share stands at 41.5.', {
+      ...used(1700, 1200, 60, 20),
+      ...paced(150, 25),
+    }),
+  );
+  return claude('When is high tide at Brest, and what does TIDE cost?');
+}
+
+async function picture(page: Page, hash: string, name: string): Promise<void> {
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await page.goto(`${gateway.url}/ui${hash}`, { waitUntil: 'domcontentloaded' });
+    await page.waitForTimeout(1500);
+    const path = join(FOLDER, `${name}-${theme}.png`);
+    await page.screenshot({ path });
+    console.log(path);
+  }
+}
+
+mkdirSync(FOLDER, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: CHROMIUM,
+  headless: true,
+  args: ['--no-sandbox', '--disable-gpu'],
+});
+try {
+  const hops = await traffic();
+  const page = await (await browser.newContext({ viewport: SIZE })).newPage();
+  await picture(page, '', 'page-list');
+  await picture(page, `#/x/${hops}`, 'page-exchange');
+} finally {
+  await browser.close();
+  await gateway.stop();
+  await upstream.stop();
+  await tools.stop();
+  rmSync(samples, { recursive: true, force: true });
+}

@@ -1,0 +1,13 @@
+/** The codecs of the protocols that are served, by name. */
+
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import type { Codec } from '../codecs/codec.ts';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+
+export const CODECS: Readonly<Record<ProtocolName, Codec>> = {
+  'anthropic-messages': anthropicMessages,
+  'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+};

@@ -1,0 +1,43 @@
+/** What the wiring of a feature gets: services of the process, and the exchange that it is made for. */
+
+import type { Environment } from '../config/environment.ts';
+import type { Reply } from '../conversation/events.ts';
+import type { Memory } from '../conversation/memory.ts';
+import type { Conversation } from '../conversation/types.ts';
+import type { ConversationParts } from '../features/chat-apps/index.ts';
+import type { ToolRegistry } from '../features/server-tools/index.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Recording } from '../samples/recording.ts';
+import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** Asks a model (`provider/model`) through this gateway, as an exchange of its own. */
+export type AskModel = (
+  target: string,
+  conversation: Conversation,
+  signal: AbortSignal,
+) => Promise<Reply>;
+
+export interface FeaturesOptions {
+  readonly environment: Environment;
+  readonly log: Log;
+  readonly metrics: GatewayMetrics;
+  readonly version: string;
+  readonly ask: AskModel;
+  /** Undefined while `memory.enabled` is off. Read it anew for each exchange: a reload changes it. */
+  readonly memory: Memory | undefined;
+  /** May the gateway key of this name ('' without auth) use this memory space? */
+  mayUse(owner: string, space: string): boolean;
+}
+
+/** What a feature may look at when it is made for one exchange. */
+export interface ExchangeSetup {
+  readonly exchange: Exchange;
+  readonly request: ClientRequest;
+  readonly recording: Recording | undefined;
+  /** The parts of a chat app's conversation; undefined for other clients. */
+  readonly chat: ConversationParts | undefined;
+  /** The server tools, those of the chat app first. */
+  readonly registry: ToolRegistry;
+}

@@ -1,0 +1,114 @@
+/** The server tools of a configuration, and their feature for one exchange. */
+
+import type { Config } from '../config/config.ts';
+import { invalid } from '../conversation/errors.ts';
+import type { Feature } from '../features/feature.ts';
+import {
+  type HopLedger,
+  liveRegistry,
+  mayDeclareHosted,
+  serverTools,
+  type ToolRegistry,
+} from '../features/server-tools/index.ts';
+import type { ServerTool } from '../features/server-tools/tool.ts';
+import { httpTool } from '../features/server-tools/tools/http/index.ts';
+import { mcpTools } from '../features/server-tools/tools/mcp/index.ts';
+import { webFetchTool } from '../features/server-tools/tools/web-fetch/index.ts';
+import {
+  answerCodexSearch,
+  readCodexSearch,
+} from '../features/server-tools/tools/web-search/codex-search.ts';
+import { webSearch } from '../features/server-tools/tools/web-search/index.ts';
+import {
+  modelAnswer,
+  searchConversation,
+} from '../features/server-tools/tools/web-search/model-search.ts';
+import type { Json, JsonObject } from '../lib/json/json.ts';
+import { docsIndex } from '../manual/index.ts';
+import { event, type Log } from '../telemetry/log.ts';
+import { turnLedger } from './chat-apps.ts';
+import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
+
+export interface ConfiguredTools {
+  readonly registry: ReturnType<typeof liveRegistry>;
+  /** Ends the tool servers. */
+  close(): Promise<void>;
+}
+
+const logTo = (log: Log) => (name: string, fields: JsonObject) => event(log, name, { ...fields });
+
+/** @throws Error with a message when a tool cannot be made */
+export function configuredTools(
+  { serverTools: wanted, listen }: Config,
+  { log, version, ask }: Pick<FeaturesOptions, 'log' | 'version' | 'ask'>,
+): ConfiguredTools {
+  const tools: ServerTool[] = [];
+  if (wanted.webSearch !== undefined) {
+    const engines = wanted.webSearch.engines.map((engine) => ({
+      ...engine,
+      keys: engine.keys.map((key) => key.reveal()),
+    }));
+    const options = {
+      fetch: (url: string | URL | Request, init?: RequestInit) => fetch(url, init),
+      docs: docsIndex(listen),
+      askModel: ({ target }: { target?: string | undefined }) =>
+        target === undefined
+          ? undefined
+          : async (prompt: string, signal: AbortSignal) =>
+              modelAnswer(await ask(target, searchConversation(prompt, target), signal)),
+    };
+    tools.push(webSearch({ ...wanted.webSearch, engines }, options));
+  }
+  if (wanted.webFetch !== undefined) tools.push(webFetchTool(wanted.webFetch));
+  tools.push(...wanted.http.map((tool) => httpTool(tool)));
+  const mcp = mcpTools({ servers: wanted.mcp, log: logTo(log), version });
+  return { registry: liveRegistry(tools, mcp), close: () => mcp.close() };
+}
+
+export interface ServerToolsState {
+  /** Calls and results that clients do not see, on disk. */
+  readonly disk: HopLedger;
+  /** The same for turns that used a memory space: they stay in memory. */
+  readonly turns: HopLedger;
+  /** Hops of one turn at most. */
+  readonly rounds: number;
+  readonly log: Log;
+}
+
+/**
+ * Undefined where there is no tool: the loop has nothing to offer, to hold or to restore. A vendor that runs
+ * tools of its own may pause a turn, which is continued.
+ */
+export function serverToolsOf(
+  { exchange, request, registry, chat, recording }: ExchangeSetup,
+  { disk, turns, rounds, log }: ServerToolsState,
+): Feature | undefined {
+  const runs = registry.tools.length > 0 || registry.starting === true;
+  if (!runs && !mayDeclareHosted(request.bytes)) return undefined;
+  const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
+  return serverTools({
+    registry,
+    ledger: chat === undefined ? disk : turnLedger(disk, turns, chat.tools, scope),
+    client: request.protocol.name,
+    owner: exchange.owner,
+    forced: chat?.forced,
+    events: chat?.toolEvents,
+    limits: { rounds },
+    log: logTo(log),
+    onRun: (run) => recording?.tool?.(run),
+  });
+}
+
+/** The answer to Codex' own search endpoint; undefined when no search is configured. @throws GatewayError */
+export function searchForCodex(
+  registry: ToolRegistry,
+  body: Json,
+  signal: AbortSignal,
+  log: Log,
+): Promise<JsonObject> | undefined {
+  const tool = registry.named('web_search');
+  const search = readCodexSearch(body);
+  if (tool === undefined) return undefined;
+  if (search === undefined) throw invalid('No search query was given.', 'commands.search_query');
+  return answerCodexSearch(search, tool, { signal, log: logTo(log) });
+}

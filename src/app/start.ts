@@ -1,0 +1,33 @@
+/** The command line with its services: how the program was started, and with what environment. */
+
+import { createApp } from '../app.ts';
+import { processIo, run, version } from '../cli/index.ts';
+import { processEnvironment } from '../config/environment.ts';
+import { repairBody, repairHistory } from '../features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../features/vendor-fit/index.ts';
+import { serve } from '../server/process/run.ts';
+import { sampleServices } from './in-process.ts';
+import { LINT } from './linters.ts';
+
+/** Runs one command; the exit code. */
+export function start(
+  program: readonly string[],
+  args: readonly string[],
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const environment = processEnvironment();
+  return run(args, processIo(environment), {
+    ...sampleServices(createApp, environment, version.version),
+    pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
+    program,
+    lint: LINT,
+    serve: (options) =>
+      serve({
+        ...options,
+        createApp,
+        variables,
+        isWorker: variables.HOPGATE_WORKER === '1',
+        command: [...program, ...args],
+      }),
+  });
+}

@@ -1,0 +1,277 @@
+/** Everything that the routes of the server use: made once for a process, configured anew by a reload. */
+
+import { join, resolve } from 'node:path';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import { targetName } from '../conversation/target.ts';
+import { openResponseStore } from '../features/response-store/index.ts';
+import { repairBody } from '../features/tool-pairing/index.ts';
+import { createTokenCounter } from '../gateway/count-tokens.ts';
+import { errorResponse } from '../gateway/error-response.ts';
+import type { Summary } from '../gateway/exchange.ts';
+import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import type { FailedOutcome } from '../gateway/outcome.ts';
+import { isLoopback } from '../lib/http/local-address.ts';
+import { tryParse } from '../lib/json/json.ts';
+import { memberOf } from '../lib/json/json-members.ts';
+import { atTickEnd } from '../lib/loop/tick-end.ts';
+import { lazy } from '../lib/store/lazy.ts';
+import { requestId } from '../lib/text/ids.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
+import { Connections } from '../server/connections.ts';
+import { ErrorResponses } from '../server/errors.ts';
+import type { AppOptions, CreateApp } from '../server/process/run.ts';
+import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
+import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
+import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
+import { event } from '../telemetry/log.ts';
+import { createUi } from '../ui/index.ts';
+import { askForModels, ModelLists } from '../upstream/model-list.ts';
+import { refusedKeys } from '../upstream/refused-keys.ts';
+import { askThrough } from './ask-model.ts';
+import { CODECS } from './codecs.ts';
+import { configured, connectionLimits } from './configured.ts';
+import { EndedExchange, refusedRecord } from './exchange-log.ts';
+import { createFeatures, NO_FEATURES } from './features.ts';
+import { sampleServices } from './in-process.ts';
+import { memoryService } from './memory.ts';
+import { recorderFor, recorderSettings } from './recorder.ts';
+import { responseState } from './responses.ts';
+import { logDamage, logExposed } from './state.ts';
+import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
+import { joined, streamValidator } from './stream-validator.ts';
+
+export type Services = ReturnType<typeof createServices>;
+
+/** @param createApp for the gateways without a port by which the page replays samples */
+export function createServices(options: AppOptions, createApp: CreateApp) {
+  const { environment, log, version } = options;
+  let current = configured(options.config, environment);
+  const services = () => current.services;
+  const config = () => current.services.table.config;
+  let draining = false;
+  const shared = options.config.workers > 1;
+  const metrics = createGatewayMetrics(version);
+  const connections = new Connections(connectionLimits(options.config));
+  const recorder = recorderFor(options.config, log);
+
+  const openedResponses = lazy(() =>
+    openResponseStore({
+      shared,
+      path: join(environment.home, 'state', 'responses.db'),
+      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
+    }),
+  );
+  const responseStore = openedResponses.value;
+  const stateOf = responseState({ store: responseStore, shared });
+  const logNoDamage = logDamage(log);
+
+  const memory = memoryService(
+    {
+      log,
+      metrics,
+      recorder: {
+        eraseSpace: (space) => {
+          features.eraseSpace(space);
+          responseStore.eraseSpace(space);
+          return recorder.eraseSpace(space);
+        },
+      },
+      upstream: (provider) => current.upstreams.of(provider),
+      keeps: options.remembers !== false,
+    },
+    options.config,
+  );
+
+  // The gateway, and what it reports.
+  const report = (record: ExchangeRecord) => {
+    countExchange(metrics, record);
+    logExchange(log, record);
+  };
+  const gatewayOptions = {
+    protocols: CODECS,
+    snapshot: services,
+    onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
+      metrics.retries.add(1, target?.provider ?? '', error.kind);
+      const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
+      if (tooLarge && target !== undefined) {
+        event(log, 'upstream.passed', { target: targetName(target), reason: error.kind });
+      }
+    },
+    onKeyRefused: refusedKeys((provider, key, status) =>
+      event(log, 'upstream.key_refused', { provider, key, status }, 'warn'),
+    ),
+    onEnd: (summary: Summary) => {
+      rested(connections, summary.exchange);
+      atTickEnd(new EndedExchange(summary, report));
+    },
+  };
+  // What the gateway itself asks of a model passes no features: an answer there must not ask for more.
+  const bareGateway = createGateway({
+    ...gatewayOptions,
+    extras: () => undefined,
+    record: () => undefined,
+    onStream: () => {},
+  });
+  const features = createFeatures(
+    {
+      environment,
+      log,
+      metrics,
+      version,
+      ask: askThrough(bareGateway),
+      get memory() {
+        return memory.memory;
+      },
+      mayUse: memory.mayUse,
+    },
+    options.config,
+  );
+  const gateway = createGateway({
+    ...gatewayOptions,
+    mend: options.repair === false ? undefined : repairBody,
+    extras(exchange, request, recording) {
+      const found =
+        options.repair === false ? NO_FEATURES : features.of(exchange, request, recording);
+      const own = stateOf(exchange, request, found.space);
+      return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
+    },
+    record: (exchange) =>
+      joined(recorder.begin(exchange), streamValidator(config().validate, exchange, log, metrics)),
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
+  });
+
+  // From an HTTP request to the gateway.
+  const access = () => current.access;
+  const receiving: ReceiveSettings = {
+    access,
+    bodyBytes: () => current.bodyBytes,
+    connections,
+    onRefused: (request, codec, id, error, owner) => {
+      atTickEnd(new EndedExchange(refusedRecord(request, codec, id, error, owner), report));
+    },
+  };
+  const received = (handle: Gateway) => receive(receiving, handle);
+  const countTokens = createTokenCounter({ protocols: CODECS, snapshot: services });
+  const stored = storedResponses({
+    store: responseStore,
+    shared,
+    upstream: (name) => {
+      const provider = memberOf(config().providers, name);
+      return provider && current.upstreams.of(provider);
+    },
+    count: countTokens,
+  });
+  const byId = (handle: typeof stored.retrieve) => (request: Request, id: string) =>
+    received((exchange) => handle(exchange, id))(request, openaiResponses);
+  const refused = (message: string) => received(() => Promise.reject(notServed(message)));
+
+  const errors = new ErrorResponses({
+    fallback: CODECS['openai-chat'],
+    anthropic: CODECS['anthropic-messages'],
+    access,
+  });
+  const ui = createUi({
+    ...sampleServices(createApp, environment, version),
+    version,
+    access,
+    config,
+    root: resolve(options.config.samples.dir),
+    mend: repairBody,
+    watch: (watcher) => recorder.watch(watcher),
+  });
+  const modelLists = new ModelLists(askForModels(environment.proxies));
+  const modelEntry = (id: string, provider: string) => ({ id, provider, created: STARTED });
+
+  return {
+    version,
+    connections,
+    errors,
+    ui,
+    /** The gateway with all features. The exchange goes on behind the response. */
+    serve: receive(receiving, gateway, { goesOn: true }),
+    countTokens: received(countTokens),
+    responses: {
+      search: received(async ({ body, signal }) => {
+        const value = tryParse(new TextDecoder().decode(body));
+        if (value === undefined) throw invalid('The request body is not valid JSON.');
+        const answer = features.codexSearch(value, signal);
+        if (answer === undefined)
+          throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
+        return Response.json(await answer);
+      }),
+      retrieve: byId(stored.retrieve),
+      remove: byId(stored.remove),
+      inputItems: byId(stored.inputItems),
+      cancel: byId(stored.cancel),
+      inputTokens: received(stored.counted),
+      compact: refused(COMPACT),
+      conversations: refused(CONVERSATIONS),
+      refuse(status: number, message: string) {
+        const answer = errorResponse(
+          openaiResponses,
+          new GatewayError('invalid_request', message, { status }),
+          { requestId: requestId(), target: undefined, notes: undefined },
+        );
+        if (status === 405) answer.headers.set('allow', 'POST');
+        return answer;
+      },
+    },
+    memoryApi: memory.api(
+      (handle) => receive({ ...receiving, onRefused: memory.refused }, handle),
+      CODECS['openai-chat'],
+      version,
+    ),
+    async models() {
+      const listed = await modelLists.of(openProviders(config()));
+      return modelsWith(config(), listed).map(({ id, provider }) => modelEntry(id, provider));
+    },
+    model(id: string) {
+      const provider = providerFor(services().table, id);
+      return provider === undefined ? undefined : modelEntry(id, provider);
+    },
+    metricsText: () => {
+      const own = metrics.render();
+      return options.metricsOfAll?.(own) ?? own;
+    },
+    // Prometheus on this machine needs no key; over a network it does.
+    metricsOpen: isLoopback(options.config.listen.host),
+    noPage(request: Request, pathname: string) {
+      const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
+      const error = new GatewayError('not_found', message, { code: 'not_found' });
+      return errors.response(request, error);
+    },
+    unready: () => (draining ? 'shutting down' : undefined),
+
+    lifecycle: {
+      reload(config: AppOptions['config']) {
+        features.configure(config);
+        recorder.configure(recorderSettings(config));
+        connections.configure(connectionLimits(config));
+        current = configured(config, environment, current);
+        memory.configure(config);
+      },
+      metrics: () => metrics.render(),
+      openStores() {
+        logExposed(log, [environment.home, options.config.samples.dir]);
+        openedResponses.create();
+        features.openStores();
+      },
+      drain() {
+        draining = true;
+        void ui.close();
+      },
+      async close() {
+        await ui.close();
+        await recorder.close();
+        await memory.close();
+        openedResponses.created?.close();
+        await features.close();
+        logNoDamage();
+      },
+    },
+  };
+}
+
+const STARTED = Math.floor(Date.now() / 1000);

@@ -1,0 +1,114 @@
+/** Errors outside an exchange, in the shape of the API that the client speaks. */
+
+import type { Codec } from '../codecs/codec.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { errorResponse } from '../gateway/error-response.ts';
+import { requestId } from '../lib/text/ids.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import type { Access } from './auth.ts';
+import { apiOf, KNOWN_ENDPOINTS, methodsAt, type Route } from './endpoints.ts';
+import { pathOf } from './request-path.ts';
+
+export interface ErrorResponsesOptions {
+  /** The shape of errors where the request does not tell its API. */
+  readonly fallback: Codec;
+  /** The codec whose clients show themselves by an `anthropic-version` or `x-api-key` header. */
+  readonly anthropic: Codec;
+  readonly access: () => Access;
+}
+
+export class ErrorResponses {
+  readonly #options: ErrorResponsesOptions;
+
+  constructor(options: ErrorResponsesOptions) {
+    this.#options = options;
+  }
+
+  /** The codec for errors and models: by the path, else by the client's headers. */
+  codecOf(request: Request): Codec {
+    const { fallback, anthropic } = this.#options;
+    const api = apiOf(pathOf(request.url));
+    if (api !== undefined) return api === 'anthropic' ? anthropic : fallback;
+    const { headers } = request;
+    const isAnthropic =
+      headers.has('anthropic-version') ||
+      (headers.has('x-api-key') && !headers.has('authorization'));
+    return isAnthropic ? anthropic : fallback;
+  }
+
+  /** Does the client speak Messages? */
+  isAnthropic(request: Request): boolean {
+    return this.codecOf(request) === this.#options.anthropic;
+  }
+
+  /** Whatever was thrown, as an answer. */
+  response(request: Request, thrown: unknown): Response {
+    return errorResponse(this.codecOf(request), asGatewayError(thrown), {
+      requestId: requestId(),
+      target: undefined,
+      notes: undefined,
+    });
+  }
+
+  /** Answers a request that may ask; never rejects. */
+  async guarded(
+    request: Request,
+    answer: () => Response | Promise<Response>,
+    open = false,
+  ): Promise<Response> {
+    try {
+      if (!open) this.#options.access()(request.headers);
+      return await answer();
+    } catch (thrown) {
+      return this.response(request, thrown);
+    }
+  }
+
+  /** Elysia's error handler for an app with these routes. */
+  handle(routes: () => readonly Route[]) {
+    return ({ error, code, request }: { error: unknown; code: unknown; request: Request }) =>
+      code === 'NOT_FOUND' ? this.#notFound(request, routes()) : this.response(request, error);
+  }
+
+  /** What no route can read: a Host that is none, and methods for proxies. Undefined: it can be answered. */
+  refusalOf(request: Request): Response | undefined {
+    if (request.method === 'CONNECT' || request.method === 'TRACE') {
+      const message = `This is no proxy: ${request.method} is not offered.`;
+      const answer = this.response(request, notAllowed(message));
+      answer.headers.set('allow', 'GET, POST, DELETE');
+      answer.headers.set('connection', 'close');
+      return answer;
+    }
+    if (URL.canParse(request.url)) return undefined;
+    const message = 'The Host header of this request is not the name of a host.';
+    const error = new GatewayError('invalid_request', message, { code: 'invalid_host' });
+    return this.response(request, error);
+  }
+
+  /** A method that a path does not take (405), a preflight request of another site, or no such path. */
+  #notFound(request: Request, routes: readonly Route[]): Response {
+    const { method, headers } = request;
+    const path = pathOf(request.url);
+    if (method === 'OPTIONS' && headers.has('origin')) {
+      const message =
+        'Pages of other sites may not use this gateway: it sends no CORS headers. Put a proxy in front that does.';
+      return this.response(
+        request,
+        new GatewayError('permission', message, { code: 'origin_not_allowed', retryable: false }),
+      );
+    }
+    const shown = printableLine(path, 200);
+    const allowed = methodsAt(routes, path);
+    if (allowed !== undefined && !allowed.includes(method)) {
+      const message = `${method} is not offered at ${shown}; use ${allowed.join(' or ')}.`;
+      const answer = this.response(request, notAllowed(message));
+      answer.headers.set('allow', allowed.join(', '));
+      return answer;
+    }
+    const message = `There is nothing at ${method} ${shown}. This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
+    return this.response(request, new GatewayError('not_found', message, { code: 'unknown_url' }));
+  }
+}
+
+const notAllowed = (message: string) =>
+  new GatewayError('invalid_request', message, { status: 405, code: 'method_not_allowed' });

@@ -1,0 +1,91 @@
+/** The list of models, in the dialect of the client: `GET /v1/models` and `/v1/models/NAME`. */
+
+import { Elysia } from 'elysia';
+import type { Codec, ModelEntry } from '../codecs/codec.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { JsonObject } from '../lib/json/json.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import type { ErrorResponses } from './errors.ts';
+import { json } from './json.ts';
+import { localUrl } from './request-path.ts';
+import type { RequestContext } from './routes.ts';
+
+export interface ModelsOptions {
+  readonly errors: ErrorResponses;
+  /** All that can be listed; vendors are asked for theirs, with a short deadline. */
+  readonly models: () => Promise<readonly ModelEntry[]>;
+  /** A name that some route takes, listed or not. */
+  readonly model: (id: string) => ModelEntry | undefined;
+}
+
+/** The path with and without `/v1`. */
+export function modelsPlugin({ errors, models, model }: ModelsOptions) {
+  const list = ({ request }: RequestContext) =>
+    errors.guarded(request, async () => {
+      const codec = errors.codecOf(request);
+      const all = await models();
+      return json(
+        errors.isAnthropic(request)
+          ? pageOf(all, localUrl(request.url).searchParams, codec)
+          : codec.encodeModels(all),
+      );
+    });
+  const one = ({ request, params }: RequestContext & { params: { readonly '*': string } }) =>
+    errors.guarded(request, async () => {
+      const written = params['*'];
+      const name = unescaped(written);
+      const found = model(name) ?? model(written) ?? (await models()).find(({ id }) => id === name);
+      if (found === undefined) {
+        throw new GatewayError(
+          'not_found',
+          `The model '${printableLine(name, 200)}' does not exist here.`,
+          { code: 'model_not_found', param: 'model' },
+        );
+      }
+      const { data } = errors.codecOf(request).encodeModels([found]);
+      return json(Array.isArray(data) ? data[0] : found);
+    });
+  return new Elysia({ name: 'models' })
+    .get('/v1/models', list)
+    .get('/models', list)
+    .get('/v1/models/*', one)
+    .get('/models/*', one);
+}
+
+/**
+ * Messages' list of models: all of them, or the page that `limit`, `after_id` and `before_id` name
+ * (https://docs.anthropic.com/en/api/models-list).
+ * @throws GatewayError invalid_request
+ */
+function pageOf(models: readonly ModelEntry[], query: URLSearchParams, codec: Codec): JsonObject {
+  const text = query.get('limit');
+  const limit = text === null ? models.length : Number(text);
+  if (text !== null && !(Number.isInteger(limit) && limit >= 1 && limit <= 1000)) {
+    throw invalid("'limit' must be a whole number from 1 to 1000.", 'limit');
+  }
+  const indexOf = (name: string): number | undefined => {
+    const id = query.get(name);
+    if (id === null) return undefined;
+    const index = models.findIndex((model) => model.id === id);
+    if (index < 0) throw invalid(`'${name}' is not the id of a model here.`, name);
+    return index;
+  };
+  const after = indexOf('after_id');
+  const before = indexOf('before_id');
+  if (after !== undefined && before !== undefined) {
+    throw invalid("'after_id' and 'before_id' exclude each other.", 'before_id');
+  }
+  // Backwards, a page ends right before the model that is named.
+  const start = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - limit);
+  const end = before ?? Math.min(models.length, start + limit);
+  const page = codec.encodeModels(models.slice(start, end));
+  return { ...page, has_more: before === undefined ? end < models.length : start > 0 };
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

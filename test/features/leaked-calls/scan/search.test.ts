@@ -1,0 +1,55 @@
+/** How much of a reply is searched for leaked calls. */
+
+import { describe, expect, test } from 'bun:test';
+import { FAMILIES } from '../../../../src/features/leaked-calls/index.ts';
+import { eventsOf, fn, play } from '../transcript.ts';
+
+const TOOLS = [fn('run', { cmd: { type: 'string' } })];
+const CALL = '<tool_call>{"name":"run","arguments":{"cmd":"x"}}</tool_call>\n';
+const said = (text: string) =>
+  play(eventsOf([{ text: [text] }]), { tools: TOOLS, profile: { leakFamilies: FAMILIES } });
+
+describe('calls of a reply', () => {
+  test('are found by the hundred', () => {
+    const { calls, text } = said(CALL.repeat(300));
+    expect(calls.length).toBe(300);
+    expect(text).toBe('');
+  });
+
+  // Pieces of markup that would each cost a parse, a repair or a block.
+  test.each([
+    CALL,
+    '<tool_call>{"name":"run"',
+    "<tool_call>{'name':'run','arguments':{",
+    '<tool_call>run<arg_key>cmd</arg_key><arg_value>x</arg_value></tool_call>',
+    '<invoke name="run"><parameter name="cmd">x</parameter></invoke>\n',
+  ])('are text where there are thousands of them: %j', (piece) => {
+    const text = piece.repeat(20_000);
+    const told = said(text);
+    expect(told.calls).toEqual([]);
+    expect(told.text.trim()).toBe(text.trim());
+  });
+});
+
+describe('the work on a reply of markup', () => {
+  const cpu = (text: string): number => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 4; i++) {
+      const before = process.threadCpuUsage();
+      said(text);
+      const { user, system } = process.threadCpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    return least;
+  };
+  const plain = cpu('words and more '.repeat(100_000));
+
+  test.each([CALL, '<tool_call>{"name":"x"', '<think>', '</think>', '<arg_key>'])(
+    'is no more than a few times that on as much of prose: %j',
+    (piece) => {
+      const used = cpu(piece.repeat(Math.ceil(1_500_000 / piece.length)));
+      // Before it is given up, a bounded number of pieces is read in full.
+      expect(used / (plain + 20)).toBeLessThan(4);
+    },
+  );
+});

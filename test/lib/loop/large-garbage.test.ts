@@ -1,0 +1,22 @@
+/** Large buffers that nobody needs are collected soon, without any memory being short. */
+
+import { expect, test } from 'bun:test';
+import { madeLarge } from '../../../src/lib/loop/large-garbage.ts';
+
+const MB = 1024 * 1024;
+
+function made(count: number): WeakRef<Uint8Array>[] {
+  return Array.from({ length: count }, () => {
+    const buffer = new Uint8Array(40 * MB);
+    madeLarge(buffer.length);
+    return new WeakRef(buffer);
+  });
+}
+
+test('large buffers are collected soon after they are let go', async () => {
+  const refs = made(6);
+  const left = () => refs.filter((ref) => ref.deref() !== undefined).length;
+  for (let i = 0; i < 50 && left() > 2; i++) await Bun.sleep(50);
+  // The stack may still show one or two of them.
+  expect(left()).toBeLessThanOrEqual(2);
+});

@@ -1,0 +1,49 @@
+/** Every route that the server declares, taken from its plugins. */
+
+import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
+import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
+import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
+import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
+import { manualPlugin } from '../../src/manual/plugin.ts';
+import { aboutPlugin } from '../../src/server/about.ts';
+import type { Route } from '../../src/server/endpoints.ts';
+import type { ErrorResponses } from '../../src/server/errors.ts';
+import { healthPlugin } from '../../src/server/health.ts';
+import { metricsPlugin } from '../../src/server/metrics.ts';
+import { modelsPlugin } from '../../src/server/models.ts';
+
+/** Handlers are not called: only paths and methods count. */
+const never = () => {
+  throw new Error('not to be called');
+};
+
+export const ALL_ROUTES: readonly Route[] = [
+  chatCompletionsPlugin({ serve: never }),
+  messagesPlugin({ serve: never, countTokens: never }),
+  responsesPlugin({
+    serve: never,
+    responses: {
+      search: never,
+      retrieve: never,
+      remove: never,
+      inputItems: never,
+      cancel: never,
+      inputTokens: never,
+      compact: never,
+      conversations: never,
+      refuse: never,
+    },
+  }),
+  healthPlugin({ unready: never }),
+  modelsPlugin({ errors: {} as ErrorResponses, models: never, model: never }),
+  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
+  aboutPlugin({ version: '' }),
+  memoryPlugin({
+    serve: never,
+    memory: never,
+    mayUse: never,
+    erase: never,
+    version: '',
+  }),
+  manualPlugin({ noPage: never }),
+].flatMap(({ routes }) => routes);
