@@ -40,6 +40,8 @@ export class Notes {
 /** `name` or `name=count`, comma-separated, in order of first appearance; '' when nothing was changed. */
 export function summarize(notes: readonly Note[]): string {
   if (notes.length === 0) return '';
+  // Most exchanges that have a note have one.
+  if (notes.length === 1) return notes[0]!.name;
   const counts = new Map<string, number>();
   for (const { name } of notes) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].map(([name, count]) => (count === 1 ? name : `${name}=${count}`)).join(',');

@@ -79,10 +79,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const entered = snapshot.slots.take(exchange);
       tally.entered(typeof entered === 'function' ? entered : await entered);
       const extras = options.extras(exchange, ask, recording);
-      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally });
       const { config } = snapshot.table;
       const { keepAliveMs } = config;
       const secrets = secretsOf(config);
+      const runHop = hopRunner({ options, snapshot, exchange, ask, extras, tally, secrets });
 
       const running = runHop({ number: 1 });
       const first = ask.stream ? await inTime(running, keepAliveMs) : await running;
@@ -119,6 +119,7 @@ interface Running {
   readonly ask: ClientRequest;
   readonly extras: ExchangeFeatures | undefined;
   readonly tally: ExchangeSummaryBuilder;
+  readonly secrets: readonly string[];
 }
 
 function hopRunner(running: Running): RunHop {
@@ -170,7 +171,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
   }
 
   attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { options, snapshot, exchange, ask, extras, tally } = this.#running;
+    const { options, snapshot, exchange, ask, extras, tally, secrets } = this.#running;
     return attempt({
       exchange,
       ask,
@@ -184,7 +185,7 @@ class TriesOfHop implements RetryContext, AttemptEvents {
       rule: this.#rule,
       recording: tally.recording,
       keepsAnswer: extras?.onAnswer !== undefined,
-      secrets: secretsOf(snapshot.table.config),
+      secrets,
       events: this,
     });
   }

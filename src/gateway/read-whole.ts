@@ -125,8 +125,9 @@ function finished(
 ): WholeOutcome {
   const fold = new Fold();
   for (const event of told) fold.push(event);
-  const body = JSON.stringify(attempt.ask.protocol.encodeReply(fold.reply, client));
-  const digest = { ...asIs.digest, usage: fold.reply.usage };
+  const { reply } = fold;
+  const body = JSON.stringify(attempt.ask.protocol.encodeReply(reply, client));
+  const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }
 

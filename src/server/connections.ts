@@ -1,9 +1,12 @@
 /** How long a client's connection may do nothing, and how much of unfinished bodies is held. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { atTickEnd, type TurnEnd } from '../lib/loop/tick-end.ts';
 
 /** What is needed of the server that runs. */
 export interface Patience {
+  /** Requests that came and are not answered whole; a closed connection takes its own along at once. */
+  readonly pendingRequests: number;
   /** Closes the connection of this request after so many seconds of silence; 0 = never. */
   timeout(request: Request, seconds: number): void;
   /** Null once the connection is closed. */
@@ -35,10 +38,17 @@ export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms 
  * set anew at each step: while the body is read, off while the answer is made (a model may think for minutes),
  * and on again when the exchange is over.
  */
-export class Connections {
+export class Connections implements TurnEnd {
   #limits: ConnectionLimits;
   #server: Patience | undefined;
   #unfinished = 0;
+  /** The number of this turn of the event loop; 0: no request has come in it. */
+  #turn = 0;
+  #turns = 0;
+  /** Pending requests when the last one came. */
+  #pending = 0;
+  /** Of the last turn in which requests came: every connection of theirs was open at its end. */
+  #allOpen = false;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
@@ -51,6 +61,34 @@ export class Connections {
 
   configure(limits: ConnectionLimits): void {
     this.#limits = limits;
+  }
+
+  /**
+   * A request comes: told of each one that the server gets, before anything else is done with it. To ask for
+   * the address of every connection is a system call and costs what all else here does together, so requests
+   * are counted: as long as each one adds to those that are pending, no connection has been closed.
+   */
+  arrived(): void {
+    if (this.#server === undefined) return;
+    const pending = this.#server.pendingRequests;
+    if (this.#turn === 0) {
+      this.#turn = ++this.#turns;
+      this.#allOpen = true;
+      atTickEnd(this);
+    } else if (pending <= this.#pending) this.#allOpen = false;
+    this.#pending = pending;
+  }
+
+  onTurnEnd(): void {
+    this.#turn = 0;
+    if (this.#server !== undefined && this.#server.pendingRequests < this.#pending) {
+      this.#allOpen = false;
+    }
+  }
+
+  /** Of the turn in which a request is served that has just come; 0 without a server. For {@link closed}. */
+  get turn(): number {
+    return this.#turn;
   }
 
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */
@@ -72,9 +110,11 @@ export class Connections {
 
   /**
    * Is the connection closed already? The runtime closes one on which a second request stands behind the
-   * first, which is then not to be answered.
+   * first, which is then not to be answered. To be asked at the end of the turn in which the body came whole.
+   * @param atOnce the request itself came in that turn, too
    */
-  closed(request: Request): boolean {
+  closed(request: Request, atOnce: boolean): boolean {
+    if (atOnce && this.#allOpen) return false;
     if (this.#server === undefined || this.#server.requestIP(request) !== null) return false;
     // Of a copy the server knows nothing.
     return request.signal.aborted;

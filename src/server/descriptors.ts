@@ -81,8 +81,8 @@ export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descri
     told = now;
     event(log, 'connections.full', { limit: 'RLIMIT_NOFILE', descriptors: most }, 'warn');
   };
-  let timer = setTimeout(look, LOOK_MS);
-  timer.unref();
+  let timer: ReturnType<typeof setTimeout>;
+  look();
   return {
     close() {
       clearTimeout(timer);

@@ -39,6 +39,7 @@ export function receive(
   return async (request, protocol) => {
     const started = performance.now();
     const id = requestId();
+    const { turn } = connections;
     let reading = false;
     let owner = '';
     try {
@@ -48,10 +49,11 @@ export function receive(
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
       connections.working(request);
+      const atOnce = turn !== 0 && turn === connections.turn;
       // All requests of one tick go on together.
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
-      if (connections.closed(request)) throw gone();
+      if (connections.closed(request, atOnce)) throw gone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
         new HttpExchange(request, protocol, { id, headers, body, owner, started }),

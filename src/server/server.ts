@@ -12,8 +12,8 @@ export interface App {
   readonly routes: Routes;
   /** Every other path or method. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Told of the server that serves this. */
-  readonly connections?: Pick<Connections, 'attach'> | undefined;
+  /** Told of the server that serves this, and of every request that it gets. */
+  readonly connections?: Pick<Connections, 'attach' | 'arrived'> | undefined;
 }
 
 /**
@@ -145,32 +145,46 @@ function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
 }
 
 function handlers(app: App) {
-  const routes: Record<string, Routes[string]> = {};
-  for (const path in app.routes) {
-    routes[path] = app.routes[path]!;
-    routes[`${path}/`] = app.routes[path]!;
+  const { connections } = app;
+  const { routes, fetch } =
+    connections === undefined
+      ? app
+      : through(app, (answer) => (request) => {
+          connections.arrived();
+          return answer(request);
+        });
+  const all: Record<string, Routes[string]> = {};
+  for (const path in routes) {
+    all[path] = routes[path]!;
+    all[`${path}/`] = routes[path]!;
   }
   return {
-    routes: routes as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
-    fetch: app.fetch,
+    routes: all as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
+    fetch,
   };
+}
+
+type Answerer = <R extends Request>(
+  answer: (request: R) => Response | Promise<Response>,
+) => (request: R) => Response | Promise<Response>;
+
+/** The same application, each answer made through `around`. */
+function through(app: App, around: Answerer): Pick<App, 'routes' | 'fetch'> {
+  const routes: Record<string, Routes[string]> = {};
+  for (const path in app.routes) {
+    const answers = Object.entries(app.routes[path]!);
+    routes[path] = Object.fromEntries(answers.map(([method, answer]) => [method, around(answer)]));
+  }
+  const fetch = around(app.fetch);
+  return { routes, fetch: async (request) => fetch(request) };
 }
 
 /** The same application, whose answers each close the connection behind them. */
 function lastAnswers(app: App): App {
-  const last =
-    <R extends Request>(answer: (request: R) => Response | Promise<Response>) =>
-    async (request: R) => {
-      const response = await answer(request);
-      response.headers.set('connection', 'close');
-      return response;
-    };
-  const routes: Record<string, Routes[string]> = {};
-  for (const path in app.routes) {
-    const answers = app.routes[path]!;
-    routes[path] = Object.fromEntries(
-      Object.entries(answers).map(([method, answer]) => [method, last(answer)]),
-    );
-  }
-  return { routes, fetch: last(app.fetch) };
+  const last: Answerer = (answer) => async (request) => {
+    const response = await answer(request);
+    response.headers.set('connection', 'close');
+    return response;
+  };
+  return { ...through(app, last), connections: app.connections };
 }

@@ -36,18 +36,30 @@ const MOST_SERIES = 1000;
 // And they choose how long a name is. Names that differ only behind this share a series.
 const MOST_OF_LABEL = 128;
 
+// As many kinds of tokens as one exchange counts.
+const MOST_RECENT = 5;
+
+interface Recent<T> {
+  readonly a: string;
+  readonly b: string;
+  readonly c: string;
+  readonly cell: T;
+}
+
 /** Cells by their label values, three levels of maps deep, so that a hit allocates nothing. */
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
   const list: { readonly text: string; readonly cell: T }[] = [];
-  // One exchange is mostly like the one before.
-  let last:
-    | { readonly a: string; readonly b: string; readonly c: string; readonly cell: T }
-    | undefined;
+  // One exchange is mostly like the one before: each of its cells is found again among the last few.
+  const recent: Recent<T>[] = [];
+  let oldest = 0;
   const get = (a = '', b = '', c = ''): T => {
-    if (last !== undefined && last.a === a && last.b === b && last.c === c) return last.cell;
+    for (const one of recent) if (one.a === a && one.b === b && one.c === c) return one.cell;
     const cell = root.get(a)?.get(b)?.get(c) ?? find(labelValue(a), labelValue(b), labelValue(c));
-    if (a.length + b.length + c.length <= 3 * MOST_OF_LABEL) last = { a, b, c, cell };
+    if (a.length + b.length + c.length <= 3 * MOST_OF_LABEL) {
+      recent[oldest] = { a, b, c, cell };
+      oldest = (oldest + 1) % MOST_RECENT;
+    }
     return cell;
   };
   const find = (a: string, b: string, c: string): T => {

@@ -48,7 +48,9 @@ const ERROR_HEAD = 256;
 // An error adds more to a chunk.
 const GROWN_BYTES = 32;
 const SEARCHED_BYTES = 4096;
-const TELLING = needles('"usage":{', '"usage": {', '"error"');
+const [USAGE, FAILED] = needles('"usage"', '"error"') as [Buffer, Buffer];
+// Some vendors say `"usage":null` in every frame.
+const COUNTED = needles('"usage":{', '"usage": {');
 
 /**
  * Forwards every chunk as the very object that came. Frames are decoded until an answer has begun;
@@ -296,10 +298,12 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;
     const before = asBuffer(bytes.subarray(0, at));
-    if (containsAny(before, TELLING)) return undefined;
+    if (before.includes(FAILED)) return undefined;
+    const uses = before.includes(USAGE);
+    if (uses && containsAny(before, COUNTED)) return undefined;
     const frames = [...this.#head, ...parsed(bytes.subarray(at))];
     const digest = this.#protocol.digestStream(frames);
-    const known = digest.usage !== undefined || !before.includes('"usage"');
+    const known = digest.usage !== undefined || !uses;
     return digest.complete && known ? digest : undefined;
   }
 

@@ -106,14 +106,17 @@ export class SseParser {
         from = to;
         continue;
       }
-      const next = text.indexOf('\n\n', at) + 2;
+      // Most frames are one line: its end is that of the frame.
+      const line = text.indexOf('\n', at);
+      const next =
+        text.charCodeAt(line + 1) === LF ? line + 2 : line < 0 ? 0 : text.indexOf('\n\n', line) + 2;
       if (next < 2) {
         // An odd line feed behind a blank line belongs to what comes next.
         this.#keep(bytes, end - (text.length - at));
         return;
       }
       const to = ascii ? next : this.#raw ? blankLineEnd(bytes, from) : 0;
-      const frame = parseFrame(text, at, next, raw, from, to);
+      const frame = parseFrame(text, at, next, raw, from, to, line);
       at = next;
       from = to;
       reader.frame(frame);
@@ -282,7 +285,10 @@ function blankLineEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** The frame that stands in `text` from `start` to `stop`. */
+// No field whose name is shorter is read.
+const LEAST_LINE = 'data:'.length;
+
+/** The frame that stands in `text` from `start` to `stop`; its first line feed, where that is known. */
 function parseFrame(
   text: string,
   start: number,
@@ -290,6 +296,7 @@ function parseFrame(
   bytes: Uint8Array,
   from: number,
   to: number,
+  firstLf = -1,
 ): SseFrame {
   // Nearly every frame is `data: …` or `event: …` + `data: …` with LF: cut those without a regex.
   let event = '';
@@ -298,9 +305,9 @@ function parseFrame(
   // Without bytes, frames stand in a longer text that is known to hold no carriage return.
   const crlf = start === 0 && stop === text.length && text.includes('\r');
   // The next of each, not looked for again before it is reached.
-  let lf = -1;
+  let lf = firstLf;
   let cr = -1;
-  while (at < stop) {
+  while (at + LEAST_LINE <= stop) {
     if (lf < at) lf = indexIn(text, '\n', at);
     let end = lf;
     let next = end + 1;

@@ -66,7 +66,9 @@ export class Abort {
 
   unlisten(listener: AbortListener): void {
     const at = this.#listeners.indexOf(listener);
-    if (at >= 0) this.#listeners.splice(at, 1);
+    // Mostly the last, and the only one: no list is made of what goes.
+    if (at >= 0 && at === this.#listeners.length - 1) this.#listeners.pop();
+    else if (at >= 0) this.#listeners.splice(at, 1);
   }
 
   /** From now until `unfollow` it aborts when this signal does; at once when it has. One at a time. */

@@ -22,9 +22,13 @@ export function spellingsOf(secrets: readonly string[]): readonly string[] {
   return [...all].sort((a, b) => b.length - a.length);
 }
 
-/** The text without these literals; the very text where none stands in it. */
+/**
+ * The text without these literals; the very text where none stands in it.
+ * @param literals as of {@link spellingsOf}, the longest first
+ */
 export function maskLiterals(text: string, literals: readonly string[]): string {
-  if (text.length < LEAST) return text;
+  const shortest = literals[literals.length - 1];
+  if (shortest === undefined || text.length < shortest.length) return text;
   let masked = text;
   for (const one of literals) {
     if (masked.includes(one)) masked = masked.replaceAll(one, '*'.repeat(one.length));

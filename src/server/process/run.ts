@@ -213,11 +213,12 @@ export async function serve(how: ServeHow): Promise<number> {
   }
   // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
   setTimeout(composed.openStores, OPEN_STATE_MS);
-  setTimeout(releaseProgramPages, STARTED_MS);
   let descriptors: Descriptors | undefined;
   setTimeout(() => {
     if (draining) return;
     descriptors = watchDescriptors({ log, onCrowded: (is) => server.crowded(is) });
+    // Last of all: a start that went on behind it would bring the pages back.
+    releaseProgramPages();
   }, STARTED_MS);
   if (isHeir && !draining && !takeOver(server.port)) process.kill(process.pid, 'SIGTERM');
   await stopping;

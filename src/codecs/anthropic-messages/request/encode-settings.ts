@@ -158,8 +158,10 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
     include: (settings.include ?? []).some((item) => item !== 'reasoning.encrypted_content'),
     metadata: settings.metadata !== undefined,
   };
-  for (const [name, is] of Object.entries(dropped)) if (is) notes.add('parameter_dropped', name);
-  for (const [name, value] of Object.entries(settings.rest ?? {})) {
+  for (const name in dropped) if (dropped[name]) notes.add('parameter_dropped', name);
+  const { rest = {} } = settings;
+  for (const name in rest) {
+    const value = rest[name];
     // Null is how clients write a field that they do not set.
     if (value === null) continue;
     if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
