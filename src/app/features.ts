@@ -9,7 +9,7 @@ import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
 import { pairing } from '../features/tool-pairing/index.ts';
 import { openSentShort, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
-import { openDescriptionStore, seenBy } from '../features/vision/index.ts';
+import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
@@ -103,12 +103,12 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         ? sessionLedger({ ledger: stores.answers.value, owner: exchange.owner })
         : undefined,
     ({ chat, recording }) =>
-      seenBy(vision.of(chat?.space), recording && ((run) => recording.tool?.(run))),
+      withRunReport(vision.of(chat?.space), recording && ((run) => recording.tool?.(run))),
     () => afterRefusal,
     () => pairing,
     () => shortened,
     () => fitted,
-    ({ chat }) => chat?.behind,
+    ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
   ];
 

@@ -11,14 +11,14 @@ import { errorResponse } from '../gateway/error-response.ts';
 import type { Summary } from '../gateway/exchange.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import type { FailedOutcome } from '../gateway/outcome.ts';
+import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { lineText } from '../lib/text/shown-text.ts';
-import { modelsWith, openProviders, takerOf } from '../routing/index.ts';
-import { isLoopback } from '../server/auth.ts';
+import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/process/run.ts';
@@ -228,7 +228,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return modelsWith(config(), listed).map(({ id, provider }) => modelEntry(id, provider));
     },
     model(id: string) {
-      const provider = takerOf(services().table, id);
+      const provider = providerFor(services().table, id);
       return provider === undefined ? undefined : modelEntry(id, provider);
     },
     metricsText: () => {

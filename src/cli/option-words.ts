@@ -6,6 +6,3 @@ export const json = (summary = 'print JSON, for scripts'): OptionSpec => ({
   name: 'json',
   summary,
 });
-
-/** The choices wherever a protocol is named. */
-export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-messages'];

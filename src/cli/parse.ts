@@ -1,8 +1,8 @@
 /** Command lines: words to a command, its options and arguments, or a message that says what was wrong. */
 
 import { parseArgs } from 'node:util';
+import { suggest } from '../lib/text/did-you-mean.ts';
 import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, UsageError } from './command.ts';
-import { nearest } from './did-you-mean.ts';
 
 export interface ParsedLine {
   /** Undefined for the general help. */
@@ -14,7 +14,7 @@ export interface ParsedLine {
 const optionsOf = (command: CommandSpec) => [...(command.options ?? []), ...COMMON_OPTIONS];
 
 const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
-  const name = nearest(typed, names);
+  const name = suggest(typed, names);
   return name === undefined ? '' : ` Did you mean "${show(name)}"?`;
 };
 

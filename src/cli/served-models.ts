@@ -1,6 +1,7 @@
 /** What a configuration serves, in the words of a client: model names, and where the gateway is. */
 
-import type { Config, Listen } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { Listen } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 

@@ -1,4 +1,4 @@
-/** What every protocol can do, sans-io: bytes and events in, bytes and events out, no fetch anywhere. */
+/** The interface of a protocol codec. A codec is sans-io: it turns bytes into events and back, and never fetches. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
@@ -10,7 +10,7 @@ import type { SseFrame } from '../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 
-/** The upstream side: what was sent where, so that names and kinds find their way back. */
+/** What a codec needs to decode an upstream's answer: what was sent, and to which target. */
 export interface UpstreamContext {
   /** The conversation as it was encoded for the upstream. */
   readonly sent: Conversation;
@@ -18,91 +18,95 @@ export interface UpstreamContext {
   readonly notes: Notes;
 }
 
-/** The client side: what the client asked, in its own words. */
+/** What a codec needs to encode an answer for a client. */
 export interface ClientContext {
-  readonly asked: Conversation;
-  /** `req_…`; used for ids that the client's protocol wants and the upstream did not give. */
+  /** The client's request as it was decoded. */
+  readonly request: Conversation;
+  /** `req_…`; the source of ids that the client's protocol needs and the upstream did not send. */
   readonly requestId: string;
-  /** The provider that answers, for seals that must find their way home; '' before one is chosen. */
+  /** The provider that answers, recorded in seal envelopes; '' before a provider is chosen. */
   readonly provider: string;
   readonly notes: Notes;
 }
 
-/** Several frames of text, and where in what was looked at they end. */
+/** The text of several consecutive frames, and the offset where they end. */
 export interface TextRun {
   readonly event: DeltaEvent;
   readonly to: number;
 }
 
 /**
- * A frame of the text block that is open, whole with its blank line: `head`, then a piece of text without
- * quotes, backslashes and control characters (at least one character), then `foot`.
+ * The form of a whole frame of the open text block, blank line included: `head`, then at least one character of
+ * text without quotes, backslashes and control characters, then `foot`.
  */
 export interface TextFrame {
   readonly head: string;
   readonly foot: string;
 }
 
-/** …as it comes in, further text of the block of this index. */
+/** The form of an upstream's frame with further text of the block of this index. */
 export interface DecodedTextFrame extends TextFrame {
   readonly index: number;
 }
 
 export interface StreamDecoder {
-  /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
+  /**
+   * The events of one frame; none for a frame without meaning.
+   * @throws GatewayError upstream for a broken frame
+   */
   push(frame: SseFrame): readonly StreamEvent[];
   /**
-   * The frames at `at` of `frames` that are each a further piece of the text block that is open, and
-   * nothing else, as one; undefined: none is known to be without reading it. Reads only.
+   * Reads consecutive frames, from offset `at` of `frames`, that each hold only further text of the open text
+   * block. Undefined if the first frame must be parsed. Changes no state.
    * @param frames whole frames with LF lines, blank lines included
    */
   textAt?(frames: string, at: number): TextRun | undefined;
   /**
-   * A frame of this kind says its text and nothing else, as a further piece of the text block of its
-   * index; undefined: none is known that does. The same object as long as it is true.
+   * The form of frames that hold only further text of one text block; undefined if none is known. The same
+   * object as long as it holds.
    */
   textFrame?(): DecodedTextFrame | undefined;
   /**
-   * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
-   * protocol's own ending (or all that matters of it) was seen; never invents one.
+   * The upstream closed the stream. Closes an open block. Returns `finish` and `end` only if the
+   * protocol's own ending was seen, or its decisive part; never invents one.
    */
   end(): readonly StreamEvent[];
 }
 
 export interface StreamEncoder {
-  /** SSE text for one event, '' when there is nothing to say (yet). Total: every event order of events.ts is accepted. */
+  /** SSE text for one event; '' if there is nothing to write yet. Accepts every event order that events.ts allows. */
   event(event: StreamEvent): string;
   /**
-   * The same without the text, for what has gone out as the vendor's own bytes: only what a later
-   * event must know is noted. Left out: `event` does it.
+   * Updates the encoder's state for text that was sent as the vendor's own bytes. Left out: `event` is called,
+   * and its result is not used.
    */
   pass?(event: DeltaEvent): void;
   /**
-   * What `event` makes of every piece of text of the open block, but for what `pass` notes of it;
-   * undefined: it is not the same for all. The same object as long as it is true.
+   * The form of the frames that `event` writes for text of the open block; undefined if it differs between
+   * pieces. Such text also needs `pass`. The same object as long as it holds.
    */
   textFrame?(): TextFrame | undefined;
-  /** A keep-alive that every client skips; legal at any time, before the start too. */
+  /** A keep-alive that every client skips. It may be sent at any time, even before the start. */
   ping(): string;
-  /** The protocol's error event (and terminal, where failing has one). Nothing may follow it. */
+  /** The protocol's error event, with the terminal event where a failed stream has one. Nothing may follow it. */
   fail(error: GatewayError): string;
 }
 
-/** What can be told of an answer without converting it. */
+/** Facts about an answer that need no conversion. */
 export interface Digest {
   /** The protocol's own ending was seen. */
   readonly complete: boolean;
-  /** Something a user would miss was said: text, reasoning, a call. */
+  /** The answer holds something that a user would miss: text, reasoning or a call. */
   readonly semantic: boolean;
-  /** Of that, something besides reasoning: text, a refusal, a call. Left out: the same as `semantic`. */
+  /** The answer holds more than reasoning: text, a refusal or a call. Default: the same as `semantic`. */
   readonly answered?: boolean;
-  /** Of a whole reply that is one answer in plain words: its text, block by block, none empty. Else left out. */
+  /** The non-empty texts of a whole reply that holds plain text only, block by block. Otherwise left out. */
   readonly texts?: readonly string[];
   readonly usage?: Usage;
   readonly finish?: FinishReason;
   /**
-   * The vendor has taken the request as a job, and the answer is to be asked for later; `background`: and says
-   * that this was asked for.
+   * The vendor accepted the request as a job whose answer must be fetched later. `background`: the request
+   * asked for that.
    */
   readonly pending?: 'background' | 'unasked';
   /** The upstream's own error event. */
@@ -124,22 +128,22 @@ export interface HttpError {
 
 export interface Codec {
   readonly name: ProtocolName;
-  /** Appended to a provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
+  /** Appended to the provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
   readonly upstreamPath: string;
 
   /** @throws GatewayError invalid_request with `param` naming the field */
   decodeRequest(body: Json): Conversation;
   /**
-   * The wire body for this target. Parts that are still what they were decoded from (same protocol)
-   * go out as they came; what the target cannot say becomes a note. Never throws on content.
+   * The wire body for this target. Unchanged parts of the same protocol go out as they came. Content that
+   * the target's protocol cannot express becomes a note. Never throws because of content.
    */
   encodeRequest(conversation: Conversation, target: Target, notes: Notes): JsonObject;
   /**
-   * A request body without fields in its messages that the API does not know, each kind with a note;
-   * itself where there is none. Left out: the API passes over what it does not know.
-   * @param which `leftovers`: only what is surely no new field of the API; `all`: everything unknown
+   * The request body without message fields that the API does not know, with a note for each kind of field;
+   * the same object if there are none. Left out: the API ignores unknown fields.
+   * @param which `leftovers`: only fields that cannot be new fields of the API; `all`: every unknown field
    */
-  withoutUnknown?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
+  withoutUnknownFields?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
 
   decodeReply(body: Json, context: UpstreamContext): Reply;
   encodeReply(reply: Reply, context: ClientContext): JsonObject;
@@ -147,31 +151,31 @@ export interface Codec {
   decodeStream(context: UpstreamContext): StreamDecoder;
   encodeStream(context: ClientContext): StreamEncoder;
 
-  /** An upstream's error answer, by meaning. `body` is the raw text, JSON or not. */
+  /** An upstream's error answer as a typed error. `body` is the raw text, JSON or not. */
   decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError;
   encodeError(error: GatewayError, requestId: string): HttpError;
 
-  /** Looks at a whole reply without converting it. */
+  /** Digests a whole reply. */
   digestReply(body: Json): Digest;
-  /** Looks at the first and the last frames of a stream that was forwarded untouched. */
+  /** Digests the first and last frames of a stream that was forwarded unchanged. */
   digestStream(frames: readonly SseFrame[]): Digest;
   /**
-   * Bytes with which a terminal event begins when it may be too large for a fixed tail (Responses
-   * carries the whole answer in it); from the first such mark on, everything is kept for the digest.
+   * Prefixes of terminal events that may be too large for a tail buffer of fixed size (in Responses they
+   * hold the whole answer). From the first such prefix on, the digest gets everything.
    */
-  readonly terminalMarks: readonly string[];
+  readonly terminalPrefixes: readonly string[];
   /**
-   * Does a frame tell an item of the answer, or all of it, under the ids by which a client may refer to
-   * it later? Left out: this protocol has no such ids.
+   * Does a frame carry ids of the answer or of its items that a later request may refer to? Left out:
+   * the protocol has no such ids.
    */
-  tellsItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
+  carriesItemIds?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
 
   /**
-   * The JSON of an answer, or of a frame, in which the response object names `id` as the one before it, all
-   * else as it was; the same text where there is no response object. Left out: answers name none.
+   * The JSON of an answer or a frame, with `id` as the response object's previous response id and
+   * everything else unchanged; the same text if there is no response object. Left out: answers have no such field.
    */
-  withPrevious?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
+  withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
-  /** `GET /v1/models` in this protocol's dialect. */
+  /** The body of `GET /v1/models` in this protocol. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }

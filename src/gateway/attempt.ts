@@ -132,7 +132,7 @@ class Client implements ClientContext {
   }
 
   // Decoding a large body can wait until something of it is really asked for.
-  get asked(): Conversation {
+  get request(): Conversation {
     return this.#ask.conversation;
   }
 }

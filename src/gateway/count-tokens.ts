@@ -45,7 +45,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         headers: exchange.headers,
         affinity: exchange.id,
         time: Date.now(),
-        asked: ask,
+        request: ask,
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;

@@ -132,7 +132,7 @@ function hopRunner(running: Running): RunHop {
       bytes: ask.bytes.length,
       headers: exchange.headers,
       affinity: exchange.id,
-      asked: conversationOf(hop, ask),
+      request: conversationOf(hop, ask),
     });
     let decision: ReturnType<typeof route>;
     try {
@@ -258,7 +258,7 @@ function streamed(
   const { recording } = tally;
   const encoder = () =>
     exchange.protocol.encodeStream({
-      asked: ask.conversation,
+      request: ask.conversation,
       requestId: exchange.id,
       provider: '',
       notes: new Notes(),

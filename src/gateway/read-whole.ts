@@ -3,7 +3,7 @@
 import type { Digest } from '../codecs/codec.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../conversation/events.ts';
-import { Fold, unfold } from '../conversation/fold.ts';
+import { ReplyBuilder, replyEvents } from '../conversation/reply-builder.ts';
 import type { Block } from '../conversation/types.ts';
 import type { Interceptor } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
@@ -78,13 +78,13 @@ function read(
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
     const lane = translateLane(reading, false);
-    const first = [lane.feed([...unfold(reply)]), lane.end()];
+    const first = [lane.feed([...replyEvents(reply)]), lane.end()];
     const empty =
       lane.next === undefined ? incompleteAnswerError(lane.digest, provider) : undefined;
     if (empty !== undefined) return fault(empty, reading);
     return { kind: 'stream', ...common, same: false, lane, first, source: undefined };
   }
-  const before = [...unfold(reply)];
+  const before = [...replyEvents(reply)];
   const intercepted = intercept(before, prepared.interceptors);
   const judge = ({ events, next }: Intercepted): Outcome => {
     if (next !== undefined) {
@@ -103,7 +103,7 @@ function read(
 /** The vendor's answer, which names the response before it as the client did. */
 function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string) {
   const { previous } = prepared;
-  const edit = attempt.protocol.withPrevious;
+  const edit = attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return body;
   const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
   return Buffer.from(text);
@@ -123,7 +123,7 @@ function finished(
   asIs: WholeOutcome,
   told: readonly StreamEvent[],
 ): WholeOutcome {
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of told) fold.push(event);
   const { reply } = fold;
   const body = JSON.stringify(attempt.ask.protocol.encodeReply(reply, client));
@@ -203,7 +203,7 @@ function fromJson(reading: Reading, bytes: Uint8Array, contentType: string): Fou
 function fromStream(reading: Reading, bytes: Uint8Array): Found {
   const parser = new SseParser();
   const decoder = reading.attempt.protocol.decodeStream(reading.prepared.context);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   let error: GatewayError | undefined;
   const take = (events: readonly StreamEvent[]) => {
     for (const event of events) {

@@ -1,4 +1,4 @@
-/** Names that every object inherits (`__proto__`, `constructor`) are names like any other, wherever they stand. */
+/** Names that every object inherits (`__proto__`, `constructor`) are ordinary names in every position. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../src/app/linters.ts';
@@ -105,7 +105,7 @@ describe('an answer with an inherited name', () => {
       return { sent, target: targetOf(from), notes: new Notes() };
     };
     const client = (to: ProtocolName) => ({
-      asked: PROTOCOLS[to].decodeRequest(BODIES[to]),
+      request: PROTOCOLS[to].decodeRequest(BODIES[to]),
       requestId: 'req_1',
       provider: 'up',
       notes: new Notes(),

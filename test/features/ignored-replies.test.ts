@@ -7,8 +7,8 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { Reply } from '../../src/conversation/events.ts';
-import { unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
@@ -61,7 +61,12 @@ const PROTOCOLS = [openaiChat, anthropicMessages, openaiResponses];
 
 /** The reply as a vendor of this protocol would write it. */
 const bodyOf = (protocol: Codec, given: Reply): Json => {
-  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'v', notes: new Notes() };
+  const context = {
+    request: STREAMED,
+    requestId: 'req_1_aaaaaa',
+    provider: 'v',
+    notes: new Notes(),
+  };
   return JSON.parse(JSON.stringify(protocol.encodeReply(given, context)));
 };
 
@@ -101,7 +106,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
 };
 
 function isUntouched(interceptor: Interceptor, given: Reply): boolean {
-  const events = [...unfold(given)];
+  const events = [...replyEvents(given)];
   const out = events.flatMap((event) => interceptor.event(event));
   out.push(...interceptor.end());
   const same = out.length === events.length && out.every((event, i) => event === events[i]);

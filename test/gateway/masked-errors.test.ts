@@ -21,7 +21,7 @@ const bounds: Bounds = {
 
 function laneOf(protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough {
   const target = { ...targetWith(), protocol };
-  const client = { asked: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
+  const client = { request: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
   const upstream = { sent: STREAMED, target, notes: new Notes() };
   return new Passthrough(PROTOCOLS[protocol], upstream, client, limits);
 }

@@ -90,7 +90,7 @@ const bounds: Bounds = {
   limits: { bytes: 1 << 30, frameBytes: 1 << 30, headerBytes: 1 << 30, headers: 1 << 30 },
   contentMs: 1e9,
 };
-const client = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'p', notes: new Notes() };
+const client = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'p', notes: new Notes() };
 const upstreamOf = (protocol: Codec) => ({
   sent: STREAMED,
   target: { ...targetWith(), protocol: protocol.name },

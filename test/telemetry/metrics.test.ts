@@ -1,4 +1,4 @@
-/** Metrics: the exposition can be read by Prometheus, and nobody can fill the memory with labels. */
+/** Metrics: Prometheus can read the exposition, and made-up labels cannot fill the memory. */
 
 import { describe, expect, test } from 'bun:test';
 import { countExchange } from '../../src/telemetry/exchange.ts';
@@ -9,7 +9,7 @@ const LINE =
   /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+)$/;
 
 describe('the registry', () => {
-  test('counters, gauges and values that are asked for when rendered', () => {
+  test('counters, gauges and values that are read when rendered', () => {
     const registry = createRegistry();
     const hits = registry.counter('hits_total', 'Hits.', ['who', 'what']);
     hits.add(1, 'a', 'x');
@@ -58,7 +58,7 @@ s_count{p="x"} 4
     expect(registry.render()).toContain('c{l="a\\"b\\\\c\\nd"} 1');
   });
 
-  test('made-up names end up in one series', () => {
+  test('made-up names share one series', () => {
     const registry = createRegistry();
     const counter = registry.counter('c', 'C.', ['model']);
     for (let i = 0; i < 5000; i++) counter.add(1, `model-${i}`);

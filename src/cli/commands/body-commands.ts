@@ -1,7 +1,8 @@
 /** The commands about single requests and streams, for the command table. */
 
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { CommandSpec } from '../command.ts';
-import { json, PROTOCOL_NAMES } from '../option-words.ts';
+import { json } from '../option-words.ts';
 import { runLint, SHORT_NAMES } from './lint.ts';
 import { runRepair } from './repair.ts';
 

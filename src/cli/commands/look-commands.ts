@@ -1,7 +1,8 @@
 /** The commands that say what is so, and change nothing, for the command table. */
 
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { CommandSpec } from '../command.ts';
-import { json, PROTOCOL_NAMES } from '../option-words.ts';
+import { json } from '../option-words.ts';
 import { runCheck } from './check.ts';
 import { runDoctor } from './doctor/index.ts';
 import { runModels } from './models.ts';

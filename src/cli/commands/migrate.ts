@@ -58,7 +58,7 @@ function migrate(
   }
   const after = today();
   out.line(`${file}: version ${form.from} → ${form.to}`);
-  for (const words of form.words) out.line(`  - ${words}`);
+  for (const words of form.changes) out.line(`  - ${words}`);
   if (flag('dry-run')) {
     show(invocation, before, after);
     return 0;

@@ -99,7 +99,7 @@ function requestOf(body: Body, protocol: ProtocolName, deps: CommandServices): R
     headers: new Headers(),
     affinity: '',
     time,
-    asked: {
+    request: {
       get conversation() {
         decoded ??= deps.protocols[protocol].decodeRequest(body);
         return decoded;

@@ -92,7 +92,7 @@ function repairBody(body: Json, options: RepairOptions, notes: Notes): JsonObjec
   const protocol = deps.protocols[to];
   const same = came === to && mended === body && repaired === conversation;
   const encoded = same ? (whole as JsonObject) : protocol.encodeRequest(repaired, target, notes);
-  const known = protocol.withoutUnknown?.(encoded, 'all', notes) ?? encoded;
+  const known = protocol.withoutUnknownFields?.(encoded, 'all', notes) ?? encoded;
   if (same && known === encoded) return undefined;
   return came === to && added.length > 0 ? without(known, added) : known;
 }

@@ -1,7 +1,8 @@
 /** The commands about recorded exchanges, for the command table. */
 
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { CommandSpec, OptionSpec } from '../command.ts';
-import { json, PROTOCOL_NAMES } from '../option-words.ts';
+import { json } from '../option-words.ts';
 import { runBisect } from './bisect/index.ts';
 import { runReplay } from './replay/index.ts';
 import { runSamples } from './samples/index.ts';

@@ -1,7 +1,8 @@
 /** The commands that write configurations, ours and those of clients, for the command table. */
 
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { CommandSpec, OptionSpec } from '../command.ts';
-import { json, PROTOCOL_NAMES } from '../option-words.ts';
+import { json } from '../option-words.ts';
 import { runInit } from './init/index.ts';
 import { CLIENT_NAMES, runSetup } from './setup/index.ts';
 

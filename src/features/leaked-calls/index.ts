@@ -2,7 +2,7 @@
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';

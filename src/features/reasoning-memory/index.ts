@@ -1,7 +1,7 @@
 /** The session ledger: what a vendor wants back of its own answers is remembered for clients that do not send it. */
 
 import type { Target } from '../../conversation/target.ts';
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import {
   type Feature,

@@ -1,6 +1,6 @@
 /** Ids of calls as the target takes them: accepted ones stay, the others are made from what they were. */
 
-import { carryCallId } from '../../conversation/tools/call-ids.ts';
+import { wrapCallId } from '../../conversation/tools/call-ids.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { Call, Table } from './index-calls.ts';
 import type { Rules } from './rules.ts';
@@ -55,5 +55,5 @@ function answeredBefore(earlier: Call, call: Call): boolean {
 function isCarried({ block }: Call, rules: Rules): boolean {
   const from = rules.own ? (block.wire ?? block.residue)?.value : undefined;
   if (!isObject(from) || typeof from.id !== 'string' || from.id === block.id) return false;
-  return rules.legalId(from.id) && carryCallId(block.id) === from.id;
+  return rules.legalId(from.id) && wrapCallId(block.id) === from.id;
 }

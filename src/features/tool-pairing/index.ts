@@ -3,7 +3,7 @@
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { toldBy } from '../../conversation/refusal.ts';
+import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
   Conversation,
@@ -44,7 +44,7 @@ export const pairing: Feature = {
   mayApply: (body, { client, target, refusal }) =>
     client !== target.protocol || refusal !== undefined || mayNeedRepair(body, target.protocol),
   request: (conversation, { target, notes, refusal }) =>
-    repair(conversation, toldBy(target, refusal), notes),
+    repair(conversation, targetAfterRefusal(target, refusal), notes),
 };
 
 /**

@@ -1,6 +1,6 @@
 /** A look at a raw body: could anything in it be this feature's business? */
 
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 

@@ -1,7 +1,7 @@
 /** Fits a conversation to what is known of the vendor that will read it; every change is a note. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import { toldBy } from '../../conversation/refusal.ts';
+import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
@@ -46,7 +46,7 @@ export function vendorFit(): Feature {
     mayApply: (body, { client, target, refusal }) =>
       refusal !== undefined || concerns(body, target, client),
     request: (conversation, { target, notes, refusal }) =>
-      fitAll(conversation, toldBy(target, refusal), notes, RULES),
+      fitAll(conversation, targetAfterRefusal(target, refusal), notes, RULES),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import { Fold } from '../../conversation/fold.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { othersTurn } from '../../lib/loop/tick-end.ts';
 import { remedyForError } from '../../upstream/classify.ts';
@@ -22,7 +22,7 @@ import { Translator } from './translator.ts';
 export function choosePipeline(reading: Reading): StreamPipeline {
   const lane = plainLane(reading);
   const { previous } = reading.prepared;
-  const edit = reading.attempt.protocol.withPrevious;
+  const edit = reading.attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return lane;
   const limit = frameLimit(boundsOf(reading));
   return new PreviousResponsePipeline(lane, (json) => edit(json, previous, 'frame'), limit);
@@ -59,8 +59,8 @@ export function translateLane(reading: Reading, keepsBytes: boolean): Translator
 
 function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {
   const encoder = ask.protocol.encodeStream(client);
-  const fold = keepsAnswer ? new Fold() : undefined;
-  return { encoder, context: client, fold, tells: ask.protocol.tellsItem };
+  const fold = keepsAnswer ? new ReplyBuilder() : undefined;
+  return { encoder, context: client, fold, tells: ask.protocol.carriesItemIds };
 }
 
 /** Bytes that say nothing, looked through between two turns of the event loop. */

@@ -1,5 +1,6 @@
 /** The recorder: decides what is kept, writes it behind the exchanges' backs, and never stands in their way. */
 
+import type { SampleMode } from '../../config/sections/samples.ts';
 import type { RecordedExchange, Recording } from '../../features/feature.ts';
 import type { Blanked } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
@@ -12,8 +13,6 @@ import { save, unsave } from '../store/save.ts';
 import { Upkeep } from '../store/upkeep.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
 import { visitQueue } from './visit-queue.ts';
-
-export type SampleMode = 'off' | 'errors' | 'all';
 
 export interface RecorderLimits {
   /** Bytes held in memory over all exchanges; beyond it whole samples are dropped. */

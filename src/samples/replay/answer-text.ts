@@ -1,8 +1,8 @@
 /** What an answer says, as text for people: its words, its refusal, and its tool calls; thinking is left out. */
 
 import type { Codec, UpstreamContext } from '../../codecs/codec.ts';
-import { Fold } from '../../conversation/fold.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
@@ -64,7 +64,7 @@ function streamedBlocks(
 ): readonly Block[] {
   const parser = new SseParser();
   const decoder = protocol.decodeStream(context);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const frame of [...parser.push(body), ...parser.end()]) {
     for (const event of decoder.push(frame)) fold.push(event);
   }

@@ -1,6 +1,7 @@
 /** What tokens cost, by the prices of the configuration. Nothing is known of a price that nobody wrote there. */
 
-import type { Config, ModelPrice } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import type { ModelPrice } from '../../config/sections/prices.ts';
 import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import { globTest } from '../../lib/text/glob.ts';
 

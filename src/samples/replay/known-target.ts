@@ -1,8 +1,8 @@
 /** Whether a target that somebody named is one that the configuration has: else a catch-all route would take the request elsewhere. */
 
 import type { Config } from '../../config/config.ts';
-import { suggest } from '../../config/file/suggest.ts';
 import { invalid } from '../../conversation/errors.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
 import { globTest } from '../../lib/text/glob.ts';
 
 const PARAM = 'to';

@@ -1,7 +1,8 @@
 /** Settings that are compared: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
 
-import type { Config, ProviderConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { Secret } from '../../config/secret.ts';
+import type { ProviderConfig } from '../../config/sections/providers.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { checkTarget } from './known-target.ts';

@@ -1,6 +1,6 @@
 /** Who asks the page's API: the key behind a request, what it may see, and pages of other sites kept out. */
 
-import type { AuthKey } from '../../config/config.ts';
+import type { AuthKey } from '../../config/sections/auth.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { UI_HEADER } from './api.ts';
 import type { UiParts } from './parts.ts';

@@ -3,8 +3,8 @@
 import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
-import { Fold } from '../../conversation/fold.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
@@ -108,7 +108,11 @@ export function eventsOf(
 export function readReply(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
   const protocol = parts.protocols[body.protocol];
   const { edge } = body;
-  const nothing: ReadReply = { reply: new Fold().reply, complete: false, problem: undefined };
+  const nothing: ReadReply = {
+    reply: new ReplyBuilder().reply,
+    complete: false,
+    problem: undefined,
+  };
   if (edge.made === true) return { ...nothing, problem: edge.error };
   if ((edge.status ?? 200) >= 400 || edge.stage.endsWith('error')) {
     const error = protocol.decodeError(edge.status ?? 500, textOf(body), new Headers());
@@ -129,7 +133,7 @@ export function readReply(body: Body, context: UpstreamContext, parts: ReadingPa
 
 function foldStream(body: Body, context: UpstreamContext, parts: ReadingParts): ReadReply {
   const decoder = parts.protocols[body.protocol].decodeStream(context);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   let open: number | undefined;
   let problem: SampleError | undefined;
   for (const frame of [...framesOf(body.bytes), undefined]) {

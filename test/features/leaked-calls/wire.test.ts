@@ -27,7 +27,7 @@ const PROTOCOLS: Readonly<Record<string, Codec>> = {
 function laneWith(from: Codec, to: Codec, interceptor: Interceptor): Translator {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const clientContext = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const clientContext = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   return new Translator({
     decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors: [interceptor],

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { ModelPrice } from '../../../src/config/config.ts';
+import type { ModelPrice } from '../../../src/config/sections/prices.ts';
 import { openSampleBook } from '../../../src/samples/record/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';

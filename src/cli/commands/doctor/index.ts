@@ -4,8 +4,8 @@ import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
 import { fileOf, load } from '../../load-config.ts';
 import { sourceWords } from '../../source-words.ts';
 import { wrap } from '../../terminal.ts';
@@ -92,7 +92,7 @@ function providersAsked({ text }: Invocation, names: readonly string[]): readonl
   const only = text('provider');
   if (only === undefined) return names;
   if (names.includes(only)) return [only];
-  const near = nearest(only, names);
+  const near = suggest(only, names);
   const meant = near === undefined ? `Configured: ${names.join(', ')}.` : `Did you mean "${near}"?`;
   throw new UsageError(`There is no provider "${only}". ${meant}`);
 }

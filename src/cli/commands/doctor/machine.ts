@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import type { Listen } from '../../../config/config.ts';
+import type { Listen } from '../../../config/sections/listen.ts';
 import { reachableUrl } from '../../served-models.ts';
 import { type Finding, finding } from './finding.ts';
 

@@ -2,16 +2,17 @@
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { ProviderConfig } from '../../../config/config.ts';
 import type { Secret } from '../../../config/secret.ts';
+import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
 import { decoded } from '../../../gateway/response-body.ts';
+import { isLocalNetwork } from '../../../lib/http/local-address.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
 import { Abort } from '../../../lib/loop/abort.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../../lib/text/glob.ts';
 import { LIST_PATH, modelIds, vendorHeaders, vendorUrl } from '../../../upstream/model-list.ts';
 import { networkTo } from '../../../upstream/pool.ts';
-import { nearest } from '../../did-you-mean.ts';
 import { plural } from '../../plural.ts';
 import { networkFailure, plainToTls, refusal, vendorWords } from './failure-words.ts';
 import { type Finding, finding } from './finding.ts';
@@ -113,14 +114,10 @@ async function unresolved(url: URL) {
   }
 }
 
-/** Servers on this machine or in its network often take no key. */
-const isNear = (host: string) =>
-  isIP(host) === 0
-    ? host === 'localhost' || /\.(local|lan|internal)$/.test(host) || !host.includes('.')
-    : /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/i.test(host);
-
 function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, about: string) {
-  const local = isNear(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''));
+  const { hostname } = new URL(baseUrl);
+  // Servers on this machine or in its network often take no key; `demo:` has no host.
+  const local = hostname === '' || isLocalNetwork(hostname);
   const own = Object.keys(headers).some((header) =>
     /^(authorization|x-api-key|api-key)$/i.test(header),
   );
@@ -158,7 +155,7 @@ function unlisted(
   return [...new Set([...provider.models, ...targets])]
     .filter((model) => !isGlob(model) && !known.has(model))
     .map((model) => {
-      const near = nearest(model, listed);
+      const near = suggest(model, listed);
       const hint = near === undefined ? listWords(listed) : `Did you mean "${near}"?`;
       const where = provider.models.includes(model) ? '' : ', which a route or alias sends there';
       return finding(about, 'warn', `the vendor does not list the model "${model}"${where}`, hint);
@@ -209,7 +206,7 @@ async function complete(
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
   if ((status === 404 || status === 400) && /model/i.test(said)) {
-    const near = nearest(model, listed ?? []);
+    const near = suggest(model, listed ?? []);
     const list = listWords(listed ?? []) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;
     return finding(

@@ -1,8 +1,9 @@
 /** A configuration as a person would write it, with comments, from a few answers. */
 
-import type { Category, ProtocolName } from '../../../config/config.ts';
 import { CONFIG_VERSION } from '../../../config/file/migrations.ts';
+import type { Category } from '../../../config/sections/categories.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
+import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 
 export interface ProviderAnswer {
   readonly name: string;
@@ -28,6 +29,8 @@ export interface Answers {
 }
 
 const PLAIN = /^[A-Za-z][A-Za-z0-9_./-]*$/;
+/** A port, or a host and a port: text that YAML reads as it stands. `*` and `[` mean something else there. */
+const PLAIN_LISTEN = /^(?:[A-Za-z0-9_.-]+:)?\d+$/;
 const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
 /** A YAML scalar; JSON's strings are YAML's double-quoted ones. */
@@ -107,7 +110,7 @@ export function configText(answers: Answers): string {
     `version: ${CONFIG_VERSION}`,
     '',
     '# Address and port. 127.0.0.1 is reachable from this machine only.',
-    `listen: ${listen}`,
+    `listen: ${PLAIN_LISTEN.test(listen) ? listen : JSON.stringify(listen)}`,
     '',
     '# Where models are. "hopgate doctor" tries each of them.',
     ...(providers.length === 0

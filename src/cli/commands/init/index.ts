@@ -2,12 +2,15 @@
 
 import { existsSync } from 'node:fs';
 import { describeProblem } from '../../../config/file/problem.ts';
-import { type Category, expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import type { Category } from '../../../config/sections/categories.ts';
+import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
 import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
+import { isLoopback } from '../../../lib/http/local-address.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { wrap } from '../../terminal.ts';
 import { writeWhole } from '../setup/ledger.ts';
@@ -127,7 +130,7 @@ function chosen(names: string, found: readonly ProviderAnswer[]): readonly Provi
     if (known !== undefined) return known;
     const preset = presetOf(name);
     if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
-      const near = nearest(name, presetNames());
+      const near = suggest(name, presetNames());
       const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
       throw new UsageError(`"${name}" is no vendor that is known here.${meant}`);
     }
@@ -145,7 +148,11 @@ function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
   return any === undefined ? undefined : `${any.name}/*`;
 }
 
-const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
+/** Whether an address to listen on, as it stands in the file, is for this machine only. */
+function listensOnLoopback(listen: string): boolean {
+  const parsed = parseListen(listen);
+  return parsed !== undefined && isLoopback(parsed.host);
+}
 const newKey = () => `hg-${secretBase36(32)}`;
 
 async function unasked(invocation: Invocation): Promise<Answers> {
@@ -157,7 +164,7 @@ async function unasked(invocation: Invocation): Promise<Answers> {
   return {
     listen,
     providers,
-    clientKey: flag('auth') || !isLoopback(listen) ? newKey() : undefined,
+    clientKey: flag('auth') || !listensOnLoopback(listen) ? newKey() : undefined,
     fallback: firstTarget(providers),
     categories: {},
   };
@@ -200,7 +207,7 @@ async function interview(invocation: Invocation, questions: Questions): Promise<
     'Listen on which address and port?',
     text('listen') ?? '127.0.0.1:5520',
   );
-  const open = !isLoopback(listen);
+  const open = !listensOnLoopback(listen);
   const guarded = await questions.confirm(
     open ? 'Others can reach that. Ask clients for a key?' : 'Ask clients for a key?',
     open || invocation.flag('auth'),

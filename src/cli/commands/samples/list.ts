@@ -1,6 +1,6 @@
 /** `hopgate samples`: the newest exchanges as a table. */
 
-import { suggest } from '../../../config/file/suggest.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable } from '../../terminal.ts';

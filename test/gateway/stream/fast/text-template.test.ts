@@ -8,8 +8,8 @@ import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { Fold } from '../../../../src/conversation/fold.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
 import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
@@ -30,12 +30,12 @@ interface Setting {
 function laneOf({ from, to, interceptors, slow = false }: Setting) {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const context = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   const decoder = from.decodeStream({ sent: STREAMED, target, notes });
   return new Translator({
     decoder: slow ? { push: (frame) => decoder.push(frame), end: () => decoder.end() } : decoder,
     interceptors,
-    client: { encoder: to.encodeStream(context), context, fold: new Fold() },
+    client: { encoder: to.encodeStream(context), context, fold: new ReplyBuilder() },
     keepsBytes: from === to,
     continues: false,
   });
