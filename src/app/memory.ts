@@ -18,7 +18,7 @@ import {
 import { decoded } from '../gateway/response-body.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
-import type { Recorder } from '../samples/record/index.ts';
+import type { Recorder } from '../samples/index.ts';
 import { mayUse } from '../server/memory-scope.ts';
 import type { Serve } from '../server/routes.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';

@@ -8,7 +8,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json/json.ts';
-import type { SampleServices } from '../samples/replay/tools.ts';
+import type { SampleServices } from '../samples/in-process-gateway.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {

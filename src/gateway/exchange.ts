@@ -1,8 +1,8 @@
 /** One exchange: a client's request and all that is done to answer it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { ExchangeOutcome } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { ExchangeOutcome } from '../samples/recording.ts';
 
 export interface Exchange {
   /** `req_…` */

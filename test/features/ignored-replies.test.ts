@@ -1,4 +1,4 @@
-/** Whole replies that interceptors say they have nothing to do with. */
+/** Whole replies that interceptors ignore. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -12,7 +12,7 @@ import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { memorySessionLedger, sessionLedger } from '../../src/features/reasoning-memory/index.ts';
+import { memorySessionLedger, reasoningMemory } from '../../src/features/reasoning-memory/index.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
@@ -94,7 +94,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
   'the session ledger'(protocol) {
     const told: unknown[] = [];
     const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
-    const made = sessionLedger({ ledger, owner: '' }).intercept?.(STREAMED, {
+    const made = reasoningMemory({ ledger, owner: '' }).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: 'openai-chat',
       notes: new Notes(),

@@ -3,7 +3,7 @@
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import type { OfferedTool } from './offer.ts';
 import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
 

@@ -4,7 +4,7 @@ import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import { Sources } from './citations/sources.ts';
 import type { HopLedger } from './hop-ledger.ts';
 import { type Offer, offerFor } from './offer.ts';

@@ -6,7 +6,7 @@ import { parseExceptions } from '../../lib/http/public-address.ts';
 import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { unlessAborted } from '../../lib/loop/unless-aborted.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import type { DescriptionStore } from './description-store.ts';
 import { type ImageInContext, imageKey } from './images.ts';
 import { readDescription, sniffImage, visionRequest } from './prompt.ts';

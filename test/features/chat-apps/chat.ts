@@ -6,18 +6,18 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { conversationParts } from '../../../src/features/chat-apps/index.ts';
-import type { ToolRun } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
   memoryLedger,
   serverTools,
   toolRegistry,
 } from '../../../src/features/server-tools/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { toolResults } from '../../../src/features/tool-results/index.ts';
-import { sentShortInMemory } from '../../../src/features/tool-results/sent-short.ts';
+import { memoryShortResultLedger } from '../../../src/features/tool-results/short-result-ledger.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { ToolRun } from '../../../src/samples/recording.ts';
 import {
   type Answered,
   PROTOCOLS,
@@ -146,8 +146,8 @@ export async function chat(given: Chat): Promise<Chatted> {
     leakedCalls(({ family, outcome }) => leaks.push(`${family}:${outcome}`), { everyAnswer: true }),
     ...parts.before,
     server,
-    pairing,
-    toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
+    toolPairing,
+    toolResults({ limit: () => 8192, ledger: memoryShortResultLedger() }),
     vendorFit(),
     ...parts.after,
   ];

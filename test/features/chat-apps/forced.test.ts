@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Block, ProtocolName, Turn } from '../../../src/conversation/types.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../../gateway/scripted.ts';
 import { ALL, asking, chat, vendor } from './chat.ts';
@@ -92,7 +92,7 @@ for (const client of ALL) {
         };
         const again = decoded(upstream, body);
         const context = { target, client, notes: new Notes(), hop: 1 };
-        expect(pairing.request!(again, context)).toBe(again);
+        expect(toolPairing.request!(again, context)).toBe(again);
         // Nobody sees any of it who has not asked to.
         expect(told.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
         expect(told.runs.map(({ name, hop }) => [name, hop])).toEqual([

@@ -1,4 +1,4 @@
-/** Recorded replies hold no leak: what comes out are the very events that went in. */
+/** Recorded replies hold no leak, so all events pass unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';

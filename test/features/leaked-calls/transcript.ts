@@ -1,4 +1,4 @@
-/** Plays a reply through the interceptor and says what the client would get. */
+/** Plays a reply through the interceptor and returns what the client would get. */
 
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';

@@ -9,7 +9,7 @@ import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
 import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerTool } from '../../../src/features/server-tools/tool.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { fakeSearch, fakeTool } from './script.ts';
@@ -169,7 +169,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
 });
 
 describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (client) => {
-  const around = { before: leakedCalls(() => {}), behind: pairing };
+  const around = { before: leakedCalls(() => {}), behind: toolPairing };
   const written = (name: string, input: string) => ({
     ...callOf(name, 'c1'),
     function: { name, arguments: input },

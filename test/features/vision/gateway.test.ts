@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { ToolRun } from '../../../src/features/feature.ts';
 import { withRunReport } from '../../../src/features/vision/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { ToolRun } from '../../../src/samples/recording.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { dataUrl, eyes, png } from './support.ts';
 

@@ -2,13 +2,13 @@
 
 import type { Config } from '../../../config/config.ts';
 import {
-  type Bisected,
-  bisectedAsJson,
+  type BisectionResult,
   bisection,
+  bisectionAsJson,
   DEFAULT_BUDGET,
 } from '../../../samples/bisect/run.ts';
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
-import type { Source } from '../../../samples/replay/source.ts';
+import type { ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrTell } from '../../load-config.ts';
@@ -33,20 +33,20 @@ export async function runBisect(invocation: Invocation): Promise<number> {
 async function bisectSource(
   book: SampleStore,
   config: Config,
-  source: Source,
+  source: ReplaySource,
   invocation: Invocation,
 ): Promise<number> {
   const { deps, io, out, err, flag, number, text } = invocation;
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.on('SIGINT', interrupt);
-  let found: Bisected;
+  let found: BisectionResult;
   try {
     found = await bisection(
       {
         config,
         source,
-        book,
+        store: book,
         to: text('to'),
         repair: !flag('no-repair'),
         budget: number('budget') ?? DEFAULT_BUDGET,
@@ -63,7 +63,7 @@ async function bisectSource(
   } finally {
     process.off('SIGINT', interrupt);
   }
-  if (flag('json')) out.line(JSON.stringify(bisectedAsJson(found), null, 2));
+  if (flag('json')) out.line(JSON.stringify(bisectionAsJson(found), null, 2));
   else tell(found, source, invocation);
   const { result, cause } = found.report;
   if (result === 'does-not-fail') return 1;
@@ -85,8 +85,8 @@ function progress(
 }
 
 function tell(
-  { report, samples, wanted, other }: Bisected,
-  source: Source,
+  { report, samples, wanted, other }: BisectionResult,
+  source: ReplaySource,
   { out }: Invocation,
 ): void {
   const failure = wanted?.failure;

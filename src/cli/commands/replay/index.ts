@@ -1,9 +1,9 @@
 /** `hopgate replay`: sends recorded requests again and lays what comes of it side by side. */
 
-import { filterWhere } from '../../../samples/replay/filter.ts';
+import { parseWhere } from '../../../samples/replay/filter.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
-import { fromSample, type Source } from '../../../samples/replay/source.ts';
+import { fromSample, type ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrTell } from '../../load-config.ts';
@@ -54,12 +54,12 @@ function sourcesOf(
   book: SampleStore,
   named: readonly string[],
   invocation: Invocation,
-): readonly Source[] {
+): readonly ReplaySource[] {
   const { number, text } = invocation;
   const last =
     number('last') ?? (named.length === 0 && text('where') !== undefined ? 1 : undefined);
   if (last !== undefined) {
-    const filter = filterWhere(text('where') ?? '', Date.now());
+    const filter = parseWhere(text('where') ?? '', Date.now());
     const stage = text('edge') ?? 'client-request';
     const found = book.list(filter).flatMap(({ id }) => {
       const meta = book.find(id);

@@ -4,7 +4,12 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { fromExported, fromSample, type Source, sampleOf } from '../../../samples/replay/source.ts';
+import {
+  fromExported,
+  fromSample,
+  type ReplaySource,
+  requireSample,
+} from '../../../samples/replay/source.ts';
 import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { bodyProtocol } from '../../body-protocol.ts';
 import { type Invocation, UsageError } from '../../command.ts';
@@ -17,8 +22,8 @@ export function sourcesNamed(
   book: SampleStore,
   names: readonly string[],
   invocation: Invocation,
-): readonly Source[] {
-  const found = new Map<string, Source>();
+): readonly ReplaySource[] {
+  const found = new Map<string, ReplaySource>();
   for (const name of names) {
     for (const [key, source] of sourcesOf(book, name, invocation)) {
       if (!found.has(key)) found.set(key, source);
@@ -28,7 +33,7 @@ export function sourcesNamed(
 }
 
 /** The one thing that is named. @throws UsageError when it is a folder of several */
-export function sourceNamed(book: SampleStore, name: string, invocation: Invocation): Source {
+export function sourceNamed(book: SampleStore, name: string, invocation: Invocation): ReplaySource {
   const [first, ...others] = sourcesOf(book, name, invocation);
   if (first === undefined || others.length > 0) {
     throw new UsageError(`${name} is a folder of ${others.length + 1} samples: name one of them.`);
@@ -37,7 +42,7 @@ export function sourceNamed(book: SampleStore, name: string, invocation: Invocat
 }
 
 /** With what tells two of them apart. */
-type Named = readonly [key: string, source: Source];
+type Named = readonly [key: string, source: ReplaySource];
 
 const SAMPLE_FILE = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(?:json|sse)$/;
 
@@ -46,7 +51,7 @@ function sourcesOf(book: SampleStore, name: string, invocation: Invocation): rea
   const path = resolve(io.cwd, name);
   const edge = text('edge');
   const of = (from: SampleStore, id: string, stage = 'client-request'): Named => {
-    const meta = sampleOf(from, id);
+    const meta = requireSample(from, id);
     return [`${from.root} ${meta.id} ${stage}`, fromSample(from, meta, stage)];
   };
   if (!existsSync(path)) return [of(book, name, edge)];
@@ -83,7 +88,7 @@ function inFolder(
   }
 }
 
-function fromFile(path: string, name: string, { text }: Invocation): Source {
+function fromFile(path: string, name: string, { text }: Invocation): ReplaySource {
   const value = tryParse(readFileSync(path, 'utf8'));
   if (!isObject(value)) throw new UsageError(`${name} is no JSON object.`);
   if (value.hopgate_sample === 1) {
@@ -96,7 +101,7 @@ function fromFile(path: string, name: string, { text }: Invocation): Source {
     body: readFileSync(path),
     headers: new Headers(),
     search: '',
-    straight: false,
+    direct: false,
     target: undefined,
     answer: undefined,
   };

@@ -1,18 +1,26 @@
 /** The results of a replay as a table, failure rates, and whether their difference is more than chance. */
 
 import { linesText } from '../../../lib/text/shown-text.ts';
-import type { Outcome } from '../../../samples/replay/outcome.ts';
-import { type Comparison, type Run, SIGNIFICANT } from '../../../samples/replay/runs.ts';
+import type { RequestOutcome } from '../../../samples/replay/outcome.ts';
+import {
+  type Comparison,
+  type ReplayedRequest,
+  SIGNIFICANT,
+} from '../../../samples/replay/runs.ts';
 import { fittingTable, type Terminal } from '../../terminal.ts';
 import { millis, percent } from '../samples/units.ts';
 
-const said = ({ status, failure }: Outcome) =>
+const said = ({ status, failure }: RequestOutcome) =>
   failure === undefined
     ? String(status)
     : `${status} ${failure.how === 'error' ? failure.kind : failure.how}`;
 const shorter = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
-export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: Comparison): void {
+export function tellRuns(
+  out: Terminal,
+  runs: readonly ReplayedRequest[],
+  { settings, p }: Comparison,
+): void {
   const compared = settings.length > 1;
   const head = [
     'SAMPLE',
@@ -64,7 +72,7 @@ export function tellRuns(out: Terminal, runs: readonly Run[], { settings, p }: C
 }
 
 /** Both answers of a single run in full; several runs give their answers with `--json`. */
-function tellAnswers(out: Terminal, { sent, before }: Run): void {
+function tellAnswers(out: Terminal, { sent, before }: ReplayedRequest): void {
   const same = before?.answer !== undefined && before.answer === sent.answer;
   const took = before?.total === undefined ? '' : ` (${millis(before.total)})`;
   if (before?.answer !== undefined && !same) {

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { expandHome } from '../../../config/environment.ts';
 import { loadConfig } from '../../../config/load.ts';
-import { CONDITIONS, filterFrom } from '../../../samples/replay/filter.ts';
-import { sampleOf } from '../../../samples/replay/source.ts';
+import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
+import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, tell } from '../../load-config.ts';
@@ -66,11 +66,11 @@ export function sampleNamed(
   command: string,
 ): SampleMeta {
   if (id === undefined) throw new UsageError(`"hopgate ${command}" needs the id of a sample.`);
-  return sampleOf(book, id);
+  return requireSample(book, id);
 }
 
 /** The filter options of a command line. @throws GatewayError invalid_request */
 export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {
-  const given = CONDITIONS.map((key) => [key, text(key)] as const).filter(([, value]) => value);
-  return filterFrom(Object.fromEntries(given), now);
+  const given = FILTER_NAMES.map((key) => [key, text(key)] as const).filter(([, value]) => value);
+  return parseFilter(Object.fromEntries(given), now);
 }

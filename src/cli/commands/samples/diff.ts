@@ -1,7 +1,7 @@
 /** `hopgate samples diff`: what happened to a body between two edges, and which rule did it. */
 
 import type { Json } from '../../../lib/json/json.ts';
-import { compareEdges, edgesToCompare } from '../../../samples/replay/compare-edges.ts';
+import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { sampleNamed } from './book.ts';
@@ -12,7 +12,7 @@ export async function runDiff(
   { out, flag }: Invocation,
 ): Promise<number> {
   const meta = sampleNamed(book, id, 'samples diff');
-  const diff = compareEdges(book, meta, ...edgesToCompare(meta, first, second));
+  const diff = compareStages(book, meta, ...stagesToCompare(meta, first, second));
   const { a, b, identical, changes } = diff;
   if (flag('json')) {
     out.line(JSON.stringify({ id: meta.id, a, b, identical, changes }, null, 2));

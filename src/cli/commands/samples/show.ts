@@ -3,8 +3,8 @@
 import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
-import { costOfExchange, type Hop, hopsOf } from '../../../samples/replay/hops.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { table } from '../../terminal.ts';
 import { sampleNamed } from './book.ts';
@@ -87,7 +87,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
 }
 
 /** `hop 2  glm/glm-4.7: 812 in (640 cached), 96 out, $0.0012`. */
-function hopLine({ number, target, usage, cost }: Hop): string {
+function hopLine({ number, target, usage, cost }: SampleHop): string {
   const place = `hop ${number}  ${target ?? ''}`;
   if (usage === undefined) return place;
   const cached = usage.cacheRead === undefined ? '' : ` (${usage.cacheRead} cached)`;
@@ -95,7 +95,7 @@ function hopLine({ number, target, usage, cost }: Hop): string {
   return `${place}: ${totalInput(usage)} in${cached}, ${totalOutput(usage)} out${price}`;
 }
 
-function row(edge: SampleEdge): readonly string[] {
+function row(edge: SampleStage): readonly string[] {
   const took = edge.at === undefined || edge.until === undefined ? undefined : edge.until - edge.at;
   return [
     millis(edge.at),

@@ -12,8 +12,11 @@ import { Notes } from '../../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
-import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
-import { residueInterceptor } from '../../../../src/features/tool-results/residue-stream.ts';
+import {
+  answerCollector,
+  type CollectedAnswer,
+} from '../../../../src/features/reasoning-memory/answer-collector.ts';
+import { residueInterceptor } from '../../../../src/features/tool-results/residue-interceptor.ts';
 import { TextTemplate } from '../../../../src/gateway/stream/fast/text-template.ts';
 import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
@@ -130,7 +133,7 @@ describe('text known by its bytes', () => {
     (_from, _to, from, to) => {
       const told = (chunks: readonly Uint8Array[], armed: boolean, slow: boolean) => {
         const notes = new Notes();
-        const heard: Heard[] = [];
+        const heard: CollectedAnswer[] = [];
         const target = { ...targetWith(), protocol: from.name };
         const leaks = leakedCalls(() => {}).intercept!(STREAMED, {
           target,
@@ -138,7 +141,11 @@ describe('text known by its bytes', () => {
           notes,
           hop: 1,
         })!;
-        const features = [leaks, collector((all) => heard.push(all)), residueInterceptor(notes)];
+        const features = [
+          leaks,
+          answerCollector((all) => heard.push(all)),
+          residueInterceptor(notes),
+        ];
         const lane = laneOf({ from, to, interceptors: armed ? features : [], slow });
         const out = chunks.map((chunk) => Buffer.from(lane.push(chunk) as Uint8Array));
         out.push(Buffer.from(lane.end() as Uint8Array));
