@@ -35,6 +35,15 @@ test.each(PAGES)('%s names files and folders that are there', (page) => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+test('ARCHITECTURE.md names files of src that are there', () => {
+  const rooms = [...new Bun.Glob('*/').scanSync({ cwd: join(ROOT, 'src'), onlyFiles: false })];
+  expect(rooms).toContain('gateway');
+  const path = new RegExp(`(?<![\\w/-])((?:${rooms.join('|')})/[\\w/-]+\\.ts)`, 'g');
+  const named = [...read('ARCHITECTURE.md').matchAll(path)].map(([, file]) => file!);
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((file) => !existsSync(join(ROOT, 'src', file)))).toEqual([]);
+});
+
 test.each(PAGES)('links of %s lead somewhere', (page) => {
   const links = [...prose(read(page)).matchAll(/\]\((?!https?:)([^()\s]+)\)/g)].map(
     ([, to]) => to!,
