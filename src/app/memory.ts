@@ -1,6 +1,7 @@
 /** The memory of a configuration: the embedded one or an external service, its API, and how a reload changes it. */
 
 import type { Codec } from '../codecs/codec.ts';
+import type { Serve } from '../codecs/serve.ts';
 import type { Config } from '../config/config.ts';
 import type { MemoryConfig } from '../config/sections/memory.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
@@ -20,7 +21,6 @@ import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { Recorder } from '../samples/index.ts';
 import { mayUse } from '../server/memory-scope.ts';
-import type { Serve } from '../server/routes.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { readFirst } from '../upstream/transport.ts';

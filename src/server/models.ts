@@ -3,12 +3,12 @@
 import { Elysia } from 'elysia';
 import type { Codec, ModelEntry } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { RequestContext } from '../lib/http/routes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { lineText } from '../lib/text/shown-text.ts';
 import type { ErrorResponses } from './errors.ts';
 import { json } from './json.ts';
 import { localUrl } from './request-path.ts';
-import type { RequestContext } from './routes.ts';
 
 export interface ModelsOptions {
   readonly errors: ErrorResponses;

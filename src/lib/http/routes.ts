@@ -1,6 +1,4 @@
-/** What a server answers by path and method, and how a request is handed to the gateway. */
-
-import type { Codec } from '../codecs/codec.ts';
+/** Routes by path and method, and what a handler of an Elysia route gets. */
 
 /** A request to a path with named parts: `/v1/responses/:id`. */
 export interface RoutedRequest extends Request {
@@ -19,10 +17,7 @@ export type Routes = Readonly<
   >
 >;
 
-/** Hands a request to the gateway; never rejects. */
-export type Serve = (request: Request, codec: Codec) => Promise<Response>;
-
-/** What a handler of an Elysia route is given here. */
+/** The part of Elysia's context that handlers use. */
 export interface RequestContext {
   readonly request: Request;
 }
