@@ -48,13 +48,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   'zh-CN': withoutPicture(chinese),
 };
 
-/** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */
-function withoutPicture(text: string): string {
-  const from = text.indexOf('<picture>');
-  const to = text.indexOf('</picture>\n\n', from);
-  return from < 0 || to < 0 ? text : text.slice(0, from) + text.slice(to + '</picture>\n\n'.length);
-}
-
 /** The first heading, without its mark. */
 const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.trim() ?? '';
 
@@ -70,3 +63,10 @@ export const PICTURES: Readonly<Record<string, string>> = {
   'request.svg': requestPicture,
   'rooms.svg': roomsPicture,
 };
+
+/** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */
+function withoutPicture(text: string): string {
+  const from = text.indexOf('<picture>');
+  const to = text.indexOf('</picture>\n\n', from);
+  return from < 0 || to < 0 ? text : text.slice(0, from) + text.slice(to + '</picture>\n\n'.length);
+}
