@@ -59,7 +59,7 @@ const KIMI_KEYS = ['MOONSHOT_API_KEY', 'KIMI_API_KEY'];
 const QWEN_MODELS = ['qwen3-max', 'qwen3-coder-plus', 'qwen*', 'qwq*', 'qvq*'];
 const MINIMAX_MODELS = ['MiniMax-M2.5', 'MiniMax-*'];
 
-/** Where nothing is configured, the first of these that has a key is the first provider. */
+/** The vendors by name. `discover.ts` says for which of them a key in the environment is enough, and in which order. */
 export const PRESETS: Readonly<Record<string, Preset>> = {
   anthropic: {
     protocol: 'anthropic-messages',
