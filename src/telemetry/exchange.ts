@@ -167,10 +167,16 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
   if (record.notes) {
     for (const note of record.notes.split(',')) {
       const [name = '', count] = note.split('=');
-      metrics.notes.add(count === undefined ? 1 : Number(count), name);
+      const counted = COUNTED_NOTE.exec(name);
+      if (counted !== null) metrics.notes.add(Number(counted[2]), counted[1]! + counted[3]!);
+      else metrics.notes.add(count === undefined ? 1 : Number(count), name);
     }
   }
 }
+
+/** Four notes carry their count in the name, `stripped_3_thinking_blocks`; a metric's label must not. */
+const COUNTED_NOTE =
+  /^(stripped|removed|rewritten)_(\d{1,9})(_(?:thinking_blocks|vendor_blocks|cache_control_fields|srvtoolu_ids))$/;
 
 function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
   metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));

@@ -81,7 +81,7 @@ describe('the gateway’s metrics', () => {
       stream: true,
       timings: { firstByte: 300, total: 3000 },
       usage: { input: 10, output: 5, cacheRead: 4, cacheWrite: 0, reasoning: 2 },
-      notes: 'a,b=3',
+      notes: 'a,b=3,stripped_4_thinking_blocks,rewritten_2_srvtoolu_ids',
     });
     countExchange(metrics, {
       id: 'req_2',
@@ -107,6 +107,8 @@ describe('the gateway’s metrics', () => {
       'hopgate_upstream_retries_total{provider="glm",reason="rate_limit"} 1',
       'hopgate_notes_total{name="a"} 1',
       'hopgate_notes_total{name="b"} 3',
+      'hopgate_notes_total{name="stripped_thinking_blocks"} 4',
+      'hopgate_notes_total{name="rewritten_srvtoolu_ids"} 2',
       'hopgate_streams_active 1',
       'leaked_calls_total{family="dsml",outcome="recovered"} 1',
     ]) {
