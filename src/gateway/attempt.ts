@@ -39,6 +39,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   else abort.follow(exchange.signal);
   let sending: UpstreamCall | undefined;
   let recorded: HopRecording | undefined;
+  let source: UpstreamBody | undefined;
   try {
     if (abort.aborted) throw gone();
     const { features, refusal } = options;
@@ -89,7 +90,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       return failure;
     }
     const { headers, body: plain } = decoded(answer);
-    const source = new UpstreamBody(plain, {
+    source = new UpstreamBody(plain, {
       provider: target.provider,
       idleMs: upstream.config.timeouts.idleMs,
       mostBytes: upstream.config.answers.bytes,
@@ -113,6 +114,8 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? gone() : thrown);
     recorded?.end(asGatewayError(thrown));
+    // A timer would keep the body, and what was recorded of it, for ever.
+    source?.cancel();
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }
 }

@@ -107,6 +107,7 @@ export class UpstreamBody implements ChunkSink {
       idleMs,
       () => {
         this.#silent = true;
+        this.#watch?.stop();
         abort.abort(new Error('silent for too long'));
       },
       this.#body,

@@ -103,3 +103,10 @@ export function startIdleTimer(ms: number, onIdle: () => void, source?: Activity
   ticker ??= setInterval(tick, RESOLUTION_MS);
   return entry;
 }
+
+/** How many timers run. One that is never stopped keeps what its callback refers to. */
+export function runningIdleTimers(): number {
+  let count = 0;
+  for (let entry = head; entry !== undefined; entry = entry.next) count++;
+  return count;
+}
