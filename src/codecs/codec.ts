@@ -1,7 +1,8 @@
 /** What every protocol can do, sans-io: bytes and events in, bytes and events out, no fetch anywhere. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { DeltaEvent, FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
+import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
+import type { FastDecoder, FastEncoder } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -28,64 +29,27 @@ export interface ClientContext {
   readonly notes: Notes;
 }
 
-/** Several frames of text, and where in what was looked at they end. */
-export interface TextRun {
-  readonly event: DeltaEvent;
-  readonly to: number;
-}
-
-/**
- * A frame of the text block that is open, whole with its blank line: `head`, then a piece of text without
- * quotes, backslashes and control characters (at least one character), then `foot`.
- */
-export interface TextFrame {
-  readonly head: string;
-  readonly foot: string;
-}
-
-/** …as it comes in, further text of the block of this index. */
-export interface DecodedTextFrame extends TextFrame {
-  readonly index: number;
-}
-
 export interface StreamDecoder {
   /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
   push(frame: SseFrame): readonly StreamEvent[];
-  /**
-   * The frames at `at` of `frames` that are each a further piece of the text block that is open, and
-   * nothing else, as one; undefined: none is known to be without reading it. Reads only.
-   * @param frames whole frames with LF lines, blank lines included
-   */
-  textAt?(frames: string, at: number): TextRun | undefined;
-  /**
-   * A frame of this kind says its text and nothing else, as a further piece of the text block of its
-   * index; undefined: none is known that does. The same object as long as it is true.
-   */
-  textFrame?(): DecodedTextFrame | undefined;
   /**
    * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
    * protocol's own ending (or all that matters of it) was seen; never invents one.
    */
   end(): readonly StreamEvent[];
+  /** Shortcuts for plain text; left out: every frame goes through `push`. */
+  readonly fast?: FastDecoder;
 }
 
 export interface StreamEncoder {
   /** SSE text for one event, '' when there is nothing to say (yet). Total: every event order of events.ts is accepted. */
   event(event: StreamEvent): string;
-  /**
-   * The same without the text, for what has gone out as the vendor's own bytes: only what a later
-   * event must know is noted. Left out: `event` does it.
-   */
-  pass?(event: DeltaEvent): void;
-  /**
-   * What `event` makes of every piece of text of the open block, but for what `pass` notes of it;
-   * undefined: it is not the same for all. The same object as long as it is true.
-   */
-  textFrame?(): TextFrame | undefined;
   /** A keep-alive that every client skips; legal at any time, before the start too. */
   ping(): string;
   /** The protocol's error event (and terminal, where failing has one). Nothing may follow it. */
   fail(error: GatewayError): string;
+  /** Shortcuts for plain text; left out: every event goes through `event`. */
+  readonly fast?: FastEncoder;
 }
 
 /** What can be told of an answer without converting it. */

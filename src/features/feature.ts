@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
+import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -26,24 +27,6 @@ export interface FeatureContext {
  */
 export interface Interceptor {
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[];
-  /**
-   * Would every piece of this text of the open block be handed on as the very event it came in, however
-   * it is cut? Reads only. True: it is given to `event` as one, which hands on that very event. Left
-   * out: it has to come piece by piece.
-   */
-  passes?(event: DeltaEvent): boolean;
-  /**
-   * Characters that matter in the text of the open block. Text without them that does not end in
-   * whitespace passes now, as {@link passes} says it, and changes nothing about that: `event` may be
-   * given it, joined, when it has long gone out. Undefined (or left out): all characters matter.
-   */
-  minds?(): string | undefined;
-  /**
-   * Asked about a whole reply that is nothing but these texts, before any event: would every event of it be
-   * handed on as it is, with nothing done about it? Reads only. True: it is given none of them. Left out: it
-   * wants to see them.
-   */
-  ignores?(texts: readonly string[]): boolean;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**
@@ -53,41 +36,8 @@ export interface Interceptor {
    * continues the count of blocks: the client sees one stream.
    */
   continuation?(): Continuation | undefined;
-}
-
-/** One that is made when there is something to intercept: plain whole replies never get so far. */
-export abstract class LateInterceptor implements Interceptor {
-  #made: Interceptor | undefined;
-
-  protected abstract make(): Interceptor;
-
-  /** As the interceptor's own, which need not be there for it. */
-  abstract ignores(texts: readonly string[]): boolean;
-
-  get #own(): Interceptor {
-    this.#made ??= this.make();
-    return this.#made;
-  }
-
-  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
-    return this.#own.event(event);
-  }
-
-  passes(event: DeltaEvent): boolean {
-    return this.#own.passes?.(event) === true;
-  }
-
-  minds(): string | undefined {
-    return this.#own.minds?.();
-  }
-
-  end(): readonly StreamEvent[] {
-    return this.#own.end();
-  }
-
-  continuation() {
-    return this.#own.continuation?.();
-  }
+  /** Shortcuts for plain text; left out: every event goes through `event`. */
+  readonly fast?: FastInterceptor;
 }
 
 /** Work between two hops: tools to run, and the conversation with which to go on. */
@@ -213,4 +163,53 @@ export interface RecordedExchange {
   readonly search: string;
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;
+}
+
+/**
+ * An interceptor that is made with its first event. A whole reply that `ignoresTexts` says it ignores
+ * (as {@link FastInterceptor.ignoresTexts}) never makes it.
+ */
+export const lazyInterceptor = (
+  ignoresTexts: (texts: readonly string[]) => boolean,
+  make: () => Interceptor,
+): Interceptor => new LazyInterceptor(ignoresTexts, make);
+
+class LazyInterceptor implements Interceptor, FastInterceptor {
+  readonly ignoresTexts: (texts: readonly string[]) => boolean;
+  readonly #make: () => Interceptor;
+  #made: Interceptor | undefined;
+
+  constructor(ignoresTexts: (texts: readonly string[]) => boolean, make: () => Interceptor) {
+    this.ignoresTexts = ignoresTexts;
+    this.#make = make;
+  }
+
+  get #interceptor(): Interceptor {
+    this.#made ??= this.#make();
+    return this.#made;
+  }
+
+  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    return this.#interceptor.event(event);
+  }
+
+  end(): readonly StreamEvent[] {
+    return this.#interceptor.end();
+  }
+
+  continuation(): Continuation | undefined {
+    return this.#interceptor.continuation?.();
+  }
+
+  get fast(): FastInterceptor {
+    return this;
+  }
+
+  passesText(event: DeltaEvent): boolean {
+    return this.#interceptor.fast?.passesText?.(event) === true;
+  }
+
+  watchedCharacters(): string | undefined {
+    return this.#interceptor.fast?.watchedCharacters?.();
+  }
 }

@@ -132,7 +132,7 @@ function finished(
 }
 
 function ignoredByAll(interceptors: readonly Interceptor[], texts: readonly string[]): boolean {
-  for (const one of interceptors) if (one.ignores?.(texts) !== true) return false;
+  for (const one of interceptors) if (one.fast?.ignoresTexts?.(texts) !== true) return false;
   return true;
 }
 

@@ -1,11 +1,13 @@
 /** Listens to one answer and keeps what it was made with; every event goes on untouched. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
+import type { FastInterceptor } from '../../conversation/fast-text.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
 import type { Interceptor } from '../feature.ts';
 import type { Piece } from './ledger.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
+const EVERY_TEXT: FastInterceptor = { passesText: () => true, watchedCharacters: () => '' };
 
 /** Longer reasoning is not kept. */
 const MOST_CHARS = 2_000_000;
@@ -105,13 +107,12 @@ export function collector(done: (heard: Heard) => void): Interceptor {
       }
       return event;
     },
-    passes: () => true,
-    minds: () => '',
     end() {
       if ((reasoned || sealedCall) && chars <= MOST_CHARS) {
         done({ pieces, said: unheard ? undefined : said.join('') });
       }
       return NOTHING;
     },
+    fast: EVERY_TEXT,
   };
 }

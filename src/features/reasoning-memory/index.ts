@@ -7,7 +7,7 @@ import {
   type Feature,
   type FeatureContext,
   type Interceptor,
-  LateInterceptor,
+  lazyInterceptor,
 } from '../feature.ts';
 import { collector, type Heard } from './collect.ts';
 import { callKey, textKeys, wordsBefore } from './keys.ts';
@@ -62,35 +62,17 @@ class Remembering implements Feature {
     const { target, client } = context;
     if (!concerns(client, target)) return undefined;
     const { turns } = this.#seen?.by === context ? this.#seen : sent;
-    return new LateCollector(this.#ledger, this.#owner, target, turns);
-  }
-}
-
-class LateCollector extends LateInterceptor {
-  readonly #ledger: SessionLedger;
-  readonly #owner: string;
-  readonly #target: Target;
-  readonly #turns: Conversation['turns'];
-
-  constructor(ledger: SessionLedger, owner: string, target: Target, turns: Conversation['turns']) {
-    super();
-    this.#ledger = ledger;
-    this.#owner = owner;
-    this.#target = target;
-    this.#turns = turns;
-  }
-
-  protected make(): Interceptor {
-    const turns = this.#turns;
+    const ledger = this.#ledger;
+    const owner = this.#owner;
     const words = () => wordsBefore(turns, turns.length);
-    return collector((heard) => remember(this.#ledger, this.#owner, this.#target, heard, words));
-  }
-
-  /** Text alone is nothing to remember. */
-  ignores(): boolean {
-    return true;
+    return lazyInterceptor(textsAreIgnored, () =>
+      collector((heard) => remember(ledger, owner, target, heard, words)),
+    );
   }
 }
+
+/** Text alone is nothing to remember. */
+const textsAreIgnored = () => true;
 
 /**
  * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and

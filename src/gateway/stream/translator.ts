@@ -1,6 +1,6 @@
 /** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
-import type { Digest, StreamDecoder, TextFrame } from '../../codecs/codec.ts';
+import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type {
   DeltaEvent,
@@ -8,6 +8,7 @@ import type {
   FinishReason,
   StreamEvent,
 } from '../../conversation/events.ts';
+import type { TextTemplate } from '../../conversation/fast-text.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
@@ -15,7 +16,7 @@ import { tooMuch } from '../../upstream/target-error.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
 import { OriginalFrames, write } from './fast/original-frames.ts';
-import { TextTemplate } from './fast/text-template.ts';
+import { TemplateMatcher } from './fast/template-matcher.ts';
 import type { ClientSide } from './pipeline.ts';
 import {
   type FinalAnswer,
@@ -46,7 +47,7 @@ const PACED_STEPS = 4;
 
 export class Translator implements StreamPipeline, FrameReader {
   /** What comes is looked for in this first; what it took stands there until it is told. */
-  #plain: TextTemplate | undefined;
+  #plain: TemplateMatcher | undefined;
   failure: GatewayError | undefined;
   error: GatewayError | undefined;
   readonly client: ClientSide;
@@ -63,7 +64,7 @@ export class Translator implements StreamPipeline, FrameReader {
   /** Up to here the frames of this chunk have to come one by one. */
   #refused = 0;
   /** The last one, for as long as the same is true. */
-  #known: TextTemplate | undefined;
+  #known: TemplateMatcher | undefined;
   #index = 0;
   /** Chunks since the answer began, counted as far as matters. */
   #steps = 0;
@@ -138,30 +139,30 @@ export class Translator implements StreamPipeline, FrameReader {
   }
 
   /** How plain text can be known by its bytes from here on; undefined: it cannot. */
-  #steady(): TextTemplate | undefined {
+  #steady(): TemplateMatcher | undefined {
     if (this.#parser.pending !== undefined || !this.#watch.answered || this.#watch.empty) {
       return undefined;
     }
     // A burst is over before it would be worth it.
     if (this.#steps < PACED_STEPS && ++this.#steps < PACED_STEPS) return undefined;
     const { encoder } = this.client;
-    const from = this.#decoder.textFrame?.();
-    if (from === undefined || encoder.pass === undefined) return undefined;
-    let to: TextFrame | undefined;
+    const from = this.#decoder.fast?.textTemplate?.();
+    if (from === undefined || encoder.fast === undefined) return undefined;
+    let to: TextTemplate | undefined;
     if (this.#originals === undefined) {
-      to = encoder.textFrame?.();
+      to = encoder.fast.textTemplate?.();
       if (to === undefined) return undefined;
     } else if (!this.#originals.idle) return undefined;
     let minded = '';
     for (const interceptor of this.#interceptors) {
-      const minds = interceptor.minds?.();
+      const minds = interceptor.fast?.watchedCharacters?.();
       if (minds === undefined) return undefined;
       minded += minds;
     }
     const known = this.#known;
     this.#index = from.index;
     if (known?.from === from && known.to === to && known.minded === minded) return known;
-    this.#known = new TextTemplate(from, to, minded);
+    this.#known = new TemplateMatcher(from, to, minded);
     return this.#known;
   }
 
@@ -190,11 +191,11 @@ export class Translator implements StreamPipeline, FrameReader {
   run(text: string, at: number): number {
     if (this.#originals?.idle !== true || at < this.#refused) return at;
     if (!this.#watch.answered || this.#watch.empty) return at;
-    const run = this.#decoder.textAt?.(text, at);
+    const run = this.#decoder.fast?.textRun?.(text, at);
     if (run === undefined) return at;
     const { event, to } = run;
     for (const interceptor of this.#interceptors) {
-      if (interceptor.passes?.(event) === true) continue;
+      if (interceptor.fast?.passesText?.(event) === true) continue;
       this.#refused = to;
       return at;
     }
@@ -266,8 +267,8 @@ export class Translator implements StreamPipeline, FrameReader {
     this.#count(event);
     this.#watch.observe(event);
     fold?.push(event);
-    if (encoder.pass === undefined) encoder.event(event);
-    else encoder.pass(event);
+    if (encoder.fast === undefined) encoder.event(event);
+    else encoder.fast.skipText(event);
   }
 
   /** @throws GatewayError when all pieces together are too much */

@@ -206,7 +206,7 @@ describe('frames that come together', () => {
         if (event.type === 'delta') seen.push(event.text);
         return event;
       },
-      passes: ({ text }) => !text.includes('!'),
+      fast: { passesText: ({ text }) => !text.includes('!') },
       end: () => [],
     };
     const lane = laneWith(openaiChat, openaiChat, interceptor);

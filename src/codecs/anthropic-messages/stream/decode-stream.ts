@@ -1,11 +1,12 @@
 /** A Messages stream as events; one JSON.parse a frame, none for plain text deltas. */
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import type { DecodedTextFrame, StreamDecoder, UpstreamContext } from '../../codec.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { merged } from '../reply/digest.ts';
 import { decodeErrorBody } from '../reply/errors.ts';
 import { upstreamReader } from '../reply/reply.ts';
@@ -33,7 +34,7 @@ interface Open {
   readonly kind: 'text' | 'thinking' | 'call' | 'whole';
   /** How a text delta of this block begins, up to the text: such frames need no parse. */
   readonly textPrefix: string;
-  readonly textFrame?: DecodedTextFrame;
+  readonly textTemplate?: DecodedTextTemplate;
   /** Input of a freeform tool, held until its JSON is whole. */
   readonly held?: string[];
   /** Input that stood in the block's start, for relays that send it there. */
@@ -67,12 +68,12 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
     switch (type) {
       case 'text': {
         const prefix = `{"type":"content_block_delta","index":${wireIndex},"delta":{"type":"text_delta","text":"`;
-        const textFrame = {
+        const textTemplate = {
           head: `event: content_block_delta\ndata: ${prefix}`,
           foot: '"}}\n\n',
           index: base.index,
         };
-        open = { ...base, kind: 'text', textPrefix: prefix, textFrame };
+        open = { ...base, kind: 'text', textPrefix: prefix, textTemplate };
         events.push(start({ type: 'text' }));
         if (typeof block.text === 'string') events.push(...delta(block.text));
         return events;
@@ -275,7 +276,6 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       if (data === '[DONE]' || data === '') return NOTHING;
       return onEvent(parse(data), frame.event);
     },
-    textFrame: () => (over || open?.said !== true ? undefined : open.textFrame),
     end() {
       if (over) return NOTHING;
       over = true;
@@ -283,6 +283,9 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
       // The stop reason was said: only the terminal is missing, and nothing more can come.
       if (finished) events.push({ type: 'end' });
       return events;
+    },
+    fast: {
+      textTemplate: () => (over || open?.said !== true ? undefined : open.textTemplate),
     },
   };
 }

@@ -8,12 +8,13 @@ import type {
   StartEvent,
   StreamEvent,
 } from '../../../conversation/events.ts';
+import type { TextTemplate } from '../../../conversation/fast-text.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Sealed, ToolResultBlock } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import { sseEvent } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
+import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import {
   type AwaitedResult,
   callHead,
@@ -35,7 +36,7 @@ import { PROTOCOL } from '../wire.ts';
 /** The block that is open on the client's side. */
 type Open =
   /** Opened when there is something to say: an empty text block may not be sent back later. */
-  | { readonly kind: 'text'; opened: boolean; frame?: TextFrame }
+  | { readonly kind: 'text'; opened: boolean; template?: TextTemplate }
   | { readonly kind: 'thinking'; opened: boolean; sealed: Sealed | undefined }
   | { readonly kind: 'call'; said: boolean }
   /** Freeform text inside `{"input":"…"}`. */
@@ -364,20 +365,21 @@ export function encodeStream(context: ClientContext): StreamEncoder {
     return opening() + frame('content_block_delta', { index, delta: said });
   }
 
-  function pass(said: DeltaEvent): void {
+  function skipText(said: DeltaEvent): void {
     const begun = (open.kind === 'text' || open.kind === 'thinking') && open.opened;
     if (begun || over) return;
     if (open.kind === 'call') open.said ||= said.text.trim() !== '';
     else event(said);
   }
 
-  function textFrame(): TextFrame | undefined {
+  function textTemplate(): TextTemplate | undefined {
     if (over || open.kind !== 'text' || !open.opened) return undefined;
-    open.frame ??= { head: `${prefix}"`, foot: `"${suffix}` };
-    return open.frame;
+    open.template ??= { head: `${prefix}"`, foot: `"${suffix}` };
+    return open.template;
   }
 
-  return { event, pass, textFrame, ping: () => (over ? '' : PING), fail };
+  const fast = { skipText, textTemplate };
+  return { event, ping: () => (over ? '' : PING), fail, fast };
 }
 
 /** Of the fields beside a message those that this wire knows. */

@@ -1,8 +1,8 @@
 /** Reads chunks that differ from the one before in their content alone, without a parse. */
 
+import type { TextTemplate } from '../../../conversation/fast-text.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
-import type { TextFrame } from '../../codec.ts';
 import { list, object } from '../wire.ts';
 
 /** Members whose value means nothing here. Any other must be empty in a chunk that is learnt. */
@@ -36,7 +36,7 @@ export class ContentSplice {
   #before = '';
   #behind = '';
   #event = '';
-  #frame: TextFrame | undefined;
+  #frame: TextTemplate | undefined;
   #misses = 0;
   #seen = false;
 
@@ -109,7 +109,7 @@ export class ContentSplice {
   }
 
   /** What stands around the content in a frame; undefined where frames of a run are not looked for. */
-  get frame(): TextFrame | undefined {
+  get frame(): TextTemplate | undefined {
     return this.#frame;
   }
 }

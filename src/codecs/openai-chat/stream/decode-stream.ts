@@ -2,11 +2,12 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
-import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../../codec.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeSources, thinkingText } from '../parts.ts';
 import { decodeImages } from '../reply/answer-media.ts';
 import { inBandError } from '../reply/errors.ts';
@@ -33,7 +34,7 @@ interface OpenCall {
   readonly id: string;
 }
 
-class ChatStreamDecoder implements StreamDecoder {
+class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #segments = new Segments();
   readonly #splice = new ContentSplice();
@@ -47,7 +48,7 @@ class ChatStreamDecoder implements StreamDecoder {
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
-  #textFrame: DecodedTextFrame | undefined;
+  #textTemplate: DecodedTextTemplate | undefined;
   #finish: string | undefined;
   #refused = false;
 
@@ -76,23 +77,6 @@ class ChatStreamDecoder implements StreamDecoder {
     const out = this.#chunk(chunk);
     this.#splice.learn(data, frame.event, chunk);
     return out;
-  }
-
-  textAt(frames: string, at: number): TextRun | undefined {
-    if (this.#over || !this.#segments.isOpen('text')) return undefined;
-    const run = this.#splice.readRun(frames, at);
-    if (run === undefined) return undefined;
-    return { event: this.#segments.piece(run.content), to: run.to };
-  }
-
-  textFrame(): DecodedTextFrame | undefined {
-    const { frame } = this.#splice;
-    if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
-    const { index } = this.#segments;
-    if (this.#textFrame?.head !== frame.head || this.#textFrame.index !== index) {
-      this.#textFrame = { ...frame, index };
-    }
-    return this.#textFrame;
   }
 
   /** What `#chunk` makes of a chunk that says only this. */
@@ -335,5 +319,26 @@ class ChatStreamDecoder implements StreamDecoder {
     }
     const args = text(call.arguments);
     if (args) this.#segments.args(this.#legacy, args, out);
+  }
+
+  get fast(): FastDecoder {
+    return this;
+  }
+
+  textRun(frames: string, at: number): TextRun | undefined {
+    if (this.#over || !this.#segments.isOpen('text')) return undefined;
+    const run = this.#splice.readRun(frames, at);
+    if (run === undefined) return undefined;
+    return { event: this.#segments.piece(run.content), to: run.to };
+  }
+
+  textTemplate(): DecodedTextTemplate | undefined {
+    const { frame } = this.#splice;
+    if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
+    const { index } = this.#segments;
+    if (this.#textTemplate?.head !== frame.head || this.#textTemplate.index !== index) {
+      this.#textTemplate = { ...frame, index };
+    }
+    return this.#textTemplate;
   }
 }

@@ -7,13 +7,14 @@ import type {
   StartEvent,
   StreamEvent,
 } from '../../../conversation/events.ts';
+import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
-import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
+import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { encodeImage, noteUntold } from '../reply/answer-media.ts';
 import { errorBody } from '../reply/errors.ts';
@@ -30,14 +31,14 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }
 
-class ChatStreamEncoder implements StreamEncoder {
+class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   readonly #context: ClientContext;
   readonly #usageAsked: boolean;
   readonly #legacy: boolean;
   /** Everything of a chunk before its choices: the same id, time and model in every one. */
   #prefix = '';
   #suffix: string;
-  #textFrame: TextFrame | undefined;
+  #textTemplate: TextTemplate | undefined;
   #kind: 'text' | 'refusal' | 'reasoning' | 'function' | 'custom' | 'legacy' | undefined;
   #calls = 0;
   #empty = true;
@@ -118,22 +119,6 @@ class ChatStreamEncoder implements StreamEncoder {
     if (this.#prefix === '') text = this.#start({ type: 'start', id: '', model: '' });
     const at = this.#prefix.lastIndexOf('"choices":');
     return `${text}${this.#prefix.slice(0, at)}"choices":[],${members}}\n\n`;
-  }
-
-  pass(event: DeltaEvent): void {
-    const { text } = event;
-    if (this.#over || text === '') return;
-    if (this.#prefix === '') this.event(event);
-    else if (this.#kind === 'text') this.#length += text.length;
-    else if (this.#kind === 'reasoning') this.#reasoned += text.length;
-    else if (this.#kind === 'refusal') this.#refused = true;
-    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
-  }
-
-  textFrame(): TextFrame | undefined {
-    if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
-    this.#textFrame ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
-    return this.#textFrame;
   }
 
   ping(): string {
@@ -347,6 +332,26 @@ class ChatStreamEncoder implements StreamEncoder {
     const usage = this.#usage;
     if (!this.#usageAsked || usage === undefined || this.#prefix === '') return 'data: [DONE]\n\n';
     return `${this.#beside(`"usage":${JSON.stringify(encodeUsage(usage))}`)}data: [DONE]\n\n`;
+  }
+
+  get fast(): FastEncoder {
+    return this;
+  }
+
+  skipText(event: DeltaEvent): void {
+    const { text } = event;
+    if (this.#over || text === '') return;
+    if (this.#prefix === '') this.event(event);
+    else if (this.#kind === 'text') this.#length += text.length;
+    else if (this.#kind === 'reasoning') this.#reasoned += text.length;
+    else if (this.#kind === 'refusal') this.#refused = true;
+    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
+  }
+
+  textTemplate(): TextTemplate | undefined {
+    if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
+    this.#textTemplate ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
+    return this.#textTemplate;
   }
 }
 

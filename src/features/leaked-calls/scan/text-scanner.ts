@@ -127,7 +127,7 @@ export class TextScanner {
   }
 
   /** Text without these characters that does not end in whitespace passes, now and then again. */
-  minds(): string | undefined {
+  watchedCharacters(): string | undefined {
     return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
   }
 

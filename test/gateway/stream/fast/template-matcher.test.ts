@@ -14,7 +14,7 @@ import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
 import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
 import { residueInterceptor } from '../../../../src/features/tool-results/residue-stream.ts';
-import { TextTemplate } from '../../../../src/gateway/stream/fast/text-template.ts';
+import { TemplateMatcher } from '../../../../src/gateway/stream/fast/template-matcher.ts';
 import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from '../../../features/leaked-calls/transcript.ts';
@@ -174,7 +174,7 @@ describe('text known by its bytes', () => {
         if (event.type === 'delta') heard.push(event.text);
         return event;
       },
-      minds: () => minded,
+      fast: { watchedCharacters: () => minded },
       end: () => [],
     };
     return { interceptor, heard };
@@ -228,7 +228,7 @@ describe('a frame of plain text', () => {
       typeof text === 'string' ? Buffer.from(text) : text,
       Buffer.from(from.foot),
     ]);
-    return new TextTemplate(from, undefined, minded).push(chunk);
+    return new TemplateMatcher(from, undefined, minded).push(chunk);
   };
 
   test.each([
@@ -253,7 +253,7 @@ describe('a frame of plain text', () => {
   });
 
   test('is none when anything around it differs, and leaves nothing behind', () => {
-    const plain = new TextTemplate(from, undefined, '!');
+    const plain = new TemplateMatcher(from, undefined, '!');
     const whole = Buffer.from(`${from.head}text${from.foot}`);
     for (let i = 0; i < whole.length; i++) {
       const other = Buffer.from(whole);
@@ -270,7 +270,7 @@ describe('a frame of plain text', () => {
   });
 
   test('goes out in the frame of the other side', () => {
-    const plain = new TextTemplate(from, { head: 'é<', foot: '>é' }, '');
+    const plain = new TemplateMatcher(from, { head: 'é<', foot: '>é' }, '');
     const out = plain.push(Buffer.from(`${from.head}你 ok${from.foot}`));
     expect(Buffer.from(out!).toString()).toBe('é<你 ok>é');
     expect(plain.taken()).toBe('你 ok');

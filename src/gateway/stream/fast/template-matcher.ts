@@ -1,6 +1,6 @@
 /** Plain text recognised by its bytes: sent on at once, and told to whoever must know of it later. */
 
-import type { TextFrame } from '../../../codecs/codec.ts';
+import type { TextTemplate } from '../../../conversation/fast-text.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -16,11 +16,11 @@ const encoder = new TextEncoder();
  * in JSON, and that nobody minds. Each costs a comparison of its bytes; what it said is collected
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
-export class TextTemplate {
+export class TemplateMatcher {
   /** Of the frames that come in; a chunk that is one whole frame is looked at. */
-  readonly from: TextFrame;
+  readonly from: TextTemplate;
   /** Of the frames that go out; undefined: the chunk itself does. */
-  readonly to: TextFrame | undefined;
+  readonly to: TextTemplate | undefined;
   readonly minded: string;
   readonly #plain: Uint8Array;
   /** The head and the foot of what comes in, and behind them the text: of a paced stream all is out of the cache. */
@@ -33,7 +33,7 @@ export class TextTemplate {
   readonly #outFoot: Uint8Array;
 
   /** @param minded characters that the text must not have */
-  constructor(from: TextFrame, to: TextFrame | undefined, minded: string) {
+  constructor(from: TextTemplate, to: TextTemplate | undefined, minded: string) {
     this.from = from;
     this.to = to;
     this.minded = minded;
