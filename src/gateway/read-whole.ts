@@ -15,8 +15,9 @@ import { asksForJob } from './client-request.ts';
 import { type Intercepted, intercept } from './intercept.ts';
 import type { Outcome, WholeOutcome } from './outcome.ts';
 import { AnswerProgress } from './stream/answer-progress.ts';
-import { boundsOf, fault, incompleteAnswerError, translateLane } from './stream/open.ts';
+import { boundsOf, fault, incompleteAnswerError, translatorOptions } from './stream/open.ts';
 import { firstWord, Quiet } from './stream/quiet-bytes.ts';
+import { Translator } from './stream/translator.ts';
 import type { Reading } from './types.ts';
 
 const utf8 = new TextDecoder();
@@ -77,7 +78,7 @@ function read(
   }
   const reply = found.reply ?? protocol.decodeReply(found.value, prepared.context);
   if (ask.stream) {
-    const lane = translateLane(reading, false);
+    const lane = new Translator(translatorOptions(reading, false));
     const first = [lane.feed([...unfold(reply)]), lane.end()];
     const empty =
       lane.next === undefined ? incompleteAnswerError(lane.digest, provider) : undefined;

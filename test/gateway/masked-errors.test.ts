@@ -1,10 +1,12 @@
 /** A forwarded stream that fails behind its first words tells no secret, however its bytes are cut. */
 
 import { expect, test } from 'bun:test';
+import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
+import { Translator } from '../../src/gateway/stream/translator.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { expectLinear } from '../support/growth.ts';
@@ -19,12 +21,15 @@ const bounds: Bounds = {
   secrets: [SECRET],
 };
 
-function laneOf(protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough {
-  const target = { ...targetWith(), protocol };
-  const client = { asked: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
-  const upstream = { sent: STREAMED, target, notes: new Notes() };
-  return new Passthrough(PROTOCOLS[protocol], upstream, client, limits);
-}
+const client = { asked: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
+const upstreamOf = (protocol: ProtocolName) => ({
+  sent: STREAMED,
+  target: { ...targetWith(), protocol },
+  notes: new Notes(),
+});
+
+const laneOf = (protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough =>
+  new Passthrough(PROTOCOLS[protocol], upstreamOf(protocol), client, limits);
 
 const chat = (delta: object, more = {}) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
@@ -99,6 +104,25 @@ for (const [name, protocol, before, error] of STREAMS) {
     }
   });
 }
+
+test.each(STREAMS)('%s, behind an interceptor', (_name, protocol, before, error) => {
+  for (const interceptors of [[], [{ event: (event: StreamEvent) => event, end: () => [] }]]) {
+    const codec = PROTOCOLS[protocol];
+    const pipeline = new Translator({
+      decoder: codec.decodeStream(upstreamOf(protocol)),
+      interceptors,
+      client: { encoder: codec.encodeStream(client), context: client, fold: undefined },
+      preserveBytes: true,
+      continues: false,
+      bounds,
+    });
+    const out = [...before, error].map((one) => Buffer.from(pipeline.push(Buffer.from(one))));
+    const text = Buffer.concat(out).toString();
+    expect(text).toStartWith(before.join(''));
+    expect(text).toContain(SAFE);
+    expect(text).not.toContain(SECRET);
+  }
+});
 
 test('words are forwarded as the very objects that came, with a secret known or not', () => {
   for (const limits of [bounds, { ...bounds, secrets: undefined }]) {

@@ -25,12 +25,12 @@ const UPSTREAM = {
   notes: new Notes(),
 };
 
-const translating = (to: Codec, keepsBytes: boolean) =>
+const translating = (to: Codec, preserveBytes: boolean) =>
   new Translator({
     decoder: openaiChat.decodeStream(UPSTREAM),
     interceptors: [],
     client: { encoder: to.encodeStream(CLIENT), context: CLIENT, fold: undefined },
-    keepsBytes,
+    preserveBytes,
     continues: false,
   });
 

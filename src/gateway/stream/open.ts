@@ -12,29 +12,32 @@ import { asksForJob } from '../client-request.ts';
 import type { FailedOutcome, Outcome } from '../outcome.ts';
 import type { Reading } from '../types.ts';
 import { isNatural } from './answer-progress.ts';
+import { withFastPath } from './fast/fast-translator.ts';
 import { Passthrough } from './passthrough.ts';
 import type { ClientSide, Output, StreamPipeline } from './pipeline.ts';
 import { PreviousResponsePipeline } from './previous-response.ts';
 import { type Bounds, frameLimit } from './quiet-bytes.ts';
-import { Translator } from './translator.ts';
+import { Translator, type TranslatorOptions } from './translator.ts';
 
-/** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
+/** The pipeline for this answer: bytes, if the protocol is the client's and no interceptor is armed. */
 export function choosePipeline(reading: Reading): StreamPipeline {
-  const lane = plainLane(reading);
+  const pipeline = passthroughOrTranslator(reading);
   const { previous } = reading.prepared;
   const edit = reading.attempt.protocol.withPrevious;
-  if (previous === undefined || edit === undefined) return lane;
+  if (previous === undefined || edit === undefined) return pipeline;
   const limit = frameLimit(boundsOf(reading));
-  return new PreviousResponsePipeline(lane, (json) => edit(json, previous, 'frame'), limit);
+  return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
 }
 
-function plainLane(reading: Reading): StreamPipeline {
+function passthroughOrTranslator(reading: Reading): StreamPipeline {
   const { prepared, client, common } = reading;
   const { protocol, hop } = reading.attempt;
-  if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
+  const preserveBytes = common.same && hop.number === 1;
+  if (preserveBytes && prepared.interceptors.length === 0) {
     return new Passthrough(protocol, prepared.context, client, boundsOf(reading));
   }
-  return translateLane(reading, common.same && hop.number === 1);
+  const options = translatorOptions(reading, preserveBytes);
+  return withFastPath(new Translator(options), options);
 }
 
 export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): Bounds => ({
@@ -44,17 +47,17 @@ export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): B
   contentMs: upstream.config.timeouts.contentMs,
 });
 
-export function translateLane(reading: Reading, keepsBytes: boolean): Translator {
+export function translatorOptions(reading: Reading, preserveBytes: boolean): TranslatorOptions {
   const { prepared } = reading;
   const { protocol, hop } = reading.attempt;
-  return new Translator({
+  return {
     decoder: protocol.decodeStream(prepared.context),
     interceptors: prepared.interceptors,
     client: hop.client ?? clientSide(reading),
-    keepsBytes,
+    preserveBytes,
     continues: hop.client !== undefined,
     bounds: boundsOf(reading),
-  });
+  };
 }
 
 function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {

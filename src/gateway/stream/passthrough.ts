@@ -8,12 +8,12 @@ import type {
   UpstreamContext,
 } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import { asBuffer, containsAny, needles, Pieces } from '../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { maskLiterals } from '../../lib/text/literals.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
 import { TailBuffer } from './fast/tail-buffer.ts';
+import { ErrorMask } from './mask-errors.ts';
 import type { FinalAnswer, Output, StreamPipeline } from './pipeline.ts';
 import {
   type Bounds,
@@ -30,8 +30,6 @@ import {
 const LF = 0x0a;
 const CR = 0x0d;
 
-const [LETTER_D, LETTER_E, LETTER_F] = [0x64, 0x65, 0x66];
-
 const NO_BYTES = new Uint8Array(0);
 // Frames from before the answer (Messages tells the prompt's tokens there) up to this many characters.
 const HEAD_CHARS = 8 * 1024;
@@ -40,14 +38,6 @@ const FRAME_COST = 16;
 // The ending of every protocol, usage included, stands in its last few frames.
 const LAST_FRAMES = 4;
 const BLANK_LINES = needles('\n\n', '\n\r\n', '\r\r');
-// Whoever finds one of these further back must look there, too.
-const ERROR = needles('"error"', 'event: error', 'event:error');
-const ERROR_BYTES = 12;
-// Errors stand at the end of a stream: of a long chunk only its ends are searched.
-const ERROR_HEAD = 256;
-// An error adds more to a chunk.
-const GROWN_BYTES = 32;
-const SEARCHED_BYTES = 4096;
 const [USAGE, FAILED] = needles('"usage"', '"error"') as [Buffer, Buffer];
 // Some vendors say `"usage":null` in every frame.
 const COUNTED = needles('"usage":{', '"usage": {');
@@ -78,14 +68,8 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   readonly #bounds: Bounds | undefined;
   /** Bytes in which no event ended. */
   #unended = 0;
-  /** What no error may tell; undefined: nothing. */
-  readonly #secrets: readonly string[] | undefined;
-  /** Bytes of the chunk before; 0: of none behind the first words. */
-  #before = 0;
-  /** The last bytes of a chunk that was cut within a line. */
-  #seam: Uint8Array = NO_BYTES;
-  /** While an error comes: its line so far, which waits for its end so that no secret is cut in two. */
-  #line: Pieces | undefined;
+  /** Undefined: there are no secrets. */
+  readonly #mask: ErrorMask | undefined;
   /** Made when something comes that says nothing. */
   #quiet: Quiet | undefined;
 
@@ -93,7 +77,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   constructor(protocol: Codec, upstream: UpstreamContext, client: ClientContext, bounds?: Bounds) {
     super();
     this.#bounds = bounds;
-    this.#secrets = bounds?.secrets?.length ? bounds.secrets : undefined;
+    this.#mask = bounds?.secrets?.length ? new ErrorMask(bounds.secrets) : undefined;
     this.#most = bounds?.limits.frameBytes ?? Number.POSITIVE_INFINITY;
     this.#parser = new SseParser(bounds && { limit: frameLimit(bounds) });
     this.#protocol = protocol;
@@ -106,17 +90,15 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) {
       const out = this.#look(this.#parser, chunk);
-      return typeof out === 'string' || this.#secrets === undefined ? out : this.#lookedAt(out);
+      return typeof out === 'string' || this.#mask === undefined
+        ? out
+        : this.#safe(this.#mask, out);
     }
     if ((this.#hushed || mayBeQuiet(chunk)) && this.#hears(chunk)) return '';
     this.#passed += chunk.length;
     if (this.#passed > this.#most && this.#isEndless(chunk)) return '';
-    if (this.#secrets !== undefined && (this.#line !== undefined || this.#mayFail(chunk))) {
-      const safe = this.#masked(chunk, this.#secrets);
-      if (safe !== undefined) return this.#forward(safe);
-      return '';
-    }
-    return this.#forward(chunk);
+    const safe = this.#mask === undefined ? chunk : this.#mask.push(chunk);
+    return safe === undefined ? '' : this.#forward(safe);
   }
 
   #forward(chunk: Uint8Array): Output {
@@ -126,49 +108,16 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return chunk;
   }
 
-  /**
-   * May an error stand in this chunk? Looked for where one begins like an error, or is longer than the
-   * one before (an error came with it), and where chunks do not end with a line.
-   */
-  #mayFail(chunk: Uint8Array): boolean {
-    const seam = this.#seam;
-    const cut = chunk[chunk.length - 1] !== LF;
-    if (seam.length > 0 || cut) {
-      const across = Buffer.concat([seam, chunk.subarray(0, ERROR_BYTES)]);
-      const end = chunk.length < ERROR_BYTES ? across : chunk;
-      this.#seam = cut ? end.subarray(-ERROR_BYTES) : NO_BYTES;
-      if (containsAny(across, ERROR)) return true;
-    }
-    const grown = chunk.length > this.#before + GROWN_BYTES;
-    this.#before = chunk.length;
-    if (!grown && !cut && seam.length === 0 && !beginsLikeError(chunk)) return false;
-    if (chunk.length <= SEARCHED_BYTES) return containsAny(asBuffer(chunk), ERROR);
-    const ends = [chunk.subarray(0, ERROR_HEAD), chunk.subarray(-SEARCHED_BYTES)];
-    return ends.some((part) => containsAny(asBuffer(part), ERROR));
-  }
-
   /** A chunk from before the answer, as it may go out. */
-  #lookedAt(chunk: Uint8Array): Output {
-    const secrets = this.#secrets ?? [];
-    if (this.error !== undefined) this.error = maskedError(this.error, secrets);
-    const fails = this.#line !== undefined || this.#mayFail(chunk);
-    this.#before = 0;
-    if (!fails) return chunk;
-    const safe = this.#masked(chunk, secrets);
-    this.#last = safe ?? NO_BYTES;
+  #safe(mask: ErrorMask, chunk: Uint8Array): Output {
+    this.error = this.#masked(this.error);
+    const safe = mask.pushFirst(chunk);
+    if (safe !== chunk) this.#last = safe ?? NO_BYTES;
     return safe ?? '';
   }
 
-  /** What may go out of a line of an error, when it has ended; undefined: it goes on. */
-  #masked(chunk: Uint8Array, secrets: readonly string[]): Uint8Array | undefined {
-    this.#line ??= new Pieces();
-    this.#line.push(chunk);
-    if (chunk[chunk.length - 1] !== LF) return undefined;
-    const line = asBuffer(this.#line.joined());
-    // Behind a blank line the event is over.
-    const over = line.length <= 2 || containsAny(line.subarray(-3), BLANK_LINES);
-    this.#line = over ? undefined : new Pieces();
-    return maskedBytes(line, secrets);
+  #masked(error: GatewayError | undefined): GatewayError | undefined {
+    return error && maskedError(error, this.#bounds?.secrets ?? []);
   }
 
   /** So much has gone by that it may be one event without end, which is looked for only from then on. */
@@ -262,13 +211,10 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
       for (const frame of rest) this.#remember(frame);
       for (const event of [...events, ...this.#decoder.end()]) this.observe(event);
     }
-    const line = this.#line?.joined();
-    this.#line = undefined;
-    const rest = line?.length ? maskedBytes(asBuffer(line), this.#secrets ?? []) : '';
-    if (typeof rest !== 'string') this.#forward(rest);
-    const { error } = this.digest;
-    this.error ??= error && maskedError(error, this.#secrets ?? []);
-    return this.empty ? '' : rest;
+    const rest = this.#mask?.end();
+    if (rest !== undefined) this.#forward(rest);
+    this.error ??= this.#masked(this.digest.error);
+    return this.empty ? '' : (rest ?? '');
   }
 
   get between(): boolean {
@@ -330,23 +276,6 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const gap = this.between ? '' : '\n\n';
     return gap + this.#protocol.encodeStream(this.#client).fail(error);
   }
-}
-
-/** `event: error`, `event: response.failed`, `data: {"error"`, `data: {"type":"error"`, with or without blanks. */
-function beginsLikeError(chunk: Uint8Array): boolean {
-  if (chunk[0] === LETTER_E) {
-    return chunk[6] === LETTER_E || chunk[7] === LETTER_E || chunk[16] === LETTER_F;
-  }
-  if (chunk[0] !== LETTER_D) return false;
-  const names = chunk[7] === LETTER_E || chunk[8] === LETTER_E;
-  return names || chunk[14] === LETTER_E || chunk[15] === LETTER_E || chunk[16] === LETTER_E;
-}
-
-/** The same bytes without these secrets; the very object where it holds none. */
-function maskedBytes(bytes: Buffer, secrets: readonly string[]): Uint8Array {
-  const text = bytes.toString('latin1');
-  const safe = maskLiterals(text, secrets);
-  return safe === text ? bytes : Buffer.from(safe, 'latin1');
 }
 
 function parsed(bytes: Uint8Array): readonly SseFrame[] {

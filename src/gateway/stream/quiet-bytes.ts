@@ -3,7 +3,7 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { asBuffer } from '../../lib/bytes/bytes.ts';
-import type { FrameLimit } from '../../lib/bytes/sse.ts';
+import type { FrameLimit, SseFrame } from '../../lib/bytes/sse.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 
@@ -42,13 +42,32 @@ export class Quiet {
   #bytes = 0;
   /** When the time without a word began; 0: the last thing was one. */
   #since = 0;
+  /** The chunk that is read has said something. */
+  #spoke = false;
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
   }
 
+  /** A frame came, and these are its events. @throws GatewayError if frames without events are too many bytes */
+  frame({ data, from, to }: SseFrame, events: readonly StreamEvent[]): void {
+    if (events.length > 0) {
+      if (!this.#spoke) this.#spoke = events.some(isWord);
+      return;
+    }
+    const error = this.holds(Math.max(to - from, data?.length ?? 0));
+    if (error !== undefined) throw error;
+  }
+
+  /** All frames of a chunk have come. @throws GatewayError if nothing has been said for too long */
+  chunk(): void {
+    const error = this.#spoke ? this.over() : this.lasts();
+    this.#spoke = false;
+    if (error !== undefined) throw error;
+  }
+
   /** Something was said. */
-  over(): void {
+  over(): undefined {
     this.#since = 0;
   }
 

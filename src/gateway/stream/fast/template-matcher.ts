@@ -21,7 +21,7 @@ export class TemplateMatcher {
   readonly from: TextTemplate;
   /** Of the frames that go out; undefined: the chunk itself does. */
   readonly to: TextTemplate | undefined;
-  readonly minded: string;
+  readonly watched: string;
   readonly #plain: Uint8Array;
   /** The head and the foot of what comes in, and behind them the text: of a paced stream all is out of the cache. */
   readonly #bytes: Uint8Array;
@@ -32,12 +32,12 @@ export class TemplateMatcher {
   readonly #outHead: Uint8Array;
   readonly #outFoot: Uint8Array;
 
-  /** @param minded characters that the text must not have */
-  constructor(from: TextTemplate, to: TextTemplate | undefined, minded: string) {
+  /** @param watched characters that the text must not have */
+  constructor(from: TextTemplate, to: TextTemplate | undefined, watched: string) {
     this.from = from;
     this.to = to;
-    this.minded = minded;
-    this.#plain = plainBytes(minded);
+    this.watched = watched;
+    this.#plain = plainBytes(watched);
     const head = encoder.encode(from.head);
     const foot = encoder.encode(from.foot);
     this.#headSize = head.length;
@@ -127,15 +127,15 @@ function sharedBytes(text: string): Uint8Array {
 const known = new Map<string, Uint8Array>();
 
 /** 1 for each byte that text may have which nobody minds, and which needs no escape in JSON. */
-function plainBytes(minded: string): Uint8Array {
-  let plain = known.get(minded);
+function plainBytes(watched: string): Uint8Array {
+  let plain = known.get(watched);
   if (plain === undefined) {
     plain = new Uint8Array(256).fill(1, 0x20);
     plain[QUOTE] = 0;
     plain[BACKSLASH] = 0;
     // Of a character beyond ASCII all that begin as it does.
-    for (const character of minded) plain[encoder.encode(character)[0]!] = 0;
-    known.set(minded, plain);
+    for (const character of watched) plain[encoder.encode(character)[0]!] = 0;
+    known.set(watched, plain);
   }
   return plain;
 }

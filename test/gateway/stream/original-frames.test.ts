@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ClientContext, StreamDecoder, StreamEncoder } from '../../../../src/codecs/codec.ts';
-import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import type { Interceptor } from '../../../../src/features/feature.ts';
-import { Translator } from '../../../../src/gateway/stream/translator.ts';
-import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
+import type { ClientContext, StreamDecoder, StreamEncoder } from '../../../src/codecs/codec.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import type { Interceptor } from '../../../src/features/feature.ts';
+import { Translator } from '../../../src/gateway/stream/translator.ts';
+import type { SseFrame } from '../../../src/lib/bytes/sse.ts';
 
 /** A toy protocol: a frame's data holds words, each a delta; `[end]` ends. */
 const decoder: StreamDecoder = {
@@ -51,12 +51,12 @@ function holder(size: number, change: (text: string) => string): Interceptor {
   };
 }
 
-function run(frames: readonly string[], interceptor: Interceptor, keepsBytes = true): string {
+function run(frames: readonly string[], interceptor: Interceptor, preserveBytes = true): string {
   const lane = new Translator({
     decoder,
     interceptors: [interceptor],
     client: { encoder, context: {} as ClientContext, fold: undefined },
-    keepsBytes,
+    preserveBytes,
     continues: false,
   });
   let text = '';
