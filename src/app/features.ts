@@ -11,7 +11,7 @@ import { openSentShort, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import { openDescriptionStore, seenBy } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Exchange } from '../gateway/exchange.ts';
+import type { Exchange } from '../gateway/types.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { event } from '../telemetry/log.ts';

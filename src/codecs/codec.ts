@@ -125,10 +125,10 @@ export interface Codec {
    */
   readonly terminalMarks: readonly string[];
   /**
-   * Does a frame tell an item of the answer, or all of it, under the ids by which a client may refer to
-   * it later? Left out: this protocol has no such ids.
+   * Does a frame hold an item of the answer, or all of it, with the ids by which a client may refer to it
+   * later? Left out: this protocol has no such ids.
    */
-  tellsItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
+  namesItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
 
   /**
    * The JSON of an answer, or of a frame, in which the response object names `id` as the one before it, all

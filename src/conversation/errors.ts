@@ -83,6 +83,10 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }
 
+/** Nobody waits for the answer any more: 499, as nginx has it. */
+export const clientGone = (cause?: unknown): GatewayError =>
+  new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false, cause });
+
 /** Any thrown thing as a GatewayError; what is not one becomes a 500 that tells nothing inner. */
 export function asGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError

@@ -135,7 +135,7 @@ export class ClientRequest {
   }
 
   /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
-  get mended(): readonly Note[] {
+  get repairs(): readonly Note[] {
     return this.#mended?.all ?? NONE;
   }
 
@@ -233,10 +233,10 @@ function cutExtension(
 const BACKGROUND: ReadonlySet<string> = new Set(['background']);
 
 /** Responses: `background: true`. Bodies without the word cost one look. */
-export function asksForJob(ask: ClientRequest): boolean {
-  const { bytes } = ask;
+export function asksForJob(request: ClientRequest): boolean {
+  const { bytes } = request;
   if (!bytes.includes('"background"')) return false;
-  const member = (ask.members ?? topLevel(bytes, BACKGROUND))?.get('background');
+  const member = (request.members ?? topLevel(bytes, BACKGROUND))?.get('background');
   return (
     member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
   );

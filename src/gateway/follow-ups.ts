@@ -1,16 +1,14 @@
 /** From one hop to the next: what was held is run, and the conversation that comes of it is sent. */
 
 import { asGatewayError } from '../conversation/errors.ts';
-import type { Exchange } from './exchange.ts';
-import type { FailedOutcome, WholeOutcome } from './outcome.ts';
-import type { FollowUp, RunHop } from './types.ts';
+import type { Exchange, FailedOutcome, FollowUp, RunHop, WholeOutcome } from './types.ts';
 
 /** Runs further hops of a stream. Their numbers count up from the one returned function's first call. */
-export function nextOpened(runHop: RunHop): FollowUp {
+export function followUps(runHop: RunHop): FollowUp {
   let number = 1;
   return async (conversation, before) => {
     number++;
-    const answer = await runHop({ number, conversation, client: before.lane.client });
+    const answer = await runHop({ number, conversation, client: before.pipeline.client });
     if (answer.kind === 'stream') return answer;
     return answer.kind === 'failed'
       ? answer.error

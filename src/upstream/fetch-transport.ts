@@ -116,10 +116,10 @@ export function streamSource(stream: () => ReadableStream<Uint8Array> | null): R
   };
   const source: ResponseBody = {
     read: next,
-    async pipe(taker: ChunkSink) {
+    async pipe(sink: ChunkSink) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
         for (const chunk of batch) {
-          slow = taker.write(chunk);
+          slow = sink.write(chunk);
           if (slow !== undefined) await slow;
           slow = undefined;
         }

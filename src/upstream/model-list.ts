@@ -108,12 +108,12 @@ interface Known {
 
 /** The latest list of each provider. Nobody waits for one that is only old. */
 export class ModelLists {
-  readonly #ask: ListModels;
+  readonly #request: ListModels;
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
 
-  constructor(ask: ListModels, now: () => number = Date.now) {
-    this.#ask = ask;
+  constructor(request: ListModels, now: () => number = Date.now) {
+    this.#request = request;
     this.#now = now;
   }
 
@@ -143,7 +143,7 @@ export class ModelLists {
   }
 
   async #fill(known: Known): Promise<void> {
-    const names = await this.#ask(known.provider);
+    const names = await this.#request(known.provider);
     if (names !== undefined) known.names = names;
     known.dueAt = this.#now() + (names === undefined ? REST_MS : FRESH_MS);
     known.asking = undefined;

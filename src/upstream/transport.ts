@@ -44,7 +44,7 @@ export interface ResponseBody extends ActivitySource {
    * Gives every chunk that is still to come, in the turn in which it comes; where taking it gives a
    * promise, the next one waits for it. Resolves at the end. @throws as `next` does
    */
-  pipe(taker: ChunkSink): Promise<void>;
+  pipe(sink: ChunkSink): Promise<void>;
   /**
    * The whole body, of `most` bytes at most (left out: any), for whoever has not called `next`.
    * @throws as `next` does; TooMuch, and then the rest is not read

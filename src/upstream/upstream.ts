@@ -47,7 +47,7 @@ export class UpstreamCall {
   readonly #abort: Abort;
   readonly #release: () => void;
   readonly #limit: ReturnType<typeof setTimeout> | undefined;
-  readonly #watch: IdleTimer;
+  readonly #idleTimer: IdleTimer;
   #late = false;
 
   constructor(config: ProviderConfig, key: LentKey, abort: Abort, release: () => void) {
@@ -57,20 +57,20 @@ export class UpstreamCall {
     this.#release = release;
     const { totalMs, firstByteMs } = config.timeouts;
     this.#limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    this.#watch = startIdleTimer(firstByteMs, () => {
+    this.#idleTimer = startIdleTimer(firstByteMs, () => {
       this.#late = true;
       abort.abort(new Error('no answer in time'));
     });
   }
 
   /** The answer's head has come. */
-  begun(): void {
-    this.#watch.stop();
+  answered(): void {
+    this.#idleTimer.stop();
   }
 
   /** No answer came: gives everything back. What to throw instead of what was thrown. */
   failed(thrown: unknown): unknown {
-    this.#watch.stop();
+    this.#idleTimer.stop();
     this.release();
     const { name, timeouts } = this.#config;
     if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
@@ -151,7 +151,7 @@ export class Upstream {
   }
 
   /** What goes out, and the answer of any status. Whoever awaits it tells `sending` what came of it. */
-  sendRequest(sending: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
+  sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
     const headers = this.#headers.of({
@@ -159,7 +159,7 @@ export class Upstream {
       sameProtocol: options.sameProtocol,
       protocol: config.protocol,
       auth: config.auth,
-      key: sending.key.text,
+      key: call.key.text,
       stream: options.stream,
       extra: config.headers,
     });
@@ -180,13 +180,13 @@ export class Upstream {
    * @throws GatewayError timeout, or upstream when nothing answered; the abort's reason when aborted
    */
   async send(options: SendOptions): Promise<Sent> {
-    const sending = await this.acquire(options.abort);
+    const call = await this.acquire(options.abort);
     try {
-      const answer = await this.sendRequest(sending, options);
-      sending.begun();
-      return { answer, release: () => sending.release() };
+      const answer = await this.sendRequest(call, options);
+      call.answered();
+      return { answer, release: () => call.release() };
     } catch (thrown) {
-      throw sending.failed(thrown);
+      throw call.failed(thrown);
     }
   }
 }

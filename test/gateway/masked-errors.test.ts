@@ -96,11 +96,11 @@ for (const [name, protocol, before, error] of STREAMS) {
       ...split,
     ];
     for (const way of ways) {
-      const lane = laneOf(protocol);
-      const out = way.cut(bytes).map((chunk) => Buffer.from(lane.push(chunk) as Uint8Array));
-      out.push(Buffer.from(lane.end() as Uint8Array));
+      const pipeline = laneOf(protocol);
+      const out = way.cut(bytes).map((chunk) => Buffer.from(pipeline.push(chunk) as Uint8Array));
+      out.push(Buffer.from(pipeline.end() as Uint8Array));
       expect([way.name, Buffer.concat(out).toString()]).toEqual([way.name, expected]);
-      expect(lane.error?.message ?? '').not.toContain(SECRET);
+      expect(pipeline.error?.message ?? '').not.toContain(SECRET);
     }
   });
 }
@@ -126,19 +126,19 @@ test.each(STREAMS)('%s, behind an interceptor', (_name, protocol, before, error)
 
 test('words are forwarded as the very objects that came, with a secret known or not', () => {
   for (const limits of [bounds, { ...bounds, secrets: undefined }]) {
-    const lane = laneOf('openai-chat', limits);
+    const pipeline = laneOf('openai-chat', limits);
     for (const text of [...BEGUN, ...BEGUN]) {
       const chunk = Buffer.from(text);
-      expect(lane.push(chunk)).toBe(chunk);
+      expect(pipeline.push(chunk)).toBe(chunk);
     }
   }
 });
 
 test('an error that says null is no error: the words behind it are forwarded as they came', () => {
-  const lane = laneOf('openai-chat');
-  lane.push(Buffer.from(BEGUN[0]!.replace('{"id"', '{"error":null,"id"')));
+  const pipeline = laneOf('openai-chat');
+  pipeline.push(Buffer.from(BEGUN[0]!.replace('{"id"', '{"error":null,"id"')));
   const chunk = Buffer.from(BEGUN[1]!);
-  expect(lane.push(chunk)).toBe(chunk);
+  expect(pipeline.push(chunk)).toBe(chunk);
 });
 
 test('an error in pieces is masked in linear time', async () => {
@@ -148,10 +148,10 @@ test('an error in pieces is masked in linear time', async () => {
       input: (size) => Array(Math.ceil(size / 8)).fill(Buffer.from(piece)) as Buffer[],
       run: (chunks) => {
         const limits = { ...bounds.limits, frameBytes: 1e9 };
-        const lane = laneOf('openai-chat', { ...bounds, limits });
-        lane.push(Buffer.from(BEGUN[0]!));
-        lane.push(Buffer.from('event: error\n'));
-        for (const chunk of chunks) lane.push(chunk);
+        const pipeline = laneOf('openai-chat', { ...bounds, limits });
+        pipeline.push(Buffer.from(BEGUN[0]!));
+        pipeline.push(Buffer.from('event: error\n'));
+        for (const chunk of chunks) pipeline.push(chunk);
       },
     });
   }

@@ -56,19 +56,19 @@ const framesOf = (out: readonly (Uint8Array | string)[]) =>
 
 describe.each(LANES)('a stream that is %s', (_, open) => {
   const through = (chunks: readonly Uint8Array[]) => {
-    const lane = open();
-    const out = chunks.map((chunk) => lane.push(chunk));
-    out.push(lane.end());
-    return { lane, frames: framesOf(out) };
+    const pipeline = open();
+    const out = chunks.map((chunk) => pipeline.push(chunk));
+    out.push(pipeline.end());
+    return { lane: pipeline, frames: framesOf(out) };
   };
   const expected = framesOf([open().push(Buffer.from(BEFORE))]);
 
   test('says what stood before the frame and nothing behind it, wherever the chunks are cut', () => {
     for (const { name, cut } of [whole, bytewise, ...everySplit(BYTES)]) {
-      const { lane, frames } = through(cut(BYTES));
+      const { lane: pipeline, frames } = through(cut(BYTES));
       expect([name, frames]).toEqual([name, expected]);
-      expect(lane.failure?.message).toBe('The upstream sent a stream chunk that is not JSON.');
-      expect(lane.digest.complete).toBe(false);
+      expect(pipeline.failure?.message).toBe('The upstream sent a stream chunk that is not JSON.');
+      expect(pipeline.digest.complete).toBe(false);
     }
   });
 });

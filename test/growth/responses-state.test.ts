@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { tellsItem } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { namesItem } from '../../src/codecs/openai-responses/reply/digest.ts';
 import { prependItems } from '../../src/codecs/openai-responses/state.ts';
 import {
   chainItems,
@@ -122,9 +122,9 @@ describe('chains and items', () => {
 
   test('frames without names', () =>
     expectLinear({
-      name: 'tellsItem',
+      name: 'namesItem',
       input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
-      run: (frame) => tellsItem(frame),
+      run: (frame) => namesItem(frame),
     }));
 });
 

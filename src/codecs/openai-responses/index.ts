@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
-import { digestReply, digestStream, tellsItem, terminalMarks } from './reply/digest.ts';
+import { digestReply, digestStream, namesItem, terminalMarks } from './reply/digest.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
 import { decodeReply, encodeReply } from './reply/reply.ts';
 import { decodeRequest } from './request/decode-request.ts';
@@ -39,7 +39,7 @@ export const openaiResponses = {
   digestReply,
   digestStream,
   terminalMarks,
-  tellsItem,
+  namesItem,
   withPrevious,
   encodeModels,
 } satisfies Codec;

@@ -1,7 +1,7 @@
 /** Between two hops: the turn's server calls are run, shown where somebody asked, and appended. */
 
 import { withParts } from '../../conversation/edit.ts';
-import { GatewayError } from '../../conversation/errors.ts';
+import { clientGone } from '../../conversation/errors.ts';
 import type { StreamEvent, ToolEvent } from '../../conversation/events.ts';
 import type {
   Block,
@@ -156,12 +156,7 @@ const resultEvent = (
 });
 
 function checkAborted(signal: AbortSignal): void {
-  if (!signal.aborted) return;
-  throw new GatewayError('timeout', 'The client went away.', {
-    status: 499,
-    retryable: false,
-    cause: signal.reason,
-  });
+  if (signal.aborted) throw clientGone(signal.reason);
 }
 
 /** The conversation of the next hop: the original, and what was said and found since, nothing else. */

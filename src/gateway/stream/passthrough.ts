@@ -19,12 +19,12 @@ import {
   type Bounds,
   endsInside,
   frameLimit,
+  isContent,
   isQuiet,
-  isWord,
   longFrame,
   mayBeQuiet,
   PIECE_COST,
-  Quiet,
+  QuietLimit,
 } from './quiet-bytes.ts';
 
 const LF = 0x0a;
@@ -71,7 +71,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   /** Undefined: there are no secrets. */
   readonly #mask: ErrorMask | undefined;
   /** Made when something comes that says nothing. */
-  #quiet: Quiet | undefined;
+  #quiet: QuietLimit | undefined;
 
   /** `bounds` left out: no limits. */
   constructor(protocol: Codec, upstream: UpstreamContext, client: ClientContext, bounds?: Bounds) {
@@ -140,7 +140,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const inside = this.#hushed && last !== undefined && endsInside(last);
     this.#hushed = isQuiet(chunk, inside);
     if (this.#hushed) this.#lasts(chunk.length);
-    else this.#quiet?.over();
+    else this.#quiet?.contentCame();
     return this.failure !== undefined;
   }
 
@@ -148,8 +148,8 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   #lasts(bytes: number): void {
     const bounds = this.#bounds;
     if (bounds === undefined) return;
-    this.#quiet ??= new Quiet(bounds);
-    this.failure = this.#quiet.holds(bytes) ?? this.#quiet.lasts();
+    this.#quiet ??= new QuietLimit(bounds);
+    this.failure = this.#quiet.bytesError(bytes) ?? this.#quiet.timeError();
   }
 
   /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */
@@ -167,7 +167,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
         const before = this.empty;
         for (const event of this.#decoder.push(frame)) {
           this.observe(event);
-          said ||= isWord(event);
+          said ||= isContent(event);
         }
         this.#remember(frame);
         end += frame.to - frame.from;
@@ -177,7 +177,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
-    if (said) this.#quiet?.over();
+    if (said) this.#quiet?.contentCame();
     else if (this.failure === undefined) this.#lasts(chunk.length + frames * PIECE_COST);
     if (this.answered || this.error !== undefined) {
       const { pending } = parser;
@@ -217,7 +217,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return this.empty ? '' : (rest ?? '');
   }
 
-  get between(): boolean {
+  get allowsKeepAlive(): boolean {
     const last = this.#last;
     if (last === undefined) return true;
     const end = last.length - 1;
@@ -260,10 +260,10 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   }
 
   // A lane without interceptors has nobody who could want another hop.
-  readonly next = undefined;
+  readonly continuation = undefined;
   inject = () => '';
 
-  get said(): FinalAnswer {
+  get finalAnswer(): FinalAnswer {
     return { kind: 'frames', frames: this.#frames() };
   }
 
@@ -273,7 +273,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 
   fail(error: GatewayError): string {
     // A frame that was cut in the middle must not swallow the error event.
-    const gap = this.between ? '' : '\n\n';
+    const gap = this.allowsKeepAlive ? '' : '\n\n';
     return gap + this.#protocol.encodeStream(this.#client).fail(error);
   }
 }

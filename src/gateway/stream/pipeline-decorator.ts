@@ -22,20 +22,20 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get ended() {
     return this.inner.ended;
   }
-  get between() {
-    return this.inner.between;
+  get allowsKeepAlive() {
+    return this.inner.allowsKeepAlive;
   }
   get digest() {
     return this.inner.digest;
   }
-  get next() {
-    return this.inner.next;
+  get continuation() {
+    return this.inner.continuation;
   }
   get client() {
     return this.inner.client;
   }
-  get said() {
-    return this.inner.said;
+  get finalAnswer() {
+    return this.inner.finalAnswer;
   }
   inject(events: readonly StreamEvent[]): Output {
     return this.inner.inject(events);

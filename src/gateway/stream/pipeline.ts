@@ -9,17 +9,17 @@ import type { SseFrame } from '../../lib/bytes/sse.ts';
 
 /** An answer in a form from which the client's own reply object can be had. */
 export type FinalAnswer =
-  | { readonly kind: 'frames'; readonly frames: readonly ToldFrame[] }
+  | { readonly kind: 'frames'; readonly frames: readonly FrameContent[] }
   | {
       readonly kind: 'reply';
       readonly reply: Reply;
       readonly client: ClientContext;
       /** Of the frames that went out as the vendor's own bytes, those that tell items or the whole answer. */
-      readonly frames: readonly ToldFrame[];
+      readonly frames: readonly FrameContent[];
     };
 
 /** A frame without its bytes. */
-export type ToldFrame = Pick<SseFrame, 'event' | 'data'>;
+export type FrameContent = Pick<SseFrame, 'event' | 'data'>;
 
 /** Bytes or text for the client; '' when this chunk gives nothing yet. */
 export type Output = Uint8Array | string;
@@ -40,17 +40,17 @@ export interface StreamPipeline {
   /** The upstream's own ending has been seen: bytes behind it do not matter. */
   readonly ended: boolean;
   /** Nothing is half-written: a keep-alive may be put between. */
-  readonly between: boolean;
+  readonly allowsKeepAlive: boolean;
   /** What the answer amounts to; ask after `end`. */
   readonly digest: Digest;
   /** What must happen before the client's stream may end; ask after `end`. */
-  readonly next: Continuation | undefined;
+  readonly continuation: Continuation | undefined;
   /** Events for the client from between two hops; only lanes that have a `next` are given any. */
   inject(events: readonly StreamEvent[]): Output;
   /** The client's side, for the hop that follows; lanes that have no `next` have none. */
   readonly client?: ClientSide;
   /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
-  readonly said: FinalAnswer | undefined;
+  readonly finalAnswer: FinalAnswer | undefined;
   /** A keep-alive for the client. */
   ping(): string;
   /** The client's error event. */
@@ -116,5 +116,5 @@ export interface ClientSide {
   /** There when somebody wants the whole answer afterwards. */
   readonly fold: Fold | undefined;
   /** Which of the frames that go out as they came are kept for that; left out: none. */
-  readonly tells?: ((frame: ToldFrame) => boolean) | undefined;
+  readonly storesFrame?: ((frame: FrameContent) => boolean) | undefined;
 }

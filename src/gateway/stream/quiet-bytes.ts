@@ -37,7 +37,7 @@ export const longFrame = ({ provider, limits }: Bounds): TargetError =>
   tooMuch(provider, 'an event', limits.frameBytes, 'frame_bytes');
 
 /** Counts what says nothing. Nothing fires by itself: who sends nothing at all is silent in another way. */
-export class Quiet {
+export class QuietLimit {
   readonly #bounds: Bounds;
   #bytes = 0;
   /** When the time without a word began; 0: the last thing was one. */
@@ -52,27 +52,27 @@ export class Quiet {
   /** A frame came, and these are its events. @throws GatewayError if frames without events are too many bytes */
   frame({ data, from, to }: SseFrame, events: readonly StreamEvent[]): void {
     if (events.length > 0) {
-      if (!this.#spoke) this.#spoke = events.some(isWord);
+      if (!this.#spoke) this.#spoke = events.some(isContent);
       return;
     }
-    const error = this.holds(Math.max(to - from, data?.length ?? 0));
+    const error = this.bytesError(Math.max(to - from, data?.length ?? 0));
     if (error !== undefined) throw error;
   }
 
   /** All frames of a chunk have come. @throws GatewayError if nothing has been said for too long */
   chunk(): void {
-    const error = this.#spoke ? this.over() : this.lasts();
+    const error = this.#spoke ? this.contentCame() : this.timeError();
     this.#spoke = false;
     if (error !== undefined) throw error;
   }
 
   /** Something was said. */
-  over(): undefined {
+  contentCame(): undefined {
     this.#since = 0;
   }
 
   /** Something came, and nothing was said. The error that ends the answer, when it is time. */
-  lasts(): GatewayError | undefined {
+  timeError(): GatewayError | undefined {
     const { contentMs } = this.#bounds;
     if (contentMs <= 0) return undefined;
     const now = performance.now();
@@ -81,7 +81,7 @@ export class Quiet {
   }
 
   /** So many bytes said nothing. The error that ends the answer, when it is too much. */
-  holds(bytes: number): GatewayError | undefined {
+  bytesError(bytes: number): GatewayError | undefined {
     this.#bytes += bytes + PIECE_COST;
     const { provider, limits } = this.#bounds;
     if (this.#bytes <= limits.frameBytes) return undefined;
@@ -137,7 +137,7 @@ const saysPing = (line: string): boolean => QUIET_EVENT.test(line) || QUIET_DATA
 export const endsInside = (chunk: Uint8Array): boolean => chunk[chunk.length - 1] !== LF;
 
 /** Where the first byte stands that is no white space; -1: nowhere. */
-export function firstWord(chunk: Uint8Array): number {
+export function firstNonBlank(chunk: Uint8Array): number {
   for (let i = 0; i < chunk.length; i++) {
     const byte = chunk[i];
     if (byte !== SPACE && byte !== LF && byte !== CR && byte !== TAB) return i;
@@ -146,4 +146,4 @@ export function firstWord(chunk: Uint8Array): number {
 }
 
 /** Does this event tell something of the answer, and not only of its circumstances? */
-export const isWord = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';
+export const isContent = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';

@@ -13,12 +13,12 @@ import { OriginalFrames } from './original-frames.ts';
 import {
   type ClientSide,
   type FinalAnswer,
+  type FrameContent,
   type Output,
   OutputBuilder,
   type StreamPipeline,
-  type ToldFrame,
 } from './pipeline.ts';
-import { type Bounds, frameLimit, Quiet } from './quiet-bytes.ts';
+import { type Bounds, frameLimit, QuietLimit } from './quiet-bytes.ts';
 
 const NO_SECRETS: readonly string[] = [];
 
@@ -39,7 +39,7 @@ export interface TranslatorOptions {
 
 export class Translator extends AnswerProgress implements StreamPipeline, FrameReader {
   failure: GatewayError | undefined;
-  next: Continuation | undefined;
+  continuation: Continuation | undefined;
   readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
@@ -51,9 +51,9 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   #waiting: StreamEvent[] | undefined;
   /** What the current call gives the client. */
   #out = new OutputBuilder();
-  readonly #storedFrames: ToldFrame[] = [];
+  readonly #storedFrames: FrameContent[] = [];
   readonly #bounds: Bounds | undefined;
-  readonly #quiet: Quiet | undefined;
+  readonly #quiet: QuietLimit | undefined;
   /** Characters of all deltas so far. */
   #chars = 0;
 
@@ -64,7 +64,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.#interceptors = interceptors;
     this.#preserveBytes = options.preserveBytes;
     this.#bounds = bounds;
-    this.#quiet = bounds && new Quiet(bounds);
+    this.#quiet = bounds && new QuietLimit(bounds);
     const limit = bounds && frameLimit(bounds);
     this.#parser = new SseParser(options.preserveBytes ? { limit } : { raw: false, limit });
     if (options.preserveBytes) this.#originals = new OriginalFrames(this.#frameStore());
@@ -72,10 +72,10 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   #frameStore(): ((frame: SseFrame) => void) | undefined {
-    const { fold, tells } = this.client;
-    if (fold === undefined || tells === undefined) return undefined;
+    const { fold, storesFrame } = this.client;
+    if (fold === undefined || storesFrame === undefined) return undefined;
     return (frame) => {
-      if (tells(frame)) this.#storedFrames.push({ event: frame.event, data: frame.data });
+      if (storesFrame(frame)) this.#storedFrames.push({ event: frame.event, data: frame.data });
     };
   }
 
@@ -127,7 +127,8 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
       this.#write(this.#intercept(interceptor.end(), i + 1));
     });
     if (this.ended) {
-      for (const interceptor of this.#interceptors) this.next ??= interceptor.continuation?.();
+      for (const interceptor of this.#interceptors)
+        this.continuation ??= interceptor.continuation?.();
       if (!this.empty) this.#out.text(this.#release());
     }
     return this.#out.all();
@@ -230,7 +231,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   // Frames leave whole.
-  get between(): boolean {
+  get allowsKeepAlive(): boolean {
     return true;
   }
 
@@ -239,7 +240,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     return { complete: ended, semantic, answered, usage, finish, error };
   }
 
-  get said(): FinalAnswer | undefined {
+  get finalAnswer(): FinalAnswer | undefined {
     const { fold, context } = this.client;
     if (fold === undefined) return undefined;
     return { kind: 'reply', reply: fold.reply, client: context, frames: this.#storedFrames };
@@ -269,7 +270,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
   /** Takes note of text that has gone out already. An error becomes the `failure`. */
   skipText(event: DeltaEvent): void {
-    this.#quiet?.over();
+    this.#quiet?.contentCame();
     try {
       this.#intercept([event]);
       this.#skip(event);

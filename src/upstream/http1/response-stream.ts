@@ -44,10 +44,10 @@ export class ResponseStream implements ResponseBody {
   readonly parser: ResponseParser;
   /** Bytes of it have been seen. */
   begun = false;
-  #stirred = false;
+  #active = false;
   /** Until the head is there. */
   #head: PendingResponse | undefined;
-  #taker: ChunkSink | undefined;
+  #sink: ChunkSink | undefined;
   /** The taker is not done with the last chunk. */
   #slow = false;
   /** What `#chunks` hold. */
@@ -71,7 +71,7 @@ export class ResponseStream implements ResponseBody {
   /** Bytes from the connection. */
   receive(bytes: Buffer): void {
     this.begun = true;
-    this.#stirred = true;
+    this.#active = true;
     const { parser } = this;
     const chunk = parser.push(bytes);
     if (parser.done) this.#over = true;
@@ -81,9 +81,9 @@ export class ResponseStream implements ResponseBody {
       this.#head = undefined;
     }
     const { malformed } = parser;
-    const taker = this.#taker;
-    if (taker !== undefined && !this.#slow && this.#held === 0) {
-      if (chunk !== undefined) this.#give(taker, chunk);
+    const sink = this.#sink;
+    if (sink !== undefined && !this.#slow && this.#held === 0) {
+      if (chunk !== undefined) this.#give(sink, chunk);
       if (malformed !== undefined) this.fail(malformed);
       else if (this.#over) this.#settle();
       return;
@@ -121,8 +121,8 @@ export class ResponseStream implements ResponseBody {
     this.#wake();
   }
 
-  #give(taker: ChunkSink, chunk: Uint8Array): void {
-    const slow = taker.write(chunk);
+  #give(sink: ChunkSink, chunk: Uint8Array): void {
+    const slow = sink.write(chunk);
     if (slow === undefined) return;
     this.#slow = true;
     void slow.then(() => {
@@ -133,25 +133,25 @@ export class ResponseStream implements ResponseBody {
 
   /** Gives the taker what has been kept for it, and tells the end. */
   #settle(): void {
-    const taker = this.#taker;
-    if (taker === undefined) return;
-    if (this.#chunks.length > 0) this.#giveAll(taker);
+    const sink = this.#sink;
+    if (sink === undefined) return;
+    if (this.#chunks.length > 0) this.#giveAll(sink);
     if (this.#slow) return;
     this.#unpause();
     if (!this.#over) return;
     const flow = this.#flow;
-    this.#taker = undefined;
+    this.#sink = undefined;
     this.#flow = undefined;
     if (this.#error !== undefined) flow?.reject(this.#error);
     else flow?.resolve();
   }
 
-  #giveAll(taker: ChunkSink): void {
+  #giveAll(sink: ChunkSink): void {
     // Whoever takes one may end it all, and then gets the rest from within.
     while (!this.#slow && this.#at < this.#chunks.length) {
       const chunk = this.#chunks[this.#at++]!;
       this.#held -= chunk.length + CHUNK_COST;
-      this.#give(taker, chunk);
+      this.#give(sink, chunk);
     }
     if (this.#at < this.#chunks.length) return;
     this.#chunks = [];
@@ -192,14 +192,14 @@ export class ResponseStream implements ResponseBody {
   }
 
   takeActivity(): boolean {
-    const told = this.#stirred || this.#slow;
-    this.#stirred = false;
+    const told = this.#active || this.#slow;
+    this.#active = false;
     return told;
   }
 
-  pipe(taker: ChunkSink): Promise<void> {
+  pipe(sink: ChunkSink): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#taker = taker;
+      this.#sink = sink;
       this.#flow = { resolve, reject };
       this.#settle();
     });

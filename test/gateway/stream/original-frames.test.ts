@@ -52,7 +52,7 @@ function holder(size: number, change: (text: string) => string): Interceptor {
 }
 
 function run(frames: readonly string[], interceptor: Interceptor, preserveBytes = true): string {
-  const lane = new Translator({
+  const pipeline = new Translator({
     decoder,
     interceptors: [interceptor],
     client: { encoder, context: {} as ClientContext, fold: undefined },
@@ -60,8 +60,8 @@ function run(frames: readonly string[], interceptor: Interceptor, preserveBytes 
     continues: false,
   });
   let text = '';
-  for (const frame of frames) text += Buffer.from(lane.push(Buffer.from(frame))).toString();
-  return text + Buffer.from(lane.end()).toString();
+  for (const frame of frames) text += Buffer.from(pipeline.push(Buffer.from(frame))).toString();
+  return text + Buffer.from(pipeline.end()).toString();
 }
 
 const word = fc.stringMatching(/^[a-z]{1,4}$/);

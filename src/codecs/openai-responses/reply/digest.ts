@@ -122,7 +122,7 @@ export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
 const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
 
 /** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
-export function tellsItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
+export function namesItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
   if (event !== '') return TELLING.test(event);
   return (
     data !== undefined &&

@@ -142,8 +142,8 @@ class FastTranslator extends PipelineDecorator<Translator> implements FrameReade
     return this.inner.fail(error);
   }
 
-  override get said(): FinalAnswer | undefined {
+  override get finalAnswer(): FinalAnswer | undefined {
     this.#settle();
-    return this.inner.said;
+    return this.inner.finalAnswer;
   }
 }
