@@ -1,4 +1,4 @@
-/** What every protocol can do, sans-io: bytes and events in, bytes and events out, no fetch anywhere. */
+/** What every protocol can do, without I/O: bytes and events in, bytes and events out. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
@@ -34,7 +34,7 @@ export interface StreamDecoder {
   push(frame: SseFrame): readonly StreamEvent[];
   /**
    * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
-   * protocol's own ending (or all that matters of it) was seen; never invents one.
+   * protocol's own ending (or its essential part) was seen; never invents one.
    */
   end(): readonly StreamEvent[];
   /** Shortcuts for plain text; left out: every frame goes through `push`. */
@@ -52,11 +52,11 @@ export interface StreamEncoder {
   readonly fast?: FastEncoder;
 }
 
-/** What can be told of an answer without converting it. */
+/** What can be known of an answer without converting it. */
 export interface Digest {
   /** The protocol's own ending was seen. */
   readonly complete: boolean;
-  /** Something a user would miss was said: text, reasoning, a call. */
+  /** It has text, reasoning or a call. */
   readonly semantic: boolean;
   /** Of that, something besides reasoning: text, a refusal, a call. Left out: the same as `semantic`. */
   readonly answered?: boolean;

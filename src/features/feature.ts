@@ -16,7 +16,7 @@ export interface FeatureContext {
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */
   readonly hop: number;
-  /** What this target said of the history a moment ago; only on the one try that answers to it. */
+  /** This target's error about the history; only on the one attempt that follows it. */
   readonly refusal?: GatewayError;
 }
 
@@ -31,7 +31,7 @@ export interface Interceptor {
   end(): readonly StreamEvent[];
   /**
    * Asked once, behind `end` of a hop that came to its true end: what must happen before the client's
-   * stream may end. Undefined (or no such method): nothing, the stream is over. Whoever answers has
+   * stream may end. Undefined (or no such method): nothing, the stream is over. An interceptor that answers has
    * held back this hop's `finish` and `end`, and on the hops that follow keeps back their `start` and
    * continues the count of blocks: the client sees one stream.
    */
@@ -51,7 +51,7 @@ export interface Continuation {
    * Runs it. The events given to `emit` reach the client at once, in stream order. The conversation
    * that comes back is routed, passed and sent like a request of its own; its answer goes through
    * fresh interceptors of every feature and on into the client's open stream.
-   * @throws GatewayError what the client is told instead of an answer
+   * @throws GatewayError what the client gets instead of an answer
    */
   run(signal: AbortSignal, emit: (events: readonly StreamEvent[]) => void): Promise<Conversation>;
 }
@@ -60,13 +60,13 @@ export interface Feature {
   readonly name: string;
   /**
    * A look at the raw body (native searches only, microseconds): false means that `request` would
-   * return the conversation as it is, so that a body nobody must look into is never parsed. Left
+   * return the conversation as it is, so that a body that no feature needs is never parsed. Left
    * out: always look.
    */
   mayApply?(body: Buffer, context: FeatureContext): boolean;
   /**
    * What `request` needs to know beforehand and must wait for (an image described by another model).
-   * Called before the request passes of an attempt, only when `looksAt` said yes, with the
+   * Called before the request passes of an attempt, only if `mayApply` was true, with the
    * conversation as it was asked. Never rejects but when `signal` fires: what could not be had is
    * `request`'s to live without.
    */
@@ -83,7 +83,7 @@ export interface Feature {
 }
 
 /**
- * What a recorder is told of one exchange, as it happens. Calls return at once and never throw. Bytes
+ * The recording of one exchange, as it happens. Calls return at once and never throw. Bytes
  * are views that stay valid: they may be kept, never changed.
  */
 export interface Recording {
@@ -97,7 +97,7 @@ export interface Recording {
   clientStart(status: number, headers: ReadonlyHeaders): void;
   clientChunk(chunk: Uint8Array | string): void;
   /** Nothing more will happen. */
-  end(told: ExchangeOutcome): void;
+  end(outcome: ExchangeOutcome): void;
 }
 
 /** A tool that was run by this gateway. Times in ms. */
@@ -125,7 +125,7 @@ export interface SentRequest {
 }
 
 export interface HopRecording {
-  /** A connection was made for it; not told where a kept one is used, nor of a provider behind a proxy. */
+  /** A connection was made for it; not called where a kept one is used, nor for a provider behind a proxy. */
   connected(): void;
   /** The upstream's response begins. */
   start(status: number, headers: ReadonlyHeaders): void;

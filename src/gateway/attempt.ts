@@ -1,4 +1,4 @@
-/** One attempt at one target: prepare the request, send it, and read until it is clear what came of it. */
+/** One attempt at one target: prepare the request, send it, and read until the outcome is known. */
 
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';

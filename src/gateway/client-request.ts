@@ -1,4 +1,4 @@
-/** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
+/** The client's request: its bytes, what a quick scan of them shows, and the conversation, decoded once and late. */
 
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
@@ -144,7 +144,7 @@ export class ClientRequest {
       return this.protocol.decodeRequest(this.#parsed);
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
-      // field is the client's to put right, and it is told which.
+      // field is the client's to put right, and the error says which.
       if (this.#mend === undefined || !containsAny(this.bytes, HISTORY)) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);

@@ -1,4 +1,4 @@
-/** Keeps what is to be told of an exchange until it is over. */
+/** Collects the summary of an exchange, for the log, the metrics and the recording. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
@@ -73,7 +73,7 @@ export class ExchangeSummaryBuilder {
     this.#firstByte ??= this.#since();
   }
 
-  /** Tells the summary; only the first call counts. */
+  /** Hands out the summary; only the first call counts. */
   end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void {
     if (this.#over) return;
     this.#over = true;

@@ -1,4 +1,4 @@
-/** From what was asked to what is sent: the request passes, then the target's own words. */
+/** Makes the request that is sent: the features' passes, then the codec of the target. */
 
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
@@ -37,7 +37,7 @@ export function prepare(preparation: Preparation): Prepared | Promise<Prepared> 
   const { request, target, notes, hop, refusal } = preparation;
   const client = request.protocol.name;
   const context: FeatureContext = { target, client, notes, hop: hop.number, refusal };
-  // The bytes are those of the first hop: what follows it is looked at by everybody.
+  // The bytes are those of the first hop: for later ones every feature has to look.
   const armed: Feature[] = [];
   let asks = false;
   for (const feature of preparation.features) {
@@ -67,7 +67,7 @@ class SentRequest implements UpstreamContext {
     this.notes = notes;
   }
 
-  // Decoding a large body can wait until something of it is really asked for.
+  // A getter: a large body is decoded only where it is needed.
   get sent(): Conversation {
     return this.#sent ?? this.#request.conversation;
   }
@@ -92,7 +92,7 @@ function pass(
   return asItCame(preparation, parts) ?? written(preparation, parts, encoded(preparation, parts));
 }
 
-/** The same, with everybody else's turn between two steps. */
+/** The same, with a turn of the event loop between two steps. */
 async function passInTurns(
   preparation: Preparation,
   armed: readonly Feature[],
@@ -147,7 +147,7 @@ function partsOf(
 }
 
 /**
- * The one place that chooses the lane of the request: when no pass changed the conversation and the
+ * The one place that decides whether the client's bytes are sent: when no pass changed the conversation and the
  * target speaks the client's protocol, the client's bytes go out, the model name spliced in.
  */
 function asItCame(
@@ -187,7 +187,7 @@ function written(
   return { body, interceptors, context: upstream, previous };
 }
 
-/** The body without the fields that the target has just said it does not know, and without their like. */
+/** The body without the fields that the target has just refused as unknown, and without others of their kind. */
 function unrefused(
   body: JsonObject,
   error: GatewayError,

@@ -1,4 +1,4 @@
-/** Reads the answer of an upstream, streamed or whole, until it is clear what came of it. */
+/** Reads the answer of an upstream, streamed or whole, until its outcome is known. */
 
 import type { ClientContext } from '../codecs/codec.ts';
 import type { Notes } from '../conversation/notes.ts';

@@ -12,7 +12,7 @@ export interface RetryContext {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
   upstream(routed: RoutedTarget): Upstream;
-  /** `refusal`: what the target said of the history on the try before, for the features to act on. */
+  /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
   attempt(
     routed: RoutedTarget,
     number: number,
@@ -21,8 +21,8 @@ export interface RetryContext {
   /** Would a feature change the request so that it may be taken? */
   canRepair(refusal: GatewayError): boolean;
   onRetry(failed: FailedOutcome): void;
-  /** Told what came of it, and after how many tries. */
-  onOutcome(answer: Outcome, tries: number): void;
+  /** The outcome, and how many attempts it took. */
+  onOutcome(outcome: Outcome, attempts: number): void;
 }
 
 /**

@@ -101,10 +101,10 @@ const taken = ({ done, value }: Batch) => {
 export function streamSource(stream: () => ReadableStream<Uint8Array> | null): ResponseBody {
   let reader: Reader | undefined;
   let cancelled = false;
-  let stirred = false;
+  let active = false;
   let slow: Promise<void> | undefined;
   const came = (batch: Batch) => {
-    stirred = true;
+    active = true;
     return taken(batch);
   };
   const next = () => {
@@ -126,9 +126,9 @@ export function streamSource(stream: () => ReadableStream<Uint8Array> | null): R
       }
     },
     takeActivity() {
-      const told = stirred || slow !== undefined;
-      stirred = false;
-      return told;
+      const wasActive = active || slow !== undefined;
+      active = false;
+      return wasActive;
     },
     readAll: (most = Number.POSITIVE_INFINITY) => collect(source, most),
     cancel() {

@@ -106,7 +106,7 @@ interface Known {
   asking: Promise<void> | undefined;
 }
 
-/** The latest list of each provider. Nobody waits for one that is only old. */
+/** The latest list of each provider. A list that is only old is given at once. */
 export class ModelLists {
   readonly #request: ListModels;
   readonly #now: () => number;
@@ -117,7 +117,7 @@ export class ModelLists {
     this.#now = now;
   }
 
-  /** By provider: what it said last; a provider that never said anything is left out. */
+  /** By provider: its last list; a provider that never gave one is left out. */
   async of(providers: readonly ProviderConfig[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const out = new Map<string, readonly string[]>();
     const take = ({ provider, names }: Known) => {

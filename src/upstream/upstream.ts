@@ -28,9 +28,9 @@ export interface SendOptions {
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
-  /** Told what goes out, just before it does. */
+  /** Called just before the request goes out. */
   readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
-  /** As the transport tells it. */
+  /** As {@link UpstreamRequest.onConnected}. */
   readonly onConnected?: () => void;
 }
 
@@ -126,7 +126,7 @@ export class Upstream {
   /** The URL of a path here, with the query of the configuration and that of the client. */
   url(path: string, search: string): string {
     if (search === '' && this.#query === '') {
-      // The very string each time: whoever keeps what was made of it need not compare it.
+      // The very string each time: what is cached for it is found by identity.
       if (this.#lastPath !== path) {
         this.#lastPath = path;
         this.#lastUrl = this.config.baseUrl + path;
@@ -150,7 +150,7 @@ export class Upstream {
       : taken.then((release) => new UpstreamCall(this.config, this.keys.lease(), abort, release));
   }
 
-  /** What goes out, and the answer of any status. Whoever awaits it tells `sending` what came of it. */
+  /** What goes out, and the answer of any status. The caller reports the result to `call`. */
   sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
@@ -201,7 +201,7 @@ const tooLong = ({ name, timeouts }: ProviderConfig) =>
     `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
   );
 
-// Nobody was reached, and a moment later nobody would be.
+// The server cannot be reached, and will not be a moment later.
 const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
 
@@ -232,7 +232,7 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
     : new GatewayError('upstream', words, cause);
 }
 
-/** The limit on open files that has been reached: what fails because of it is told as something else. */
+/** The limit on open files that has been reached: the system reports what fails then as another error. */
 function exhausted(): string | undefined {
   const { closeSync, openSync } = process.getBuiltinModule('node:fs');
   try {

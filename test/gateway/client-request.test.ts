@@ -24,7 +24,7 @@ function refusal(body: Uint8Array): GatewayError {
 }
 
 describe('what is asked', () => {
-  test('only the model name changes on the byte lane, small body or large', () => {
+  test('only the model name changes where bytes are forwarded, small body or large', () => {
     for (const content of ['hi', BIG]) {
       const body = `{ "messages":[{"role":"user","content":"${content}"}], "model" : "a", "x": 1.0 }`;
       const request = new ClientRequest(openaiChat, bytes(body));

@@ -28,7 +28,7 @@ const upstreamOf = (protocol: ProtocolName) => ({
   notes: new Notes(),
 });
 
-const laneOf = (protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough =>
+const passthroughOf = (protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough =>
   new Passthrough(PROTOCOLS[protocol], upstreamOf(protocol), client, limits);
 
 const chat = (delta: object, more = {}) =>
@@ -96,7 +96,7 @@ for (const [name, protocol, before, error] of STREAMS) {
       ...split,
     ];
     for (const way of ways) {
-      const pipeline = laneOf(protocol);
+      const pipeline = passthroughOf(protocol);
       const out = way.cut(bytes).map((chunk) => Buffer.from(pipeline.push(chunk) as Uint8Array));
       out.push(Buffer.from(pipeline.end() as Uint8Array));
       expect([way.name, Buffer.concat(out).toString()]).toEqual([way.name, expected]);
@@ -126,7 +126,7 @@ test.each(STREAMS)('%s, behind an interceptor', (_name, protocol, before, error)
 
 test('words are forwarded as the very objects that came, with a secret known or not', () => {
   for (const limits of [bounds, { ...bounds, secrets: undefined }]) {
-    const pipeline = laneOf('openai-chat', limits);
+    const pipeline = passthroughOf('openai-chat', limits);
     for (const text of [...BEGUN, ...BEGUN]) {
       const chunk = Buffer.from(text);
       expect(pipeline.push(chunk)).toBe(chunk);
@@ -135,7 +135,7 @@ test('words are forwarded as the very objects that came, with a secret known or 
 });
 
 test('an error that says null is no error: the words behind it are forwarded as they came', () => {
-  const pipeline = laneOf('openai-chat');
+  const pipeline = passthroughOf('openai-chat');
   pipeline.push(Buffer.from(BEGUN[0]!.replace('{"id"', '{"error":null,"id"')));
   const chunk = Buffer.from(BEGUN[1]!);
   expect(pipeline.push(chunk)).toBe(chunk);
@@ -148,7 +148,7 @@ test('an error in pieces is masked in linear time', async () => {
       input: (size) => Array(Math.ceil(size / 8)).fill(Buffer.from(piece)) as Buffer[],
       run: (chunks) => {
         const limits = { ...bounds.limits, frameBytes: 1e9 };
-        const pipeline = laneOf('openai-chat', { ...bounds, limits });
+        const pipeline = passthroughOf('openai-chat', { ...bounds, limits });
         pipeline.push(Buffer.from(BEGUN[0]!));
         pipeline.push(Buffer.from('event: error\n'));
         for (const chunk of chunks) pipeline.push(chunk);

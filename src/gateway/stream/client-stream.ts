@@ -21,7 +21,7 @@ interface Sink {
 const RESET_AFTER_MS = 25;
 
 export interface StreamEnd {
-  /** What was written by, once there was something; its digest is asked for only now. */
+  /** The last hop's pipeline; undefined: no answer came. */
   readonly pipeline: StreamPipeline | undefined;
   readonly error: GatewayError | undefined;
   readonly clientGone: boolean;
@@ -30,7 +30,7 @@ export interface StreamEnd {
 export interface ClientStreamOptions {
   /** The answer, or the failure to get one; may be long in coming. */
   readonly opened: StreamOutcome | Promise<StreamOutcome | GatewayError>;
-  /** Until there is a lane: the protocol's keep-alive and error event. */
+  /** The protocol's keep-alive and error event, until there is a pipeline. */
   readonly early: { ping(): string; fail(error: GatewayError): string };
   /** Sends the conversation of a further hop. */
   readonly followUp: FollowUp;
@@ -44,7 +44,7 @@ export interface ClientStreamOptions {
 }
 
 /**
- * The body of a streamed response. An upstream that fails after something was said becomes an error
+ * The body of a streamed response. An upstream that fails after the answer has begun becomes an error
  * event and then a reset connection: several clients take a clean end for success whatever stands
  * before it.
  */
@@ -59,15 +59,15 @@ export function clientStream(options: ClientStreamOptions): ReadableStream<Uint8
 }
 
 class ClientStream implements ChunkSink, ActivitySource {
-  // First what every chunk has to do with: of a paced stream it is all out of the cache.
+  // The fields that every chunk needs come first, so that they share a cache line.
   #sink!: Sink;
   /** Of the answer. */
   #pipeline: StreamPipeline | undefined;
-  /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
+  /** What failed on this side: the decoding of the answer, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
   #active = false;
   readonly #options: ClientStreamOptions;
-  /** The client is slow: nothing is put between, and whoever writes waits. */
+  /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
@@ -151,7 +151,7 @@ class ClientStream implements ChunkSink, ActivitySource {
     const slow = written.then(() => {
       this.#blocked = false;
     });
-    // Whoever does not wait (a ping) must not end the process when the client goes instead.
+    // A keep-alive is not waited for: its rejection, when the client goes, must not be unhandled.
     slow.catch(() => {});
     return slow;
   }
@@ -216,9 +216,9 @@ class ClientStream implements ChunkSink, ActivitySource {
 
   /** Something went to the client. */
   takeActivity(): boolean {
-    const told = this.#active;
+    const active = this.#active;
     this.#active = false;
-    return told;
+    return active;
   }
 
   #stop(thrown: unknown): void {

@@ -1,4 +1,4 @@
-/** Reads a stream until it has said something: before that a failure costs only another try. */
+/** Reads a stream until the answer has begun: before that a failure costs only another attempt. */
 
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
@@ -31,7 +31,7 @@ export async function openStream(reading: Reading): Promise<Outcome> {
     for (const chunk of chunks) {
       looked += chunk.length;
       if (looked > SLICE) {
-        // The next one is there already where a vendor floods: nobody else would have a turn between them.
+        // A vendor that floods has the next chunk ready: without this, other exchanges would get no turn.
         await othersTurn();
         looked = 0;
         if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);

@@ -1,4 +1,4 @@
-/** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
+/** Forwards a stream as bytes: the upstream speaks the client's protocol and nothing has to be changed. */
 
 import type {
   ClientContext,
@@ -31,7 +31,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 const NO_BYTES = new Uint8Array(0);
-// Frames from before the answer (Messages tells the prompt's tokens there) up to this many characters.
+// Frames from before the answer (Messages has the prompt's tokens there) up to this many characters.
 const HEAD_CHARS = 8 * 1024;
 // What a frame holds besides them, about.
 const FRAME_COST = 16;
@@ -134,7 +134,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return true;
   }
 
-  /** Of an answer that has begun: true when nothing has been said for too long. */
+  /** After the answer has begun: true if there was no content for too long. */
   #hears(chunk: Uint8Array): boolean {
     const last = this.#last;
     const inside = this.#hushed && last !== undefined && endsInside(last);
@@ -144,7 +144,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return this.failure !== undefined;
   }
 
-  /** So many bytes came, and nothing was said. */
+  /** So many bytes came without content. */
   #lasts(bytes: number): void {
     const bounds = this.#bounds;
     if (bounds === undefined) return;
@@ -158,7 +158,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     // Where the frame under way ends, counted in the bytes of this chunk.
     let end = -(parser.pending?.length ?? 0);
     let cut = 0;
-    let said = false;
+    let hasContent = false;
     let frames = 0;
     try {
       parser.pushUntil(chunk, (frame) => {
@@ -167,7 +167,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
         const before = this.empty;
         for (const event of this.#decoder.push(frame)) {
           this.observe(event);
-          said ||= isContent(event);
+          hasContent ||= isContent(event);
         }
         this.#remember(frame);
         end += frame.to - frame.from;
@@ -177,7 +177,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
-    if (said) this.#quiet?.contentCame();
+    if (hasContent) this.#quiet?.contentCame();
     else if (this.failure === undefined) this.#lasts(chunk.length + frames * PIECE_COST);
     if (this.answered || this.error !== undefined) {
       const { pending } = parser;
@@ -221,7 +221,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const last = this.#last;
     if (last === undefined) return true;
     const end = last.length - 1;
-    // A blank line, LF or CRLF; a chunk too short to tell counts as the middle of a frame.
+    // A blank line, LF or CRLF; a chunk that is too short counts as the middle of a frame.
     return (
       last[end] === LF && (last[end - 1] === LF || (last[end - 1] === CR && last[end - 2] === LF))
     );
@@ -259,7 +259,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return [...this.#head, ...(this.#tail.cut ? rest.slice(1) : rest)];
   }
 
-  // A lane without interceptors has nobody who could want another hop.
+  // Only interceptors ask for another hop.
   readonly continuation = undefined;
   inject = () => '';
 

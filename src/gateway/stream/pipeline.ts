@@ -14,7 +14,7 @@ export type FinalAnswer =
       readonly kind: 'reply';
       readonly reply: Reply;
       readonly client: ClientContext;
-      /** Of the frames that went out as the vendor's own bytes, those that tell items or the whole answer. */
+      /** The frames that went out as the vendor's own bytes and hold items or the whole answer. */
       readonly frames: readonly FrameContent[];
     };
 
@@ -25,31 +25,31 @@ export type FrameContent = Pick<SseFrame, 'event' | 'data'>;
 export type Output = Uint8Array | string;
 
 /**
- * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
+ * Serves one upstream stream: `push` every chunk, then `end` once. Neither does I/O.
  * @throws GatewayError upstream, from `end`, when what stands there cannot be read
  */
 export interface StreamPipeline {
   push(chunk: Uint8Array): Output;
   end(): Output;
-  /** Something a user would miss has been seen. */
+  /** Text, reasoning or a call has come. */
   readonly semantic: boolean;
-  /** The upstream itself said that it failed. */
+  /** The upstream's own error event. */
   readonly error: GatewayError | undefined;
-  /** What came cannot be read: what it said before has gone out, and nothing that follows will. */
+  /** The stream cannot be read further: what came before has gone out, and nothing that follows will. */
   readonly failure: GatewayError | undefined;
   /** The upstream's own ending has been seen: bytes behind it do not matter. */
   readonly ended: boolean;
-  /** Nothing is half-written: a keep-alive may be put between. */
+  /** No frame is half written: a keep-alive may follow. */
   readonly allowsKeepAlive: boolean;
-  /** What the answer amounts to; ask after `end`. */
+  /** Read it after `end`. */
   readonly digest: Digest;
-  /** What must happen before the client's stream may end; ask after `end`. */
+  /** What must happen before the client's stream may end; read it after `end`. */
   readonly continuation: Continuation | undefined;
-  /** Events for the client from between two hops; only lanes that have a `next` are given any. */
+  /** Events for the client from between two hops; only pipelines with a `continuation` get any. */
   inject(events: readonly StreamEvent[]): Output;
-  /** The client's side, for the hop that follows; lanes that have no `next` have none. */
+  /** The client's side, for the hop that follows; pipelines without a `continuation` have none. */
   readonly client?: ClientSide;
-  /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
+  /** The whole answer as the client got it, to be stored; read it after `end`. */
   readonly finalAnswer: FinalAnswer | undefined;
   /** A keep-alive for the client. */
   ping(): string;
@@ -113,8 +113,8 @@ export function concat(parts: readonly Output[]): Output {
 export interface ClientSide {
   readonly encoder: StreamEncoder;
   readonly context: ClientContext;
-  /** There when somebody wants the whole answer afterwards. */
+  /** There if the whole answer is needed afterwards. */
   readonly fold: Fold | undefined;
-  /** Which of the frames that go out as they came are kept for that; left out: none. */
+  /** Which of the frames that leave as their bytes are kept for that; left out: none. */
   readonly storesFrame?: ((frame: FrameContent) => boolean) | undefined;
 }

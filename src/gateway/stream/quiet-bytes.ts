@@ -1,4 +1,4 @@
-/** What of an upstream's answer says nothing: how much of it is taken, and for how long. */
+/** Limits on what carries no content (comments, pings, empty events): how many bytes are taken, and for how long. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
@@ -13,7 +13,7 @@ export interface Bounds {
   readonly limits: Upstream['config']['answers'];
   /** 0: no limit. */
   readonly contentMs: number;
-  /** What no error may tell. */
+  /** What no error may show. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -42,7 +42,7 @@ export class QuietLimit {
   #bytes = 0;
   /** When the time without a word began; 0: the last thing was one. */
   #since = 0;
-  /** The chunk that is read has said something. */
+  /** The current chunk has content. */
   #spoke = false;
 
   constructor(bounds: Bounds) {
@@ -59,19 +59,19 @@ export class QuietLimit {
     if (error !== undefined) throw error;
   }
 
-  /** All frames of a chunk have come. @throws GatewayError if nothing has been said for too long */
+  /** All frames of a chunk have come. @throws GatewayError if there was no content for too long */
   chunk(): void {
     const error = this.#spoke ? this.contentCame() : this.timeError();
     this.#spoke = false;
     if (error !== undefined) throw error;
   }
 
-  /** Something was said. */
+  /** Content has come. */
   contentCame(): undefined {
     this.#since = 0;
   }
 
-  /** Something came, and nothing was said. The error that ends the answer, when it is time. */
+  /** Something without content has come. The error that ends the answer, if that has gone on for too long. */
   timeError(): GatewayError | undefined {
     const { contentMs } = this.#bounds;
     if (contentMs <= 0) return undefined;
@@ -80,7 +80,7 @@ export class QuietLimit {
     return now - this.#since >= contentMs ? silent(this.#bounds) : undefined;
   }
 
-  /** So many bytes said nothing. The error that ends the answer, when it is too much. */
+  /** So many bytes had no content. The error that ends the answer, if they are too many. */
   bytesError(bytes: number): GatewayError | undefined {
     this.#bytes += bytes + PIECE_COST;
     const { provider, limits } = this.#bounds;
@@ -145,5 +145,5 @@ export function firstNonBlank(chunk: Uint8Array): number {
   return -1;
 }
 
-/** Does this event tell something of the answer, and not only of its circumstances? */
+/** Is this event part of the answer itself, not only of its circumstances? */
 export const isContent = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';

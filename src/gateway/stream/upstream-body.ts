@@ -57,7 +57,7 @@ export class UpstreamBody implements ChunkSink {
     }
   }
 
-  /** As the source's own. @throws as `next` does */
+  /** As the source's own. @throws as `read` does */
   async pipe(sink: ChunkSink): Promise<void> {
     this.#sink = sink;
     this.#listen().touch();
@@ -70,15 +70,15 @@ export class UpstreamBody implements ChunkSink {
     }
   }
 
-  /** What comes on its way to the taker. */
+  /** Records a chunk on its way to the sink. */
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#recording?.chunk(chunk);
     return this.#sink?.write(chunk);
   }
 
   /**
-   * The whole body, for whoever has not called `next`.
-   * @throws as `next` does; GatewayError upstream when it is too large
+   * The whole body; not to be called after `read`.
+   * @throws as `read` does; GatewayError upstream when it is too large
    */
   readAll(): Uint8Array | Promise<Uint8Array> {
     try {

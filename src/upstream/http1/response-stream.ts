@@ -1,4 +1,4 @@
-/** The answer to one request on its way: what has come of it, and who waits for more. */
+/** The body of one HTTP/1.1 answer while it comes: chunks that wait, and the reader that waits for more. */
 
 import {
   BodyTooLarge,
@@ -14,7 +14,7 @@ export interface ConnectionControl {
   /** More has come than anyone takes. */
   pause(): void;
   resume(): void;
-  /** Nobody wants the rest. */
+  /** The rest is not needed. */
   drop(): void;
 }
 
@@ -25,7 +25,7 @@ export interface PendingResponse {
 
 type Batch = readonly Uint8Array[];
 
-/** Whoever waits for the end, while every chunk is taken. */
+/** The call of `pipe` that waits for the end. */
 interface PipeCompletion {
   resolve(): void;
   reject(thrown: unknown): void;
@@ -42,13 +42,13 @@ const joined = (chunks: Batch): Uint8Array =>
 export class ResponseStream implements ResponseBody {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   readonly parser: ResponseParser;
-  /** Bytes of it have been seen. */
-  begun = false;
+  /** Its first bytes have come. */
+  hasBegun = false;
   #active = false;
   /** Until the head is there. */
   #head: PendingResponse | undefined;
   #sink: ChunkSink | undefined;
-  /** The taker is not done with the last chunk. */
+  /** The sink is not done with the last chunk. */
   #slow = false;
   /** What `#chunks` hold. */
   #held = 0;
@@ -70,7 +70,7 @@ export class ResponseStream implements ResponseBody {
 
   /** Bytes from the connection. */
   receive(bytes: Buffer): void {
-    this.begun = true;
+    this.hasBegun = true;
     this.#active = true;
     const { parser } = this;
     const chunk = parser.push(bytes);
@@ -131,7 +131,7 @@ export class ResponseStream implements ResponseBody {
     });
   }
 
-  /** Gives the taker what has been kept for it, and tells the end. */
+  /** Gives the sink the chunks that wait, and then the end. */
   #settle(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
@@ -147,7 +147,7 @@ export class ResponseStream implements ResponseBody {
   }
 
   #giveAll(sink: ChunkSink): void {
-    // Whoever takes one may end it all, and then gets the rest from within.
+    // The sink may cancel the body while it takes a chunk.
     while (!this.#slow && this.#at < this.#chunks.length) {
       const chunk = this.#chunks[this.#at++]!;
       this.#held -= chunk.length + CHUNK_COST;
@@ -192,9 +192,9 @@ export class ResponseStream implements ResponseBody {
   }
 
   takeActivity(): boolean {
-    const told = this.#active || this.#slow;
+    const active = this.#active || this.#slow;
     this.#active = false;
-    return told;
+    return active;
   }
 
   pipe(sink: ChunkSink): Promise<void> {

@@ -1,11 +1,11 @@
-/** Plain text recognised by its bytes: sent on at once, and told to whoever must know of it later. */
+/** Recognises frames of plain text by their bytes, and collects the text. */
 
 import type { TextTemplate } from '../../../conversation/fast-text.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ASCII = 0x80;
-// So much text waits at most before it is told.
+// Bytes of text that are collected at most.
 const ROOM = 512;
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 
 /**
  * The steady part of a stream: frames that differ from each other in a text that stands for itself
- * in JSON, and that nobody minds. Each costs a comparison of its bytes; what it said is collected
+ * in JSON, and that no interceptor watches. Each costs a comparison of its bytes; its text is collected
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
 export class TemplateMatcher {
@@ -23,7 +23,7 @@ export class TemplateMatcher {
   readonly to: TextTemplate | undefined;
   readonly watched: string;
   readonly #plain: Uint8Array;
-  /** The head and the foot of what comes in, and behind them the text: of a paced stream all is out of the cache. */
+  /** Head and foot of incoming frames, and the text behind them: one buffer, since each one costs a cache miss. */
   readonly #bytes: Uint8Array;
   readonly #headSize: number;
   /** Of head and foot: where the text begins. */
@@ -88,7 +88,7 @@ export class TemplateMatcher {
     return out;
   }
 
-  /** All that was said since the last time. */
+  /** The text since the last call. */
   taken(): string {
     if (this.#length === 0) return '';
     const from = this.#frameSize;
@@ -126,7 +126,7 @@ function sharedBytes(text: string): Uint8Array {
 
 const known = new Map<string, Uint8Array>();
 
-/** 1 for each byte that text may have which nobody minds, and which needs no escape in JSON. */
+/** 1 for each byte of text that no interceptor watches and that needs no escape in JSON. */
 function plainBytes(watched: string): Uint8Array {
   let plain = known.get(watched);
   if (plain === undefined) {
