@@ -11,7 +11,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
-import type { Attempt, Outcome, Prepared } from './types.ts';
+import type { Attempt, Outcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
 export async function attempt(options: Attempt): Promise<Outcome> {
@@ -40,7 +40,12 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const acquiring = upstream.acquire(abort);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
     const sent = {
-      ...toSend(options, prepared),
+      path: protocol.upstreamPath,
+      search: exchange.search,
+      body: prepared.body,
+      clientHeaders: exchange.headers,
+      sameProtocol: protocol === request.protocol,
+      stream: request.stream,
       abort,
       onSend,
       onConnected: recording && (() => recorded?.connected()),
@@ -80,12 +85,3 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }
 }
-
-const toSend = ({ exchange, request, protocol }: Attempt, { body }: Prepared) => ({
-  path: protocol.upstreamPath,
-  search: exchange.search,
-  body,
-  clientHeaders: exchange.headers,
-  sameProtocol: protocol === request.protocol,
-  stream: request.stream,
-});

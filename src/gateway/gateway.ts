@@ -9,7 +9,7 @@ import { type ClientRequest, clientRequest, type RepairBody } from './client-req
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
-import { runHop } from './run-hop.ts';
+import { type RunningExchange, runHop } from './run-hop.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -56,9 +56,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       summary.admitted(typeof admission === 'function' ? admission : await admission);
       const features = options.featuresFor(exchange, request, recording);
       const { config } = services.table;
-      const secrets = secretsOf(config);
-      const shared = { exchange, request, services, features, summary, secrets };
-      const running = { ...shared, protocols, onRetry, onKeyRefused };
+      const running: RunningExchange = {
+        exchange,
+        request,
+        services,
+        features,
+        summary,
+        secrets: secretsOf(config),
+        protocols,
+        onRetry,
+        onKeyRefused,
+      };
       const run = (hop: Hop) => runHop(running, hop);
 
       const first = run({ number: 1 });
